@@ -2,8 +2,11 @@
 
 use std::io::{self, Write};
 
+use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::scale::NoLaw;
+use measure::series::SeriesPoint;
 use measure::size::NoPlan;
 use serde::Serialize;
 
@@ -15,10 +18,8 @@ use crate::text::Layout;
 
 /// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {
-    /// What it says, in reading order.
     fn sheet(&self) -> Sheet;
 
-    /// Its numbers for spreadsheets, unrounded.
     fn csv(&self) -> String;
 
     /// The data of its figures; `None` without figures.
@@ -26,22 +27,18 @@ pub trait Answer: Serialize {
         None
     }
 
-    /// For a terminal.
     fn text(&self, layout: Layout) -> String {
         self.sheet().text(layout)
     }
 
-    /// For where a page cannot be shown.
     fn markdown(&self) -> String {
         self.sheet().markdown()
     }
 
-    /// For programs.
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
 
-    /// A self-contained page.
     fn html(&self) -> Result<String, ReportError> {
         let mut page = Vec::new();
         self.write_html(&mut page)?;
@@ -54,6 +51,24 @@ pub trait Answer: Serialize {
     }
 }
 
+/// One result, with all that its report shows. As JSON it is the result.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub struct Report<'a> {
+    pub result: &'a RunResult,
+    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
+    /// shown without. The metrics and the transactions around faults are in the same order.
+    #[serde(skip)]
+    pub series: &'a [Vec<SeriesPoint>],
+    #[serde(skip)]
+    pub monitors: &'a [Vec<MonitorPoint>],
+    #[serde(skip)]
+    pub faults: &'a [Vec<FaultSeries>],
+    /// The study file as run, without secrets.
+    #[serde(skip)]
+    pub study: Option<&'a str>,
+}
+
 /// A result that a question is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
@@ -64,7 +79,6 @@ pub struct Source<'a> {
     pub result: &'a RunResult,
 }
 
-/// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswerError {
     #[error(transparent)]
@@ -95,7 +109,6 @@ pub enum AnswerError {
 }
 
 impl AnswerError {
-    /// Which arguments give an answer.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::OtherWork { .. } => Some(

@@ -1,6 +1,6 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
-use measure::compare::Sense;
+use measure::compare::{Change, Sense};
 use measure::interval::{Estimate, FEWEST_RUNS};
 use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
@@ -38,10 +38,8 @@ pub(crate) const NO_INTERVAL: &str =
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Cell {
-    /// `None` when no trial measured it.
     #[serde(flatten)]
     pub(crate) estimate: Option<Estimate>,
-    /// Trials that measured it.
     pub(crate) n: usize,
     /// Where the percentile of a single trial lies, which is not symmetric; minimum and maximum of
     /// recovery times, and of trials that are too few for an interval.
@@ -88,10 +86,8 @@ impl Cell {
         changes: usize,
     ) -> Self {
         let number = (column, Sense::HigherIsBetter);
-        let found = match base == new {
-            true => None,
-            false => metric_comparison::against(base, new, number, true).ok(),
-        };
+        let found = metric_comparison::against(base, new, number, true);
+        let found = found.ok().filter(|_| base != new);
         let change = found.map(|found| found.change_among(changes));
         let n = Self::of(new, column).n;
         let interval = change.and_then(|change| change.interval);
@@ -103,37 +99,55 @@ impl Cell {
         }
     }
 
-    /// As people read it: `1,010 ± 12`, or `17.22 (16.90–17.80)` with a range.
-    pub(crate) fn shown(&self) -> String {
-        let seen = |is_censored: bool| match is_censored {
-            true => Observation::Longer,
-            false => Observation::Exactly,
-        };
-        let [value_of, high_of] = self.censored.map(seen);
-        match (self.value(), self.range) {
-            (Some(value), None) if self.censored[0] => number::observation(value_of(value)),
-            (Some(value), Some(range)) if self.censored[1] => number::observed_within(
-                value_of(value),
-                Observation::Exactly(range.low),
-                high_of(range.high),
-            ),
-            (Some(value), Some(range)) => number::within(value, Some(range)),
-            _ => number::estimate(self.estimate),
+    pub(crate) fn scaled(&self, scale: f64) -> Self {
+        Self {
+            estimate: self.estimate.map(|estimate| Estimate {
+                value: estimate.value / scale,
+                half_width: estimate.half_width.map(|half| half / scale),
+            }),
+            range: self.range.map(|range| Range {
+                low: range.low / scale,
+                high: range.high / scale,
+            }),
+            ..*self
         }
     }
 
-    /// The number without its error.
+    /// What it shows if it is of a [`Self::change`].
+    pub(crate) fn as_change(&self) -> Option<Change> {
+        let (value, interval) = (self.value()?, self.range);
+        Some(Change { value, interval })
+    }
+
+    /// As people read it: `1,010 ± 12`, or `17.22 (16.90–17.80)` with a range.
+    pub(crate) fn shown(&self) -> String {
+        self.shown_to(usize::MAX)
+    }
+
+    /// The same with at most so many decimals of a mean.
+    pub(crate) fn shown_to(&self, most: usize) -> String {
+        let [value_of, high_of] = self.censored.map(|is_censored| match is_censored {
+            true => Observation::Longer,
+            false => Observation::Exactly,
+        });
+        match (self.value(), self.range) {
+            (Some(value), None) if self.censored[0] => number::observation(value_of(value)),
+            (Some(value), Some(Range { low, high })) => {
+                number::observed_within(value_of(value), Observation::Exactly(low), high_of(high))
+            }
+            _ => number::estimate_to(self.estimate, most),
+        }
+    }
+
     pub(crate) fn value(&self) -> Option<f64> {
         self.estimate.map(|estimate| estimate.value)
     }
 
-    /// Half of its interval.
     pub(crate) fn half_width(&self) -> Option<f64> {
         self.estimate.and_then(|estimate| estimate.half_width)
     }
 }
 
-/// The number of each trial that counts.
 pub(crate) fn runs(trials: &[&TrialSummary], column: &str) -> Vec<f64> {
     let measured = metric_comparison::measured(trials, column).into_iter();
     measured.map(|run| run.value.value).collect()

@@ -5,19 +5,17 @@ use std::collections::BTreeSet;
 use measure::column::{TEXTS, all_names, value};
 use measure::metric::Metric;
 use measure::result::RunResult;
-use measure::setup::Outcome;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::cell::{Cell, INTERVALS};
 use crate::columns::Columns;
-use crate::findings::ended;
+use crate::findings::{ended, reason};
 use crate::heading::Heading;
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{distinct, joined};
 use crate::table::{self, PaperRow, PaperTable};
 
-/// A line for each trial.
 pub fn results(result: &RunResult) -> String {
     let trials = &result.trials;
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
@@ -117,7 +115,6 @@ fn is_in_every_result(name: &str) -> bool {
         || ["response_ms", "service_ms"].into_iter().any(is_of)
 }
 
-/// Counts of every trial.
 const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
 /// One of the distributions of a trial.
@@ -142,14 +139,6 @@ const STATISTICS: [Statistic; 13] = [
     ("p99.low", |times| Some(times.p99_range?.low)),
     ("p99.high", |times| Some(times.p99_range?.high)),
 ];
-
-fn reason(outcome: &Outcome) -> &str {
-    match outcome {
-        Outcome::Completed | Outcome::Interrupted => "",
-        Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error,
-        Outcome::Failed { reason } => reason,
-    }
-}
 
 /// A cell of one of the study's tables, and where it stands.
 #[derive(Clone, Copy)]
@@ -185,8 +174,7 @@ pub fn tables(result: &RunResult) -> String {
         .with("table", |place| place.number)
         .with("of", |place| {
             let fixed = place.table.fixed.iter();
-            let fixed: Vec<_> = fixed.map(|(key, value)| format!("{key}={value}")).collect();
-            fixed.join(", ")
+            joined(fixed.map(|(key, value)| format!("{key}={value}")), ", ")
         })
         .with("key", |place| &place.table.row_key)
         .with("value", |place| &place.row.value)

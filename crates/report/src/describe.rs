@@ -10,44 +10,42 @@ use measure::summary::TrialSummary;
 use measure::work;
 use plan::{Load, shown_bytes};
 
+use crate::list::{distinct, joined};
 use crate::number;
 
-/// Names and values.
 pub(crate) type Facts = Vec<(&'static str, String)>;
 
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
+    let plan::Trial {
+        load,
+        data,
+        topology,
+        ..
+    } = &setup.planned;
+    let count = |number: u32| number::count(number.into());
     let mut facts = vec![
-        ("Workload", setup.planned.load.workload.value.clone()),
+        ("Workload", load.workload.value.clone()),
         ("Options", options(setup)),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
-        (
-            "Instances",
-            number::count(setup.planned.topology.instances.into()),
-        ),
-        (
-            "Virtual users per instance",
-            number::count(setup.planned.load.threads.into()),
-        ),
-        (
-            "Generator workers per instance",
-            number::count(setup.workers.into()),
-        ),
-        ("Tables", number::count(setup.tables.into())),
-        ("Rows per table", number::count(setup.planned.data.rows)),
+        ("Instances", count(topology.instances)),
+        ("Virtual users per instance", count(load.threads)),
+        ("Generator workers per instance", count(setup.workers)),
+        ("Tables", count(setup.tables)),
+        ("Rows per table", number::count(data.rows)),
         ("Key distribution", keys(setup)),
-        ("Statements", setup.planned.load.protocol.to_string()),
+        ("Statements", load.protocol.to_string()),
         ("Replies timed by", format!("the {}", setup.reply_time)),
-        ("Arrivals", setup.planned.load.pace().to_string()),
-        ("Think time", think_time(&setup.planned.load)),
-        ("Seed", setup.planned.data.seed.to_string()),
+        ("Arrivals", load.pace().to_string()),
+        ("Think time", think_time(load)),
+        ("Seed", data.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ];
-    if let Some(cluster) = &setup.planned.topology.cluster {
-        let members = number::count(cluster.members.into());
+    if let Some(cluster) = &topology.cluster {
+        let members = count(cluster.members);
         facts.push((
             "Cluster",
             format!("{}, members: {members}", cluster.kind.value),
@@ -56,15 +54,23 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
     if let Some(directory) = &setup.directory {
         facts.extend(site(setup));
         facts.push(("Data directory", directory.clone()));
-        let volume = &setup.planned.topology.node.volume;
-        if !volume.is_default() {
-            facts.push(("Volume", volume.to_string()));
-        }
-        if let Some(log) = &setup.planned.topology.node.log_volume {
-            facts.push(("Log volume", log.to_string()));
-        }
+        let volume = Some(&topology.node.volume).filter(|volume| !volume.is_default());
+        facts.extend(volume.map(|volume| ("Volume", volume.to_string())));
+        let log = topology.node.log_volume.as_ref();
+        facts.extend(log.map(|log| ("Log volume", log.to_string())));
     }
     facts
+}
+
+/// Each name with all its values.
+pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(&'static str, Vec<String>)> {
+    let all: Facts = facts.flatten().collect();
+    let names = distinct(all.iter().map(|(name, _)| *name)).into_iter();
+    let of_each = names.map(|wanted| {
+        let such = all.iter().filter(|(name, _)| *name == wanted);
+        (wanted, distinct(such.map(|(_, value)| value.clone())))
+    });
+    of_each.collect()
 }
 
 /// `26.0 MiB of data; 14.1 MiB on the devices, 45.8 % saved`.
@@ -84,63 +90,58 @@ fn site(setup: &Setup) -> Facts {
     let site = &setup.planned.topology.node.site;
     let limits = &site.limits;
     let all = |limit: Option<String>| limit.unwrap_or_else(|| "all".to_owned());
-    let cpus = limits.cpus.as_ref();
-    let cpuset = limits.cpuset.as_ref();
-    let memory = limits.memory.as_ref();
+    let cpus = limits
+        .cpus
+        .as_ref()
+        .map(|cpus| format!("at most {}", cpus.value));
+    let cpuset = limits
+        .cpuset
+        .as_ref()
+        .map(|cpuset| cpuset.value.to_string());
+    let memory = limits.memory.as_ref().map(|bytes| shown_bytes(bytes.value));
     let platform = setup.platform.as_ref();
     let how = platform.map_or(String::new(), |platform| format!(" ({platform})"));
     vec![
         ("Site", format!("{}{how}", site.kind.value)),
-        (
-            "CPUs per server",
-            all(cpus.map(|cpus| format!("at most {}", cpus.value))),
-        ),
-        (
-            "CPUs that servers share",
-            all(cpuset.map(|cpuset| cpuset.value.to_string())),
-        ),
+        ("CPUs per server", all(cpus)),
+        ("CPUs that servers share", all(cpuset)),
         (
             "Memory per server",
-            all(memory.map(|bytes| format!("at most {}", plan::shown_bytes(bytes.value)))),
+            all(memory.map(|bytes| format!("at most {bytes}"))),
         ),
     ]
 }
 
 /// The setup in a few lines, for a terminal.
 pub(crate) fn in_short(setup: &Setup) -> String {
-    let mut parts = vec![
-        format!("{} on {}", setup.planned.load.workload.value, setup.engine),
-        setup.server.clone(),
-        format!("encryption {}", encryption(setup)),
+    let plan::Trial {
+        load,
+        data,
+        topology,
+        ..
+    } = &setup.planned;
+    let several = (topology.instances > 1).then_some(topology.instances);
+    let tables = number::counted(setup.tables.into(), "table");
+    let rows = number::counted(data.rows, "row");
+    let think = (!load.think.is_zero()).then(|| think_time(load));
+    let options = Some(work::options(&setup.planned)).filter(|options| !options.is_empty());
+    let parts = [
+        Some(format!("{} on {}", load.workload.value, setup.engine)),
+        Some(setup.server.clone()),
+        Some(format!("encryption {}", encryption(setup))),
+        several.map(|instances| format!("{instances} instances at once, for each")),
+        Some(number::counted(load.threads.into(), "virtual user")),
+        Some(number::counted(setup.workers.into(), "worker")),
+        Some(format!("{tables} of {rows}")),
+        Some(format!("keys {}", keys(setup))),
+        Some(format!("seed {}", data.seed)),
+        Some(format!("{} statements", load.protocol)),
+        Some(load.pace().to_string()),
+        think.map(|think| format!("think time {think}")),
+        Some(format!("warm-up {}", seconds(load.warmup))),
+        options.map(|options| format!("options {options}")),
     ];
-    if setup.planned.topology.instances > 1 {
-        parts.push(format!(
-            "{} instances at once, for each",
-            setup.planned.topology.instances
-        ));
-    }
-    parts.extend([
-        number::counted(setup.planned.load.threads.into(), "virtual user"),
-        number::counted(setup.workers.into(), "worker"),
-        format!(
-            "{} of {}",
-            number::counted(setup.tables.into(), "table"),
-            number::counted(setup.planned.data.rows, "row")
-        ),
-        format!("keys {}", keys(setup)),
-        format!("seed {}", setup.planned.data.seed),
-        format!("{} statements", setup.planned.load.protocol),
-        setup.planned.load.pace().to_string(),
-    ]);
-    if !setup.planned.load.think.is_zero() {
-        parts.push(format!("think time {}", think_time(&setup.planned.load)));
-    }
-    parts.push(format!("warm-up {}", seconds(setup.planned.load.warmup)));
-    let options = work::options(&setup.planned);
-    if !options.is_empty() {
-        parts.push(format!("options {options}"));
-    }
-    format!("{}.", parts.join("; "))
+    format!("{}.", joined(parts.into_iter().flatten(), "; "))
 }
 
 fn options(setup: &Setup) -> String {
@@ -175,7 +176,6 @@ pub(crate) fn encryption(setup: &Setup) -> &str {
     setup.tls.as_deref().unwrap_or("none")
 }
 
-/// Which keys, and how.
 pub(crate) fn keys(setup: &Setup) -> String {
     format!(
         "1 to {}, {}",
@@ -207,54 +207,38 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
         let shares = generator.workers.iter().map(share);
         shares.max_by(f64::total_cmp)
     };
-    let mut parts = Vec::new();
-    if let Some(running) = most(|busy| busy.running) {
-        let which = match generator.workers.len() {
-            1 => "the worker".to_owned(),
-            workers => format!("the busiest of {workers} workers"),
-        };
-        parts.push(format!(
-            "{which} ran {} of the time",
-            number::percent(running)
-        ));
+    let worker = match generator.workers.len() {
+        1 => "the worker".to_owned(),
+        workers => format!("the busiest of {workers} workers"),
+    };
+    let late_max = number::maybe(generator.lateness_max_ms);
+    let refused = Some(generator.refused_stamps).filter(|count| *count > 0);
+    let backlog = generator.backlog_peak.zip(generator.backlog_end);
+    let parts = [
+        most(|busy| busy.running)
+            .map(|share| format!("{worker} ran {} of the time", number::percent(share))),
+        most(|busy| busy.waiting)
+            .map(|share| format!("waited for a CPU {} of the time", number::percent(share))),
+        generator.lateness_p99_ms.map(|p99| {
+            let p99 = number::value(p99);
+            format!("noticed arrivals {p99} ms late (p99; maximum {late_max} ms)")
+        }),
+        generator.delay_ms.map(|delay| {
+            let [mean, p99] = [delay.mean.value, delay.p99].map(number::value);
+            format!("read replies {mean} ms after their arrival (p99 {p99} ms)")
+        }),
+        refused.map(number::count).map(|count| {
+            format!("rejected the time stamps of {count} replies because a clock was set")
+        }),
+        backlog.map(|(peak, end)| {
+            let [peak, end] = [peak, end].map(number::count);
+            format!("maximum backlog {peak}, {end} at the end")
+        }),
+    ];
+    match joined(parts.into_iter().flatten(), "; ") {
+        nothing if nothing.is_empty() => "not measured".to_owned(),
+        parts => parts,
     }
-    if let Some(waiting) = most(|busy| busy.waiting) {
-        parts.push(format!(
-            "waited for a CPU {} of the time",
-            number::percent(waiting)
-        ));
-    }
-    if let Some(p99) = generator.lateness_p99_ms {
-        let max = number::maybe(generator.lateness_max_ms);
-        parts.push(format!(
-            "noticed arrivals {} ms late (p99; maximum {max} ms)",
-            number::value(p99)
-        ));
-    }
-    if let Some(delay_ms) = generator.delay_ms {
-        parts.push(format!(
-            "read replies {} ms after their arrival (p99 {} ms)",
-            number::value(delay_ms.mean.value),
-            number::value(delay_ms.p99)
-        ));
-    }
-    if generator.refused_stamps > 0 {
-        parts.push(format!(
-            "rejected the time stamps of {} replies because a clock was set",
-            number::count(generator.refused_stamps)
-        ));
-    }
-    if let (Some(peak), Some(end)) = (generator.backlog_peak, generator.backlog_end) {
-        parts.push(format!(
-            "maximum backlog {}, {} at the end",
-            number::count(peak),
-            number::count(end)
-        ));
-    }
-    if parts.is_empty() {
-        return "not measured".to_owned();
-    }
-    parts.join("; ")
 }
 
 /// What is not known of servers whose process is not seen, and why.

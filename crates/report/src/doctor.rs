@@ -11,8 +11,10 @@ use crate::sheet::{Block, Item, Section, Sheet};
 pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);
-        let items: Vec<Item> = such.map(item).collect();
-        (!items.is_empty()).then(|| Section::new(title(level), vec![Block::List(items)]))
+        Some(Section::new(
+            title(level),
+            vec![Block::list(such.map(item))?],
+        ))
     };
     let levels = Level::ALL.into_iter();
     let levels = levels.filter(|level| is_verbose || *level != Level::Passed);

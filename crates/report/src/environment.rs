@@ -3,6 +3,7 @@
 use measure::result::{Disk, Environment, Place};
 use plan::shown_bytes;
 
+use crate::list::joined;
 use crate::number;
 
 /// Names and values, the host first, then the places of data and results.
@@ -59,26 +60,20 @@ pub(crate) fn facts(environment: &Environment) -> Vec<(String, String)> {
         ("Clock source", clock_source.clone()),
     ];
     let known = known.into_iter();
-    let mut facts: Vec<(String, String)> = known
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-        .collect();
+    let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let limits = limits.iter();
-    facts.extend(limits.map(|(name, value)| (format!("Limit {name}"), value.clone())));
-    facts.extend(
-        places
-            .iter()
-            .map(|place| (place.path.clone(), words(place))),
-    );
-    facts
+    let limits = limits.map(|(name, value)| (format!("Limit {name}"), value.clone()));
+    let places = places
+        .iter()
+        .map(|place| (place.path.clone(), words(place)));
+    known.chain(limits).chain(places).collect()
 }
 
 /// `16, 8, 1`, with a dash for what is not known.
 fn topology(counts: [&Option<u64>; 3]) -> Option<String> {
     let shown = counts.map(|count| count.map_or(number::ABSENT.to_owned(), number::count));
-    counts
-        .iter()
-        .any(|count| count.is_some())
-        .then(|| shown.join(", "))
+    let is_known = counts.iter().any(|count| count.is_some());
+    is_known.then(|| shown.join(", "))
 }
 
 fn words(place: &Place) -> String {
@@ -90,16 +85,17 @@ fn words(place: &Place) -> String {
         options,
         disks,
     } = place;
-    let mut parts = Vec::new();
-    parts.extend(file_system.clone());
-    parts.extend(source.as_ref().map(|source| format!("from {source}")));
-    parts.extend(mount_point.as_ref().map(|point| format!("at {point}")));
-    parts.extend(options.as_ref().map(|options| format!("({options})")));
-    let mut text = parts.join(" ");
-    for disk in disks {
-        text.push_str(&format!("; disk {}", disk_words(disk)));
-    }
-    text.trim_start_matches("; ").to_owned()
+    let parts = [
+        file_system.clone(),
+        source.as_ref().map(|source| format!("from {source}")),
+        mount_point.as_ref().map(|point| format!("at {point}")),
+        options.as_ref().map(|options| format!("({options})")),
+    ];
+    let place = Some(joined(parts.into_iter().flatten(), " ")).filter(|text| !text.is_empty());
+    let disks = disks
+        .iter()
+        .map(|disk| format!("disk {}", disk_words(disk)));
+    joined(place.into_iter().chain(disks), "; ")
 }
 
 fn disk_words(disk: &Disk) -> String {
@@ -111,22 +107,22 @@ fn disk_words(disk: &Disk) -> String {
         rotational,
         cache,
     } = disk;
-    let mut parts = vec![name.clone()];
-    parts.extend(model.clone());
-    parts.extend(bytes.map(shown_bytes));
-    parts.extend(rotational.map(|turns| {
+    let rotates = |turns| {
         if turns {
             "rotational"
         } else {
             "non-rotational"
         }
-        .to_owned()
-    }));
-    parts.extend(
+    };
+    let parts = [
+        Some(name.clone()),
+        model.clone(),
+        bytes.map(shown_bytes),
+        rotational.map(|turns| rotates(turns).to_owned()),
         scheduler
             .as_ref()
             .map(|scheduler| format!("scheduler {scheduler}")),
-    );
-    parts.extend(cache.as_ref().map(|cache| format!("cache {cache}")));
-    parts.join(", ")
+        cache.as_ref().map(|cache| format!("cache {cache}")),
+    ];
+    joined(parts.into_iter().flatten(), ", ")
 }

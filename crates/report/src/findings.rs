@@ -1,17 +1,23 @@
-//! What a study found besides its numbers: trials that failed, bottlenecks, and warnings.
+//! What a study found besides its numbers: trials that failed, bottlenecks, and warnings; and the
+//! cautions that follow for answers that use it.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
+use measure::finding::Level;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{TrialSummary, counted};
 use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
+use crate::columns::Columns;
+use crate::doctor;
+use crate::grid::Grid;
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{distinct, joined, listed};
 use crate::number;
+use crate::sheet::{self, Block, Item, Section};
 
 /// What a trial was bound by, in a word or two.
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
@@ -24,7 +30,6 @@ pub(crate) fn bound_word(bound: Bottleneck) -> String {
 /// A trial with something to say of it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TrialNote {
-    /// The trial's place in the plan.
     pub(crate) number: u32,
     pub(crate) name: String,
     /// A word or two, for example `CPU-bound` or `failed`.
@@ -42,12 +47,20 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
                 "excluded, because other trials of its point completed"
             }
             Outcome::Interrupted => "what was measured until then is included",
-            Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.as_str(),
-            Outcome::Failed { reason } => reason.as_str(),
+            failed => reason(failed),
         };
         Some(note(trial, result, ended(&trial.outcome), words))
     });
     early.collect()
+}
+
+/// What the server or dyno said at the end of a trial that failed.
+pub(crate) fn reason(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Completed | Outcome::Interrupted => "",
+        Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error,
+        Outcome::Failed { reason } => reason,
+    }
 }
 
 /// Whether an interrupted trial is left out for whole ones.
@@ -68,15 +81,36 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The verdict of each trial that has one.
-pub(crate) fn verdicts(result: &RunResult) -> Vec<TrialNote> {
-    let trials = result.trials.iter();
-    let verdicts = trials.filter_map(|trial| {
-        let verdict = trial.verdict.as_ref()?;
-        let what = verdict.bound.to_string();
-        Some(note(trial, result, &what, &verdict.evidence))
-    });
-    verdicts.collect()
+/// The verdicts of the trials, together where they agree; never empty inside.
+pub(crate) fn verdicts(result: &RunResult) -> Vec<Vec<TrialNote>> {
+    let mut kinds: Vec<Vec<TrialNote>> = Vec::new();
+    for trial in &result.trials {
+        let Some(verdict) = &trial.verdict else {
+            continue;
+        };
+        let note = note(trial, result, &verdict.bound.to_string(), &verdict.evidence);
+        match kinds.iter_mut().find(|known| known[0].what == note.what) {
+            Some(known) => known.push(note),
+            None => kinds.push(vec![note]),
+        }
+    }
+    kinds
+}
+
+pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
+    let kinds = verdicts(result);
+    let columns = Columns::<&Vec<TrialNote>>::new()
+        .key("verdict", |notes| &notes[0].what)
+        .words("trials", |notes| match notes.len() {
+            all if all == result.trials.len() => format!("all {all}"),
+            _ => listed(&notes.iter().map(|note| &*note.name).collect::<Vec<_>>()),
+        })
+        .words("evidence", |notes| &notes[0].words);
+    columns.grid(
+        "What limited the trials, with the evidence of the first; each trial below has \
+         its own.",
+        &kinds,
+    )
 }
 
 fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
@@ -103,11 +137,8 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
 /// The trials that were planned and are not there.
 pub(crate) fn absent(result: &RunResult) -> Option<String> {
     const MOST_NAMED: usize = 20;
-    let there: BTreeSet<u32> = result
-        .trials
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
+    let there = result.trials.iter().map(|trial| trial.setup.planned.number);
+    let there: BTreeSet<u32> = there.collect();
     let absent = (1..=result.design.trials).filter(|number| !there.contains(number));
     let absent: Vec<u32> = absent.collect();
     let last = absent.last()?;
@@ -117,8 +148,7 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
             format!("trials {} to {last} are", absent[0])
         }
         _ => {
-            let named = absent.iter().take(MOST_NAMED).map(u32::to_string);
-            let named = named.collect::<Vec<_>>().join(", ");
+            let named = joined(absent.iter().take(MOST_NAMED).map(u32::to_string), ", ");
             match absent.len().saturating_sub(MOST_NAMED) {
                 0 => format!("trials {named} are"),
                 more => format!("trials {named} and {} more are", number::count(more as u64)),
@@ -154,7 +184,6 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
 pub(crate) struct WarningView {
     pub(crate) text: String,
     pub(crate) trials: String,
-    /// How many trials have it.
     pub(crate) count: usize,
 }
 
@@ -211,6 +240,105 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
             format!("worst in {worst}; also in {}", others.join("; "))
         }
     }
+}
+
+/// What to know before the numbers of a study are trusted.
+pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
+    let mut incomplete: Vec<Block> = sheet::words(missing(result)).collect();
+    let early = ended_early(result).into_iter().map(|note| Item {
+        words: format!("{}: {}", note.what, note.words),
+        name: format!("Trial {} ({})", note.number, note.name),
+        ..Item::default()
+    });
+    incomplete.extend(Block::list(early));
+    let is_left_out =
+        |trial: &TrialSummary| !matches!(trial.outcome, Outcome::Completed | Outcome::Interrupted);
+    if result.trials.iter().any(is_left_out) {
+        incomplete.push(Block::Words(
+            "Failed and stopped trials are listed among all trials, but excluded from means and \
+             from figures by key."
+                .to_owned(),
+        ));
+    }
+    let warnings = warnings(result).into_iter().map(|warning| Item {
+        words: warning.text,
+        scope: warning.trials,
+        ..Item::default()
+    });
+    let distorting = doctor::distorting(&result.findings);
+    let title = "Conditions that may distort the results";
+    let all = [
+        Section::named("incomplete", "Incomplete results", incomplete),
+        Section::named(
+            "warnings",
+            "Warnings",
+            Block::list(warnings).into_iter().collect(),
+        ),
+        Section::named(
+            "distorting",
+            title,
+            Block::list(distorting).into_iter().collect(),
+        ),
+    ];
+    all.into_iter()
+        .filter(|section| !section.blocks.is_empty())
+        .collect()
+}
+
+/// Cautions about what a result lacks, the trials that an answer uses, and the host that they ran
+/// on; each with the name of the result, if there are several.
+pub(crate) fn cautions(
+    name: Option<&str>,
+    result: &RunResult,
+    trials: &[&TrialSummary],
+) -> Vec<String> {
+    let all = left_out(result).into_iter();
+    let all = all.chain(warned(trials)).chain(spoilt(result));
+    let named = all.map(|words| match name {
+        Some(name) => format!("{name}: {words}"),
+        None => words,
+    });
+    named.collect()
+}
+
+/// Which warnings there are, and how many trials have each.
+fn warned(trials: &[&TrialSummary]) -> Option<String> {
+    let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
+    let (count, all) = (with_any.count(), trials.len());
+    let kinds = trials
+        .iter()
+        .flat_map(|trial| distinct(trial.warnings.iter().map(|warning| warning.in_short())));
+    let kinds: Vec<&str> = kinds.collect();
+    let told = distinct(kinds.iter().copied()).into_iter().map(|kind| {
+        let such = kinds.iter().filter(|other| **other == kind).count();
+        format!("{kind} ({such})")
+    });
+    let told = joined(told, ", ");
+    (count > 0).then(|| {
+        format!("{count} of {all} trials have warnings: {told}. See the report of the result.")
+    })
+}
+
+/// What a look at the host found before the first load.
+fn spoilt(result: &RunResult) -> Option<String> {
+    let severe = result
+        .findings
+        .iter()
+        .filter(|finding| finding.level == Level::Severe);
+    let ids = joined(distinct(severe.map(|finding| finding.id.as_str())), ", ");
+    (!ids.is_empty()).then(|| {
+        format!("Conditions that distort measurements: {ids}. See the report of the result.")
+    })
+}
+
+/// Throughput says nothing of a server that was given its load.
+pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
+    let mut trials = trials.into_iter();
+    trials.any(|trial| trial.setup.planned.load.rate.is_some()).then(|| {
+        "Some trials had a fixed arrival rate, which determines their throughput: compare their \
+         response times."
+            .to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -1,13 +1,21 @@
-//! A table in the simplest form that all kinds of report can write.
+//! A table in the simplest form that all kinds of report can write. Its numbers stay numbers until
+//! a writer shows them.
 
-use crate::content::Content;
+use std::fmt;
 
-/// Heads, and rows of cells.
+use measure::compare::Change;
+use measure::interval::Estimate;
+use measure::quantile::Range;
+use measure::recovery::Observation;
+use plan::Value;
+
+use crate::cell::Cell;
+use crate::number;
+
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) caption: String,
-    /// Heads over equal shares of the numbers; none when there is nothing to tell
-    /// apart.
+    /// Heads over equal shares of the numbers; none when there is nothing to tell apart.
     pub(crate) groups: Vec<String>,
     pub(crate) heads: Vec<Head>,
     /// Columns at the start that say what the row is.
@@ -21,7 +29,6 @@ pub(crate) struct Grid {
     pub(crate) note: String,
 }
 
-/// The head of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) title: String,
@@ -60,7 +67,7 @@ impl Grid {
     /// Whether a column begins at its left: running text, and what rows are called.
     pub(crate) fn is_left(&self, column: &usize) -> bool {
         let is_text = |row: &Vec<Content>| {
-            let text = row.get(*column).and_then(Content::text);
+            let text = row.get(*column).map(Content::to_string);
             text.is_some_and(|text| text.starts_with(char::is_alphabetic))
         };
         self.is_words(column) || (*column < self.keys && self.rows.iter().any(is_text))
@@ -89,11 +96,87 @@ impl Grid {
         let heads = self.heads.iter().enumerate().map(|(place, head)| {
             let under = place.checked_sub(self.keys);
             let group = under.and_then(|place| self.groups.get(place / self.span().max(1)));
-            match group {
-                Some(group) => format!("{group}: {}", head.text()),
-                None => head.text(),
-            }
+            group.map_or_else(|| head.text(), |group| format!("{group}: {}", head.text()))
         });
         heads.collect()
     }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Content {
+    Absent,
+    Text(String),
+    Count(u64),
+    Number(f64),
+    Estimate(Estimate),
+    /// A percentile, and where it lies with 95 % confidence.
+    Within(f64, Option<Range>),
+    Change(Change),
+    Observation(Observation),
+    Cell(Cell),
+}
+
+/// As people read it; a CSV file has it unrounded.
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match self {
+            Self::Absent => number::ABSENT.to_owned(),
+            Self::Text(text) => return f.write_str(text),
+            Self::Count(count) => number::count(*count),
+            Self::Number(value) => number::value(*value),
+            Self::Estimate(estimate) => number::estimate(Some(*estimate)),
+            Self::Within(value, range) => number::within(*value, *range),
+            Self::Change(change) => number::change(*change, ""),
+            Self::Observation(one) => number::observation(*one),
+            Self::Cell(cell) => cell.shown(),
+        })
+    }
+}
+
+impl Content {
+    pub(crate) fn value(&self) -> Option<f64> {
+        let value = match self {
+            Self::Absent | Self::Text(_) | Self::Count(_) => return None,
+            Self::Number(value) | Self::Within(value, _) => *value,
+            Self::Estimate(estimate) => estimate.value,
+            Self::Change(change) => change.value,
+            Self::Observation(one) => one.bound(),
+            Self::Cell(cell) => cell.value()?,
+        };
+        Some(value).filter(|value| value.is_finite())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Content {
+    fn from(known: Option<T>) -> Self {
+        known.map_or(Self::Absent, Into::into)
+    }
+}
+
+macro_rules! content {
+    ($($from:ty => $to:expr),+ $(,)?) => {
+        $(impl From<$from> for Content {
+            fn from(from: $from) -> Self {
+                let to: fn($from) -> Self = $to;
+                to(from)
+            }
+        })+
+    };
+}
+
+content! {
+    &str => |text| Self::Text(text.to_owned()),
+    &String => |text| Self::Text(text.clone()),
+    String => Self::Text,
+    &Value => |value| Self::Text(value.to_string()),
+    bool => |holds| Self::Text(holds.to_string()),
+    u32 => |count| Self::Count(count.into()),
+    u64 => Self::Count,
+    usize => |count| Self::Count(count as u64),
+    f64 => Self::Number,
+    (f64, Option<Range>) => |(value, range)| Self::Within(value, range),
+    Estimate => Self::Estimate,
+    Change => Self::Change,
+    Observation => Self::Observation,
+    Cell => Self::Cell,
 }

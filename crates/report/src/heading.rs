@@ -1,8 +1,6 @@
 //! The columns of a table as people read them.
 
 use measure::column::{self, changed, unit};
-use measure::interval::Estimate;
-use measure::quantile::Range;
 
 use crate::grid::Head;
 
@@ -15,7 +13,7 @@ pub(crate) struct Heading {
     /// Decimals that are shown at most: a tenth of a percent is enough.
     pub(crate) decimals: usize,
     /// A shown number is the measured one by this.
-    scale: f64,
+    pub(crate) scale: f64,
 }
 
 /// The unit that people read, and how much of the measured one it is.
@@ -29,45 +27,22 @@ pub(crate) fn shown_in(unit: &'static str) -> (&'static str, f64) {
 impl Heading {
     pub(crate) fn of(column: &str) -> Self {
         // A number stays on a line with its unit.
-        let title = |column| column::heading(column).replace(" %", "\u{a0}%");
-        if let Some(of) = changed(column) {
-            return Self {
-                column: column.to_owned(),
-                head: Head {
-                    title: format!("{} change", title(of)),
-                    unit: "%",
-                },
-                decimals: usize::MAX,
-                scale: 1.0,
-            };
+        let of = changed(column).unwrap_or(column);
+        let mut title = column::heading(of).replace(" %", "\u{a0}%");
+        let (mut unit, mut scale) = shown_in(unit(of));
+        if changed(column).is_some() {
+            title.push_str(" change");
+            (unit, scale) = ("%", 1.0);
         }
-        let title = title(column);
-        let (unit, scale) = shown_in(unit(column));
         let said = unit == "1/s" || title.ends_with(unit);
         Self {
             column: column.to_owned(),
+            decimals: if unit == "%" { 1 } else { usize::MAX },
             head: Head {
                 unit: if said { "" } else { unit },
                 title,
             },
-            decimals: if unit == "%" { 1 } else { usize::MAX },
             scale,
-        }
-    }
-
-    /// A range in the unit of the heading.
-    pub(crate) fn scaled_range(&self, range: Range) -> Range {
-        Range {
-            low: range.low / self.scale,
-            high: range.high / self.scale,
-        }
-    }
-
-    /// A number in the unit of the heading.
-    pub(crate) fn scaled(&self, estimate: Estimate) -> Estimate {
-        Estimate {
-            value: estimate.value / self.scale,
-            half_width: estimate.half_width.map(|half| half / self.scale),
         }
     }
 }
@@ -89,11 +64,6 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_in_mebibytes() {
-        let bytes = Estimate {
-            value: f64::from(3 << 20),
-            half_width: Some(f64::from(1 << 19)),
-        };
-        let shown = Heading::of("server.rss_bytes").scaled(bytes);
-        assert_eq!((shown.value, shown.half_width), (3.0, Some(0.5)));
+        assert_eq!(Heading::of("server.rss_bytes").scale, f64::from(1 << 20));
     }
 }

@@ -6,20 +6,19 @@
 //! ```
 
 use measure::change_point::{ChangePoint, in_history};
-use measure::interval::Estimate;
 use measure::summary::counted;
 use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError, Source};
-use crate::cell::{Cell, FEW, PERCENTILES};
+use crate::cell::{FEW, PERCENTILES};
 use crate::columns::Columns;
+use crate::findings;
 use crate::grid::Grid;
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{distinct, joined};
 use crate::metric_comparison;
 use crate::number;
-use crate::point::{self, Wanted};
-use crate::result_cautions;
+use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
 
 /// Fewest results in which a change can be seen: three before it and three after.
@@ -31,7 +30,6 @@ const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interva
                      response time changed; each level spans at least three results. False-positive \
                      rate: at most 2 %.";
 
-/// A study over time.
 #[derive(Debug, Serialize)]
 pub struct History {
     courses: Vec<Course>,
@@ -47,7 +45,6 @@ pub struct History {
 struct Course {
     /// For display: `threads=16`; empty in a study of one point.
     point: String,
-    /// Oldest first.
     entries: Vec<Entry>,
     /// Where throughput changed its level; `at` is the place among the entries, from 0. Not tested
     /// in an open loop, whose arrival rate it is.
@@ -57,20 +54,14 @@ struct Course {
     response_changes: Vec<ChangePoint>,
 }
 
-/// One point of one result.
 #[derive(Debug, Serialize)]
 struct Entry {
     /// When the result was begun (RFC 3339, UTC).
     started: String,
     name: String,
-    /// Engine and version.
     engine: String,
-    /// Trials that count.
-    n: usize,
-    /// Transactions per second.
-    tps: Estimate,
-    mean_ms: Option<Estimate>,
-    p99_ms: Cell,
+    #[serde(flatten)]
+    measured: Measured,
     #[serde(skip)]
     is_open_loop: bool,
 }
@@ -117,11 +108,12 @@ impl Course {
     fn find_changes(&mut self, histories: usize) {
         let entries = || self.entries.iter();
         if entries().any(|entry| entry.is_open_loop) {
-            let times: Option<Vec<f64>> = entries().map(|one| Some(one.mean_ms?.value)).collect();
+            let times: Option<Vec<f64>> =
+                entries().map(|one| one.measured.mean_ms.value()).collect();
             self.response_changes = in_history(&times.unwrap_or_default(), histories);
         } else {
-            let tps: Vec<f64> = entries().map(|entry| entry.tps.value).collect();
-            self.changes = in_history(&tps, histories);
+            let tps = entries().filter_map(|entry| entry.measured.tps.value());
+            self.changes = in_history(&tps.collect::<Vec<_>>(), histories);
         }
     }
 
@@ -141,15 +133,13 @@ fn entries(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
     let points = point::points(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
         let counted = counted(&point.trials);
+        point.tps.estimate?;
         let entry = Entry {
             started: source.result.environment.started.clone(),
             name: source.name.to_owned(),
             engine: counted.first()?.setup.engine.clone(),
-            n: point.tps.n,
-            tps: point.tps.estimate?,
-            mean_ms: Cell::of(&point.trials, "response_ms.mean").estimate,
-            p99_ms: Cell::of(&point.trials, "response_ms.p99"),
             is_open_loop: metric_comparison::is_open_loop(&counted),
+            measured: Measured::of(&point),
         };
         Some((point.name, entry))
     });
@@ -157,28 +147,25 @@ fn entries(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
 }
 
 fn cautions(sources: &[Source<'_>], wanted: &Wanted) -> Vec<String> {
-    let hosts = sources
-        .iter()
-        .filter_map(|source| source.result.environment.hostname.as_deref());
-    let hosts = distinct(hosts);
+    let hosts = sources.iter().map(|source| &source.result.environment);
+    let hosts = distinct(hosts.filter_map(|host| host.hostname.as_deref()));
     let several = (hosts.len() > 1).then(|| {
         format!(
             "The results are from several hosts ({}), which may explain a change.",
             hosts.join(", ")
         )
     });
-    let at_a_rate = result_cautions::at_a_rate(
-        sources
-            .iter()
-            .flat_map(|source| point::having(source.result, wanted)),
-    );
-    let of_each = sources.iter().flat_map(|source| {
-        let trials = counted(&point::having(source.result, wanted));
-        result_cautions::of(Some(source.name), source.result, &trials)
+    let trials = sources
+        .iter()
+        .map(|source| point::having(source.result, wanted));
+    let trials: Vec<_> = trials.collect();
+    let at_a_rate = findings::at_a_rate(trials.iter().flatten().copied());
+    let of_each = sources.iter().zip(&trials).flat_map(|(source, trials)| {
+        findings::cautions(Some(source.name), source.result, &counted(trials))
     });
-    several
+    [several, at_a_rate]
         .into_iter()
-        .chain(at_a_rate)
+        .flatten()
         .chain(of_each)
         .collect()
 }
@@ -197,8 +184,8 @@ impl Answer for History {
             .with("started", |(.., entry)| &entry.started)
             .with("result", |(.., entry)| &entry.name)
             .with("engine", |(.., entry)| &entry.engine)
-            .point(|(.., entry)| (Some(entry.tps), entry.mean_ms, entry.p99_ms))
-            .with("n", |(.., entry)| entry.n)
+            .measured_csv(|(.., entry)| &entry.measured)
+            .with("n", |(.., entry)| entry.measured.n)
             .with("tps.level_change_pct", |(course, place, _)| {
                 began(&course.changes, place)
             })
@@ -221,7 +208,7 @@ fn lead(history: &History) -> String {
         let times = times.filter_map(|change| sentence(course, "Mean response time", change, "ms"));
         tps.chain(times)
     });
-    let changed: Vec<String> = changed.collect();
+    let changed = joined(changed, " ");
     let lengths = history.courses.iter().map(|course| course.entries.len());
     match (changed.is_empty(), lengths.max().unwrap_or(0)) {
         (true, longest @ ..FEWEST) => format!(
@@ -229,7 +216,7 @@ fn lead(history: &History) -> String {
              and three after."
         ),
         (true, _) => "No level change detected in throughput or mean response time.".to_owned(),
-        (false, _) => changed.join(" "),
+        (false, _) => changed,
     }
 }
 
@@ -253,10 +240,8 @@ fn grid(course: &Course) -> Grid {
         .key("started", |(_, entry)| &entry.started)
         .key("result", |(_, entry)| &entry.name)
         .key("engine", |(_, entry)| &entry.engine)
-        .with("tps", |(_, entry)| entry.tps)
-        .with("mean ms", |(_, entry)| entry.mean_ms)
-        .with("p99 ms", |(_, entry)| entry.p99_ms)
-        .with("n", |(_, entry)| entry.n)
+        .measured(|(_, entry)| &entry.measured)
+        .with("n", |(_, entry)| entry.measured.n)
         .words("level", |(place, _)| level(course, place));
     let caption = match course.point.as_str() {
         "" => String::new(),
@@ -272,10 +257,9 @@ fn level(course: &Course, place: usize) -> String {
         let share = began(changes, place)?;
         Some(format!("{name} {:+.1} %", share * 100.0))
     });
-    let told: Vec<String> = told.collect();
-    match told.is_empty() {
-        true => String::new(),
-        false => format!("{} from here on", told.join(", ")),
+    match joined(told, ", ") {
+        told if told.is_empty() => told,
+        told => format!("{told} from here on"),
     }
 }
 

@@ -57,7 +57,6 @@ struct Page<'a> {
 /// What the figures need, as it stands in the page.
 struct FigureData {
     overview: String,
-    /// For each trial.
     series: Vec<String>,
     plotly: Plotly,
     charts: &'static str,
@@ -69,7 +68,6 @@ struct View<'a> {
     block: &'a Block,
 }
 
-/// Writes the page.
 pub(crate) fn write(
     sheet: &Sheet,
     figures: Option<&Figures>,

@@ -4,24 +4,16 @@ use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Point, Value};
 
+use crate::list::{distinct, joined};
 use crate::number::ABSENT;
 
 pub(crate) use plan::key::VARIANT;
 
 /// The keys in which trials differ: those that were planned, then any other.
 pub(crate) fn axes(result: &RunResult) -> Vec<&str> {
-    let planned = result.design.axes.iter().map(String::as_str);
-    let mut keys: Vec<&str> = planned.collect();
-    for key in result
-        .trials
-        .iter()
-        .flat_map(|trial| trial.setup.planned.point.keys())
-    {
-        if !keys.contains(&key.as_str()) {
-            keys.push(key);
-        }
-    }
-    keys
+    let trials = result.trials.iter();
+    let varied = trials.flat_map(|trial| trial.setup.planned.point.keys());
+    distinct(result.design.axes.iter().chain(varied).map(String::as_str))
 }
 
 /// The last part of a dotted key, or all of it where two keys end alike.
@@ -51,13 +43,7 @@ pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
 /// All values of a key: by size if each is a number, a size or a duration, else in the order of
 /// the study.
 pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&'a Value>> {
-    let mut values = Vec::new();
-    for trial in trials {
-        let value = value(trial, key);
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let mut values = distinct(trials.iter().map(|trial| value(trial, key)));
     let size = |value: &Option<&Value>| value.and_then(quantity);
     if values.iter().all(|value| size(value).is_some()) {
         values.sort_by(|a, b| {
@@ -127,16 +113,13 @@ pub(crate) fn name(keys: &[&str], values: &[Option<&Value>], axes: &[&str]) -> S
         VARIANT => shown(*value),
         key => format!("{}={}", short(key, axes), shown(*value)),
     });
-    parts.collect::<Vec<_>>().join(", ")
+    joined(parts, ", ")
 }
 
 /// The same of the values that a point has.
 pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
-    let known = axes
-        .iter()
-        .copied()
-        .filter(|axis| point.contains_key(*axis));
-    let known: Vec<&str> = known.collect();
+    let known = axes.iter().copied();
+    let known: Vec<&str> = known.filter(|axis| point.contains_key(*axis)).collect();
     let values: Vec<_> = known.iter().map(|axis| point.get(*axis)).collect();
     name(&known, &values, axes)
 }
@@ -183,11 +166,8 @@ fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
 
 /// Whether points were measured more than once.
 pub(crate) fn repeated(result: &RunResult) -> bool {
-    result.design.repeats > 1
-        || result
-            .trials
-            .iter()
-            .any(|trial| trial.setup.planned.repeat > 1)
+    let mut trials = result.trials.iter();
+    result.design.repeats > 1 || trials.any(|trial| trial.setup.planned.repeat > 1)
 }
 
 /// By what values are in order: a number, a duration in seconds, or a setting such as `128M`.

@@ -10,6 +10,7 @@ use measure::warning::Warning;
 use crate::cell::Cell;
 use crate::compare;
 use crate::keys;
+use crate::list::{distinct, joined};
 use crate::metric_comparison::{self, is_significant};
 use crate::number;
 use crate::point::{self, Point, best};
@@ -23,13 +24,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
     if let Some(found) = search::lead(result) {
         return found;
     }
-    if let [only] = result.trials.as_slice()
-        && matches!(
-            only.outcome,
-            Outcome::ServerLost { .. } | Outcome::Failed { .. }
-        )
+    if let [TrialSummary { outcome, .. }] = result.trials.as_slice()
+        && matches!(outcome, Outcome::ServerLost { .. } | Outcome::Failed { .. })
     {
-        return only.outcome.to_string();
+        return outcome.to_string();
     }
     let points = points(result);
     let Some(best) = best(&points) else {
@@ -111,10 +109,8 @@ pub(crate) fn best_trial(result: &RunResult) -> usize {
     }
     let points = points(result);
     let wanted = best(&points).and_then(|point| counted(&point.trials).first().copied());
-    let place = wanted.and_then(|wanted| {
-        let mut trials = result.trials.iter();
-        trials.position(|trial| std::ptr::eq(trial, wanted))
-    });
+    let mut trials = result.trials.iter();
+    let place = wanted.and_then(|wanted| trials.position(|trial| std::ptr::eq(trial, wanted)));
     place.map_or(1, |place| place + 1)
 }
 
@@ -142,10 +138,10 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
              are of use."
         ),
         (_, times) => {
-            let parts: Vec<String> = times.into_iter().chain(rivals(best, points)).collect();
-            match parts.is_empty() {
-                true => String::new(),
-                false => format!(" Throughput there is {}.", parts.join(", and ")),
+            let parts = times.into_iter().chain(rivals(best, points));
+            match joined(parts, ", and ") {
+                nothing if nothing.is_empty() => nothing,
+                parts => format!(" Throughput there is {parts}."),
             }
         }
     }
@@ -153,10 +149,8 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
 
 fn times_the_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    let least = measured.min_by(|a, b| {
-        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
-        tps(a).total_cmp(&tps(b))
-    })?;
+    let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
+    let least = measured.min_by(|a, b| tps(a).total_cmp(&tps(b)))?;
     let times = best.tps.value()? / least.tps.value()?;
     let is_clear = times.is_finite() && times >= 1.05 && differ(best, least, points.len());
     is_clear.then(|| {
@@ -172,11 +166,9 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let near: Vec<&Point<'_>> = others
         .filter(|point| point.tps.estimate.is_some() && !differ(best, point, points.len()))
         .collect();
-    let named = near.iter().take(MOST).map(|point| {
-        let tps = point.tps.shown();
-        format!("{} ({tps})", point.name)
-    });
-    let mut text = named.collect::<Vec<_>>().join(", ");
+    let named = near.iter().take(MOST);
+    let named = named.map(|point| format!("{} ({})", point.name, point.tps.shown()));
+    let mut text = joined(named, ", ");
     if let Some(more @ 1..) = near.len().checked_sub(MOST) {
         text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
     }
@@ -205,12 +197,9 @@ fn bound_at(best: &Point<'_>) -> String {
     if best.trials.iter().any(|trial| !trial.faults.is_empty()) {
         return String::new();
     }
-    let mut bounds: Vec<Bottleneck> = counted(&best.trials)
-        .into_iter()
-        .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
-        .collect();
-    bounds.dedup();
-    match bounds.as_slice() {
+    let trials = counted(&best.trials).into_iter();
+    let bounds = trials.filter_map(|trial| Some(trial.verdict.as_ref()?.bound));
+    match distinct(bounds).as_slice() {
         [Bottleneck::Nothing] => " No bottleneck was identified.".to_owned(),
         [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),

@@ -8,6 +8,7 @@ use measure::summary::TrialSummary;
 use crate::columns::Columns;
 use crate::grid::Grid;
 use crate::keys;
+use crate::list::joined;
 use crate::number;
 
 /// One of the numbers of a ledger.
@@ -66,8 +67,7 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     let anomalies = anomalies.filter(|(count, _)| *count > 0);
     let anomalies = anomalies.map(|(count, what)| format!("{what}: {}.", number::count(count)));
     let sentences = losses(result).into_iter().chain(anomalies);
-    let sentences: Vec<String> = sentences.chain(unchecked(result)).collect();
-    Some(sentences.join(" "))
+    Some(joined(sentences.chain(unchecked(result)), " "))
 }
 
 fn ledgers(result: &RunResult) -> impl Iterator<Item = &LedgerSummary> {
@@ -108,10 +108,8 @@ fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
     let (checked, unchecked): (Vec<_>, Vec<_>) =
         ledgers(result).partition(|ledger| !ledger.checked.is_empty());
     let members: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
-    let members = (members > 0).then(|| {
-        let noun = if members == 1 { "member" } else { "members" };
-        format!("{members} {noun} could not be checked.")
-    });
+    let named = number::counted(members as u64, "member");
+    let members = (members > 0).then(|| format!("{named} could not be checked."));
     let all = checked.len() + unchecked.len();
     let ledgers = (!unchecked.is_empty()).then(|| match all {
         1 => "The ledger could not be checked.".to_owned(),
@@ -183,7 +181,6 @@ pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
     [grid("instance", &named), details("instance", &named)]
 }
 
-/// The same of all trials.
 pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
@@ -227,13 +224,14 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
                 .with("most stale, ms", |(_, ledger)| ledger.staleness_max_ms)
         })
         .with("checked", |(_, ledger)| {
-            let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-            found(ledger, checked.join(", "))
+            found(
+                ledger,
+                joined(ledger.checked.iter().map(u32::to_string), ", "),
+            )
         });
-    let reads = if has_reads {
-        "; reads are of all members"
-    } else {
-        ""
+    let reads = match has_reads {
+        true => "; reads are of all members",
+        false => "",
     };
     let caption = format!(
         "Ledger: transfers by what the client was told, and what the members have of them. \

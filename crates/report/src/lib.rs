@@ -10,13 +10,10 @@
 //! An [`Answer`] has a sheet, and CSV and JSON of its numbers.
 
 mod answer;
-mod benchmark;
 mod cell;
 mod columns;
 pub mod compare;
-mod content;
 pub mod csv;
-mod csv_writer;
 mod describe;
 pub mod doctor;
 mod environment;
@@ -35,14 +32,10 @@ mod markdown;
 mod metric_comparison;
 mod number;
 mod point;
-mod provenance;
 pub mod rank;
 pub mod recovery;
-mod report;
-mod result_cautions;
 pub mod scale;
 pub mod search;
-mod settings;
 mod sheet;
 pub mod size;
 pub mod study;
@@ -53,9 +46,8 @@ pub mod thresholds;
 mod trial;
 mod workload_differences;
 
-pub use answer::{Answer, AnswerError, Source};
+pub use answer::{Answer, AnswerError, Report, Source};
 pub use figures::Figures;
 pub use html::ReportError;
-pub use report::Report;
 pub use sheet::Sheet;
 pub use workload_differences::workload_differences;

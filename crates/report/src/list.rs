@@ -14,10 +14,18 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     all
 }
 
+pub(crate) fn joined<T: AsRef<str>>(parts: impl IntoIterator<Item = T>, between: &str) -> String {
+    parts
+        .into_iter()
+        .enumerate()
+        .fold(String::new(), |all, (place, part)| {
+            all + if place > 0 { between } else { "" } + part.as_ref()
+        })
+}
+
 /// `8 · 16 · 32`, and of many how many more there are.
 pub(crate) fn listed<T: AsRef<str>>(values: &[T]) -> String {
-    let some: Vec<&str> = values.iter().take(MOST).map(AsRef::as_ref).collect();
-    let some = some.join(" · ");
+    let some = joined(values.iter().take(MOST), " · ");
     match values.len().saturating_sub(MOST) {
         0 => some,
         more => format!("{some} · and {more} more"),

@@ -7,7 +7,6 @@ use crate::sheet::{Block, Facts, Item, Section, Sheet};
 use crate::text::{steers, visible};
 
 impl Sheet {
-    /// As Markdown, without the figures.
     pub fn markdown(&self) -> String {
         let mut text = format!("# {}\n", plain(&self.title));
         if let Some(question) = &self.question {

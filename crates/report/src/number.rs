@@ -6,7 +6,6 @@ use measure::interval::Estimate;
 use measure::quantile::Range;
 use measure::recovery::Observation;
 
-/// Shown where nothing was measured.
 pub(crate) const ABSENT: &str = "–";
 
 /// A whole number with its thousands apart: `1,234,567`.
@@ -30,9 +29,8 @@ pub(crate) fn value_to(value: f64, most: usize) -> String {
     fixed(value, decimals(value).min(most))
 }
 
-/// A number, or a dash.
-pub(crate) fn maybe(value_: Option<f64>) -> String {
-    value_.map_or_else(|| ABSENT.to_owned(), value)
+pub(crate) fn maybe(known: Option<f64>) -> String {
+    known.map_or_else(|| ABSENT.to_owned(), value)
 }
 
 /// A number, or `> 40.00` of a time that was longer.
@@ -40,19 +38,16 @@ pub(crate) fn observation(one: Observation) -> String {
     observation_to(one, decimals(one.bound()))
 }
 
+fn observation_to(one: Observation, digits: usize) -> String {
+    let longer = if one.is_censored() { "> " } else { "" };
+    format!("{longer}{}", fixed(one.bound(), digits))
+}
+
 /// `1.588 (1.203–1.973)` or `1.588 (1.203–> 40.000)`: a median with the minimum and maximum.
 pub(crate) fn observed_within(median: Observation, low: Observation, high: Observation) -> String {
     let digits = decimals(median.bound());
     let [median, low, high] = [median, low, high].map(|one| observation_to(one, digits));
     format!("{median} ({low}–{high})")
-}
-
-fn observation_to(one: Observation, digits: usize) -> String {
-    let shown = fixed(one.bound(), digits);
-    match one.is_censored() {
-        true => format!("> {shown}"),
-        false => shown,
-    }
 }
 
 /// `1,010 ± 12`, the error with the digits of the value; without an interval only
@@ -76,29 +71,20 @@ pub(crate) fn estimate_to(estimate: Option<Estimate>, most: usize) -> String {
 
 /// `17.22 (16.90–17.80)`: a number and where it lies with 95 % confidence.
 pub(crate) fn within(value: f64, range: Option<Range>) -> String {
-    let digits = decimals(value);
-    let shown = fixed(value, digits);
-    match range {
-        Some(Range { low, high }) => {
-            format!("{shown} ({}–{})", fixed(low, digits), fixed(high, digits))
-        }
-        None => shown,
-    }
+    let bounds = range.map(|range| [range.low, range.high].map(Observation::Exactly));
+    bounds.map_or_else(
+        || self::value(value),
+        |[low, high]| observed_within(Observation::Exactly(value), low, high),
+    )
 }
 
 /// `-4.69 % (-5.71 to -3.95)`: a change in per cent with its sign, and its interval; `unit`
 /// follows the value.
-pub(crate) fn change(change: Option<Change>, unit: &str) -> String {
-    let Some(Change { value, interval }) = change else {
-        return ABSENT.to_owned();
-    };
+pub(crate) fn change(Change { value, interval }: Change, unit: &str) -> String {
     let digits = decimals(value).min(2);
     let signed = |value: f64| {
-        let shown = fixed(value, digits);
-        match value > 0.0 {
-            true => format!("+{shown}"),
-            false => shown,
-        }
+        let plus = if value > 0.0 { "+" } else { "" };
+        format!("{plus}{}", fixed(value, digits))
     };
     let shown = format!("{}{unit}", signed(value));
     match interval {
@@ -167,45 +153,28 @@ mod tests {
 
     #[test]
     fn a_change_has_its_sign_and_its_interval() {
+        let (low, high) = (-5.7, 0.951);
         let known = Change {
             value: -4.687,
-            interval: Some(Range {
-                low: -5.7,
-                high: 0.951,
-            }),
+            interval: Some(Range { low, high }),
         };
-        assert_eq!(change(Some(known), " %"), "-4.69 % (-5.70 to +0.95)");
-        let alone = Change {
-            value: 134.21,
-            interval: None,
-        };
-        assert_eq!(change(Some(alone), ""), "+134.2");
-        assert_eq!(change(None, " %"), ABSENT);
+        assert_eq!(change(known, " %"), "-4.69 % (-5.70 to +0.95)");
+        let (value, interval) = (134.21, None);
+        assert_eq!(change(Change { value, interval }, ""), "+134.2");
     }
 
     #[test]
     fn an_error_has_the_digits_of_its_value() {
-        let known = Estimate {
-            value: 1010.4,
-            half_width: Some(12.34),
-        };
-        assert_eq!(estimate(Some(known)), "1,010 ± 12");
-        let share = Estimate {
-            value: 7.9,
-            half_width: Some(0.25),
-        };
-        assert_eq!(estimate_to(Some(share), 1), "7.9 ± 0.2");
-        let unknown = Estimate {
-            half_width: None,
-            ..known
-        };
-        assert_eq!(estimate(Some(unknown)), "1,010");
+        let of = |value, half_width| Some(Estimate { value, half_width });
+        assert_eq!(estimate(of(1010.4, Some(12.34))), "1,010 ± 12");
+        assert_eq!(estimate_to(of(7.9, Some(0.25)), 1), "7.9 ± 0.2");
+        assert_eq!(estimate(of(1010.4, None)), "1,010");
         assert_eq!(estimate(None), ABSENT);
-        let range = Range {
-            low: 16.9,
-            high: 17.804,
-        };
-        assert_eq!(within(17.221, Some(range)), "17.22 (16.90–17.80)");
+        let (low, high) = (16.9, 17.804);
+        assert_eq!(
+            within(17.221, Some(Range { low, high })),
+            "17.22 (16.90–17.80)"
+        );
         assert_eq!(within(17.221, None), "17.22");
     }
 }

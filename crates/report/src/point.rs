@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use measure::result::RunResult;
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
+use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::columns::Columns;
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{distinct, joined};
 
-/// The trials of one point.
 #[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
     /// For display: `threads=16, ext4`; empty in a study of one point.
@@ -32,6 +33,47 @@ pub(crate) fn points<'a>(
             trials: group.trials,
         })
         .collect()
+}
+
+/// What answers show of a point.
+#[derive(Debug, Serialize)]
+pub(crate) struct Measured {
+    /// At which of several points; empty when there is one.
+    pub(crate) at: String,
+    /// Trials that the throughput is the mean of.
+    pub(crate) n: usize,
+    pub(crate) tps: Cell,
+    pub(crate) mean_ms: Cell,
+    pub(crate) p99_ms: Cell,
+    #[serde(skip)]
+    pub(crate) trials: Vec<TrialSummary>,
+}
+
+impl Measured {
+    pub(crate) fn of(point: &Point<'_>) -> Self {
+        Self {
+            at: point.name.clone(),
+            n: point.tps.n,
+            tps: point.tps,
+            mean_ms: Cell::of(&point.trials, "response_ms.mean"),
+            p99_ms: Cell::of(&point.trials, "response_ms.p99"),
+            trials: counted(&point.trials).into_iter().cloned().collect(),
+        }
+    }
+}
+
+impl<'a, R: Copy + 'a> Columns<'a, R> {
+    pub(crate) fn measured(self, of: impl Fn(R) -> &'a Measured + Copy + 'a) -> Self {
+        self.with("tps", move |row| of(row).tps)
+            .with("mean ms", move |row| of(row).mean_ms)
+            .with("p99 ms", move |row| of(row).p99_ms)
+    }
+
+    pub(crate) fn measured_csv(self, of: impl Fn(R) -> &'a Measured + Copy + 'a) -> Self {
+        self.estimate("tps", move |row| of(row).tps.estimate)
+            .estimate("response_ms.mean", move |row| of(row).mean_ms.estimate)
+            .cell("response_ms.p99", move |row| of(row).p99_ms)
+    }
 }
 
 /// The points of some trials of one number of servers, of which the best stands for all.
@@ -76,10 +118,8 @@ pub(crate) fn contests<'a>(
 /// The point with the most throughput; `None` when none has any.
 pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
     let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    measured.max_by(|a, b| {
-        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
-        tps(a).total_cmp(&tps(b))
-    })
+    let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
+    measured.max_by(|a, b| tps(a).total_cmp(&tps(b)))
 }
 
 /// Keys and the values that are asked for.
@@ -102,9 +142,7 @@ pub(crate) fn having<'a>(result: &'a RunResult, wanted: &Wanted) -> Vec<&'a Tria
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is not varied; what is: {varied}")]
 pub struct NoSuchKey {
-    /// As asked.
     key: String,
-    /// What there is.
     varied: String,
 }
 
@@ -130,9 +168,9 @@ pub(crate) fn check<'a>(
 /// ` at threads=16`, or nothing.
 pub(crate) fn at(wanted: &Wanted) -> String {
     let pairs = wanted.iter().map(|(key, value)| format!("{key}={value}"));
-    match wanted.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", pairs.collect::<Vec<_>>().join(", ")),
+    match joined(pairs, ", ") {
+        nothing if nothing.is_empty() => nothing,
+        pairs => format!(" at {pairs}"),
     }
 }
 

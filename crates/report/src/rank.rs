@@ -4,24 +4,31 @@
 //! results -> entries (the best point of each) -> boards -> sheet, csv, json
 //! ```
 
-mod show;
-
 use std::collections::BTreeMap;
 
 use measure::compare::Comparison;
-use measure::summary::{TrialSummary, counted};
+use measure::interval::FEWEST_RUNS;
 use measure::work;
 use serde::Serialize;
 
-use crate::answer::{AnswerError, Source};
-use crate::cell::Cell;
+use crate::answer::{Answer, AnswerError, Source};
+use crate::cell::{Cell, FEW, PERCENTILES};
+use crate::columns::Columns;
+use crate::findings;
+use crate::grid::Grid;
 use crate::keys::{self, VARIANT};
-use crate::list::distinct;
+use crate::list::{distinct, joined};
 use crate::metric_comparison::{self, is_significant};
-use crate::point::{self, Point, Wanted};
-use crate::result_cautions;
+use crate::point::{self, Measured, Wanted};
+use crate::sheet::{Block, Sheet};
 
-/// Boards, and what to know before they are trusted.
+/// What the cells of all boards are.
+const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
+                     over the n trials, or over the seconds of a single one. =: tied, not \
+                     significantly different from the first entry of that rank, or without a \
+                     verdict. Response times \
+                     count from the intended start; peak is the maximum.";
+
 #[derive(Debug, Serialize)]
 pub struct Ranking {
     boards: Vec<Board>,
@@ -39,7 +46,6 @@ struct Board {
     places: Vec<Standing>,
 }
 
-/// A place on a board.
 #[derive(Debug, Serialize)]
 struct Standing {
     /// From 1; those that cannot be told apart share it.
@@ -48,7 +54,6 @@ struct Standing {
     entry: Entry,
 }
 
-/// One line of a board.
 #[derive(Debug, Serialize)]
 struct Entry {
     category: String,
@@ -56,13 +61,8 @@ struct Entry {
     description: String,
     /// What tells its result from the others.
     name: String,
-    /// At which of several points; empty when there is one.
-    at: String,
-    #[serde(skip)]
-    trials: Vec<TrialSummary>,
-    tps: Cell,
-    mean: Cell,
-    p99: Cell,
+    #[serde(flatten)]
+    best: Measured,
     /// The longest response of any trial, in milliseconds.
     peak_ms: Option<f64>,
 }
@@ -80,8 +80,8 @@ impl Ranking {
         if entries.is_empty() {
             return Err(AnswerError::NoTrial(point.to_vec()));
         }
-        let trials = entries.iter().flat_map(|entry| &entry.trials);
-        cautions.extend(result_cautions::at_a_rate(trials));
+        let trials = entries.iter().flat_map(|entry| &entry.best.trials);
+        cautions.extend(findings::at_a_rate(trials));
         match other_work(&entries) {
             Some(error) if force => cautions.push(format!("{error}.")),
             Some(error) => return Err(error),
@@ -105,24 +105,35 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
     let has_variants = keys::axes(result).contains(&VARIANT);
     let across: &[&str] = if has_variants { &[VARIANT] } else { &[] };
     let contests = point::contests(result, wanted, across);
-    let mut entries = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
     for contest in &contests {
         let description = match contest.name.as_str() {
             "" => &result.title,
             variant => variant,
         };
-        match point::best(&contest.points) {
-            Some(best) => entries.push(entry(source, contest.instances, description, best)),
-            None => cautions.push(format!(
+        let Some(best) = point::best(&contest.points) else {
+            cautions.push(format!(
                 "{description} ({name}) is not ranked: it has no valid trial."
-            )),
-        }
+            ));
+            continue;
+        };
+        let best = Measured::of(best);
+        let peaks = best.trials.iter().filter_map(|trial| trial.response_ms);
+        entries.push(Entry {
+            category: source.category.to_owned(),
+            instances: contest.instances,
+            description: description.to_owned(),
+            name: name.to_owned(),
+            peak_ms: peaks.map(|times| times.max).max_by(f64::total_cmp),
+            best,
+        });
     }
-    let trials: Vec<_> = entries
-        .iter()
-        .flat_map(|entry: &Entry| &entry.trials)
-        .collect();
-    cautions.extend(result_cautions::of(Some(name), result, &trials));
+    let trials = entries.iter().flat_map(|entry| &entry.best.trials);
+    cautions.extend(findings::cautions(
+        Some(name),
+        result,
+        &trials.collect::<Vec<_>>(),
+    ));
     if contests.is_empty() {
         let at = point::at(wanted);
         cautions.push(format!("{name} is not ranked: it has no points{at}."));
@@ -130,56 +141,34 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
     entries
 }
 
-fn entry(source: &Source<'_>, instances: u32, description: &str, best: &Point<'_>) -> Entry {
-    let counted = counted(&best.trials);
-    let peaks = counted.iter().filter_map(|trial| trial.response_ms);
-    Entry {
-        category: source.category.to_owned(),
-        instances,
-        description: description.to_owned(),
-        name: source.name.to_owned(),
-        at: best.name.clone(),
-        trials: counted.iter().copied().cloned().collect(),
-        tps: best.tps,
-        mean: Cell::of(&best.trials, "response_ms.mean"),
-        p99: Cell::of(&best.trials, "response_ms.p99"),
-        peak_ms: peaks.map(|times| times.max).max_by(f64::total_cmp),
-    }
-}
-
 /// The first two results that would stand on a board with points of different work. What
 /// the variants of one study differ in is what it asks.
 fn other_work(entries: &[Entry]) -> Option<AnswerError> {
-    let are_rivals = |one: &Entry, other: &Entry| {
-        (&one.category, one.instances) == (&other.category, other.instances)
-            && one.name != other.name
-    };
+    let board = |entry: &Entry| (entry.category.clone(), entry.instances);
     let mut pairs = entries.iter().enumerate().flat_map(|(place, one)| {
-        let rivals = entries[place + 1..].iter();
-        rivals
-            .filter(move |other| are_rivals(one, other))
-            .map(move |other| (one, other))
+        let others = entries[place + 1..].iter();
+        let rivals =
+            others.filter(move |other| board(one) == board(other) && one.name != other.name);
+        rivals.map(move |other| (one, other))
     });
     pairs.find_map(|(one, other)| {
-        let work = |entry: &Entry| Some(work::values(&entry.trials.first()?.setup.planned));
+        let work = |entry: &Entry| Some(work::values(&entry.best.trials.first()?.setup.planned));
         let values = work::keys().zip(work(one)?.into_iter().zip(work(other)?));
         let unlike = values.filter(|(_, (ours, theirs))| ours != theirs);
-        let unlike: Vec<String> = unlike
-            .map(|(key, (ours, theirs))| format!("{}: {ours} / {theirs}", key.name))
-            .collect();
+        let unlike = unlike.map(|(key, (ours, theirs))| format!("{}: {ours} / {theirs}", key.name));
+        let unlike = joined(unlike, "; ");
         (!unlike.is_empty()).then(|| AnswerError::OtherWork {
             one: one.name.clone(),
             other: other.name.clone(),
-            unlike: unlike.join("; "),
+            unlike,
         })
     })
 }
 
 /// Two of the same description get the names of their directories, too.
 fn disambiguate(entries: &mut [Entry]) {
-    let known = entries
-        .iter()
-        .map(|entry| (entry.description.clone(), entry.name.clone()));
+    let known = entries.iter();
+    let known = known.map(|entry| (entry.description.clone(), entry.name.clone()));
     let known: Vec<(String, String)> = known.collect();
     for entry in entries {
         let is_namesake = |(description, name): &(String, String)| {
@@ -194,68 +183,25 @@ fn disambiguate(entries: &mut [Entry]) {
 /// Categories in the order in which they came, numbers of servers from low to high.
 fn boards(entries: Vec<Entry>) -> Vec<Board> {
     let categories = distinct(entries.iter().map(|entry| entry.category.clone()));
-    let mut boards: BTreeMap<(usize, u32), Vec<Entry>> = BTreeMap::new();
+    let mut boards: BTreeMap<(Option<usize>, u32), Vec<Entry>> = BTreeMap::new();
     for entry in entries {
         let category = categories.iter().position(|known| *known == entry.category);
-        let key = (category.unwrap_or_default(), entry.instances);
-        boards.entry(key).or_default().push(entry);
+        let of_board = boards.entry((category, entry.instances)).or_default();
+        of_board.push(entry);
     }
-    let boards = boards.into_iter();
-    boards
-        .map(|((category, instances), entries)| Board {
-            category: categories[category].clone(),
-            instances,
-            places: places(entries),
-        })
-        .collect()
-}
-
-impl Board {
-    /// Why entries that differ may share a rank: they ran at different times, or their servers
-    /// were not restarted between trials.
-    fn no_verdict(&self) -> Option<&'static str> {
-        let entries = || self.places.iter().map(|place| &place.entry);
-        let names = distinct(entries().map(|entry| entry.name.as_str()));
-        let mut trials = entries().flat_map(|entry| &entry.trials);
-        match names.len() > 1 {
-            true => Some("the results ran at different times, not interleaved"),
-            false
-                if self.places.len() > 1
-                    && !trials.all(|trial| trial.setup.planned.server.is_restarted()) =>
-            {
-                Some("the servers were not restarted between trials")
-            }
-            false => None,
-        }
-    }
-}
-
-/// Results measured at different times also differ by how the host changed.
-fn no_verdicts(boards: &[Board]) -> impl Iterator<Item = String> {
-    let reasons = distinct(boards.iter().filter_map(Board::no_verdict));
-    reasons.into_iter().map(|reason| {
-        format!(
-            "No verdict where {reason}: entries share a rank whatever their difference. For a \
-             verdict, make them variants ([[variant]]) of one study whose servers dyno starts, \
-             which runs them in blocks."
-        )
-    })
-}
-
-/// Whether two entries of a board of so many differ significantly. A single run does not differ
-/// significantly from any other.
-fn differ_significantly(one: &Entry, other: &Entry, entries: usize) -> bool {
-    let [ours, theirs] = [one, other].map(|entry| entry.trials.iter().collect::<Vec<_>>());
-    let found = metric_comparison::throughput(&ours, &theirs);
-    let found = found.ok().filter(Comparison::is_tested);
-    found.is_some_and(|found| is_significant(&found, entries))
+    let boards = boards.into_values().map(|entries| Board {
+        category: entries[0].category.clone(),
+        instances: entries[0].instances,
+        places: places(entries),
+    });
+    boards.collect()
 }
 
 /// A rank is shared with the first of it, so that no chain of small differences ties
 /// the first with the last. A board with results of different times has one rank, because any
 /// other would place a result above or below those that it cannot be compared with.
 fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
-    let tps = |entry: &Entry| entry.tps.value().unwrap_or(f64::MIN);
+    let tps = |entry: &Entry| entry.best.tps.value().unwrap_or(f64::MIN);
     entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
     let all = entries.len();
     let is_one_result = entries.windows(2).all(|two| two[0].name == two[1].name);
@@ -273,4 +219,145 @@ fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
         places.push(Standing { rank, tied, entry });
     }
     places
+}
+
+/// Whether two entries of a board of so many differ significantly. A single run does not differ
+/// significantly from any other.
+fn differ_significantly(one: &Entry, other: &Entry, entries: usize) -> bool {
+    let [ours, theirs] = [one, other].map(|entry| entry.best.trials.iter().collect::<Vec<_>>());
+    let found = metric_comparison::throughput(&ours, &theirs);
+    let found = found.ok().filter(Comparison::is_tested);
+    found.is_some_and(|found| is_significant(&found, entries))
+}
+
+impl Board {
+    /// Why entries that differ may share a rank: they ran at different times, or their servers
+    /// were not restarted between trials.
+    fn no_verdict(&self) -> Option<&'static str> {
+        let entries = || self.places.iter().map(|place| &place.entry);
+        let mut trials = entries().flat_map(|entry| &entry.best.trials);
+        if distinct(entries().map(|entry| entry.name.as_str())).len() > 1 {
+            return Some("the results ran at different times, not interleaved");
+        }
+        let are_restarted = trials.all(|trial| trial.setup.planned.server.is_restarted());
+        (self.places.len() > 1 && !are_restarted)
+            .then_some("the servers were not restarted between trials")
+    }
+
+    /// `PCIe, 4 servers at once`.
+    fn name(&self) -> String {
+        match (self.category.as_str(), self.instances) {
+            ("", 1) => "One server".to_owned(),
+            ("", several) => format!("{several} servers at once"),
+            (category, 1) => format!("{category}, one server"),
+            (category, several) => format!("{category}, {several} servers at once"),
+        }
+    }
+
+    fn lead(&self) -> String {
+        let first = self.places.iter().filter(|place| place.rank == 1);
+        let first: Vec<&str> = first.map(|place| &*place.entry.description).collect();
+        let (name, all) = (self.name(), self.places.len());
+        let tps = self
+            .places
+            .first()
+            .map(|place| place.entry.best.tps.shown());
+        let tps = tps.unwrap_or_default();
+        match first.as_slice() {
+            [one] => format!("{name}: {one} is first of {all}, with {tps} tps."),
+            [highest, ..] if self.no_verdict().is_some() => format!(
+                "{name}: no verdict on {all} entries; the highest throughput was that of {highest}, \
+                 with {tps} tps."
+            ),
+            several => format!(
+                "{name}: tied for first of {all}: {}. Their differences are not significant.",
+                several.join(", ")
+            ),
+        }
+    }
+
+    fn grid(&self) -> Grid {
+        let at = |place: &Standing| Some(place.entry.best.at.clone()).filter(|at| !at.is_empty());
+        let columns = Columns::<&Standing>::new()
+            .key("rank", |place| {
+                format!("{}{}", place.rank, if place.tied { "=" } else { "" })
+            })
+            .key("description", |place| &place.entry.description)
+            .key("instances", |place| place.entry.instances)
+            .when(
+                self.places.iter().any(|place| at(place).is_some()),
+                |columns| columns.key("best at", at),
+            )
+            .measured(|place| &place.entry.best)
+            .with("peak ms", |place| place.entry.peak_ms)
+            .with("n", |place| place.entry.best.n);
+        columns.grid(format!("{}.", self.name()), &self.places)
+    }
+}
+
+/// Results measured at different times also differ by how the host changed.
+fn no_verdicts(boards: &[Board]) -> impl Iterator<Item = String> {
+    let reasons = distinct(boards.iter().filter_map(Board::no_verdict));
+    reasons.into_iter().map(|reason| {
+        format!(
+            "No verdict where {reason}: entries share a rank whatever their difference. For a \
+             verdict, make them variants ([[variant]]) of one study whose servers dyno starts, \
+             which runs them in blocks."
+        )
+    })
+}
+
+impl Answer for Ranking {
+    fn sheet(&self) -> Sheet {
+        let contested = self.boards.iter().filter(|board| board.places.len() > 1);
+        let mut lead = joined(contested.map(Board::lead), " ");
+        if lead.is_empty() {
+            lead = "Nothing to rank: no two results have the same category and number of servers."
+                .to_owned();
+        }
+        let cautions = [repeats(&self.boards), self.cautions.clone()].concat();
+        let mut blocks = vec![Block::Words(format!("{CELLS} {PERCENTILES} {FEW}"))];
+        blocks.extend(self.boards.iter().map(Board::grid).map(Block::Table));
+        Sheet::answer("Leader board", &self.version, lead, &cautions, blocks)
+    }
+
+    fn csv(&self) -> String {
+        let columns = Columns::<&Standing>::new()
+            .with("category", |place| &place.entry.category)
+            .with("instances", |place| place.entry.instances)
+            .with("rank", |place| place.rank)
+            .with("tied", |place| place.tied)
+            .with("description", |place| &place.entry.description)
+            .with("result", |place| &place.entry.name)
+            .with("at", |place| &place.entry.best.at)
+            .measured_csv(|place| &place.entry.best)
+            .with("response_ms.max", |place| place.entry.peak_ms)
+            .with("n", |place| place.entry.best.n);
+        columns.csv(self.boards.iter().flat_map(|board| &board.places))
+    }
+}
+
+fn repeats(boards: &[Board]) -> Vec<String> {
+    let named = |holds: fn(&Cell) -> bool| {
+        let places = boards.iter().flat_map(|board| &board.places);
+        let such = places.filter(|place| holds(&place.entry.best.tps));
+        let names = joined(such.map(|place| &place.entry.description), ", ");
+        (!names.is_empty()).then_some(names)
+    };
+    let single = named(|tps| tps.n == 1 && tps.half_width().is_some()).map(|names| {
+        format!(
+            "Only one trial each: {names}. Single trials tie with every other, because their \
+             intervals exclude run-to-run variation. Repeat the trials (load.repeats)."
+        )
+    });
+    let few = named(Cell::has_few_trials).map(|names| {
+        format!("Fewer than {FEWEST_RUNS} trials, too few for a confidence interval: {names}.")
+    });
+    let unsure = named(|tps| tps.n == 1 && tps.half_width().is_none()).map(|names| {
+        format!(
+            "Too short for a confidence interval: {names}. Measure longer, or repeat the trials \
+             (load.repeats)."
+        )
+    });
+    [single, few, unsure].into_iter().flatten().collect()
 }

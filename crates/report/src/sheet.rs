@@ -4,7 +4,6 @@
 
 use crate::grid::Grid;
 
-/// Names and values.
 pub(crate) type Facts = Vec<(String, String)>;
 
 /// A report in reading order.
@@ -12,20 +11,17 @@ pub(crate) type Facts = Vec<(String, String)>;
 pub struct Sheet {
     pub(crate) title: String,
     pub(crate) question: Option<String>,
-    /// Version of the dyno that measured.
     pub(crate) version: String,
     /// When it was measured; `None` where several results were.
     pub(crate) started: Option<String>,
     /// The answer, in a sentence or two.
     pub(crate) lead: String,
-    /// The study's description, by paragraph.
     pub(crate) description: Vec<String>,
     /// What to know before the numbers are trusted.
     pub(crate) notices: Vec<Section>,
     pub(crate) sections: Vec<Section>,
 }
 
-/// A part of a sheet.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
     /// What the page's contents link to; empty for a section that they leave out.
@@ -35,7 +31,6 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A piece of a section.
 #[derive(Debug)]
 pub(crate) enum Block {
     Heading(String),
@@ -63,17 +58,13 @@ pub(crate) enum Block {
     },
 }
 
-/// One entry of a list.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     /// What it is about; empty where the words say that.
     pub(crate) name: String,
     pub(crate) words: String,
-    /// Where it applies.
     pub(crate) scope: String,
-    /// Why it matters.
     pub(crate) why: String,
-    /// What fixes it.
     pub(crate) fix: Option<String>,
 }
 
@@ -87,7 +78,6 @@ pub(crate) struct Figure {
     pub(crate) caption: String,
 }
 
-/// One of several trials.
 #[derive(Debug)]
 pub(crate) struct TrialPart {
     pub(crate) name: String,
@@ -123,11 +113,12 @@ impl Sheet {
 impl Section {
     /// Without an entry in the contents.
     pub(crate) fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
-        Self {
-            id: "",
-            title: title.into(),
-            blocks,
-        }
+        Self::named("", title, blocks)
+    }
+
+    pub(crate) fn named(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        let title = title.into();
+        Self { id, title, blocks }
     }
 
     /// Whether it is empty in formats without figures and without a choice.
@@ -145,6 +136,11 @@ impl Block {
     pub(crate) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Self {
         let facts = facts.into_iter();
         Self::Facts(facts.map(|(name, value)| (name.into(), value)).collect())
+    }
+
+    pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
+        let items: Vec<Item> = items.into_iter().collect();
+        (!items.is_empty()).then_some(Self::List(items))
     }
 
     pub(crate) fn heading(title: impl Into<String>) -> Self {
@@ -169,7 +165,6 @@ impl Block {
 }
 
 impl Item {
-    /// An entry that is only words.
     pub(crate) fn words(words: impl Into<String>) -> Self {
         Self {
             words: words.into(),
@@ -178,16 +173,15 @@ impl Item {
     }
 }
 
-/// What to know before the numbers are trusted; `None` of nothing.
 pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
-    let items = cautions.iter().map(Item::words).collect();
-    (!cautions.is_empty()).then(|| Section {
-        id: "warnings",
-        ..Section::new("Before you trust these numbers", vec![Block::List(items)])
-    })
+    let items = Block::list(cautions.iter().map(Item::words))?;
+    Some(Section::named(
+        "warnings",
+        "Before you trust these numbers",
+        vec![items],
+    ))
 }
 
-/// A block for each paragraph.
 pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
     paragraphs.into_iter().map(Block::Words)
 }

@@ -4,28 +4,39 @@
 //! result -> rows (the best point of each number of instances) -> plan -> sheet, csv, json
 //! ```
 
-mod show;
-
 use measure::interval::{Estimate, picked};
 use measure::point_estimate::PointEstimate;
 use measure::result::{Design, RunResult};
 use measure::scale::{Observation, Scaling, scaling};
-use measure::size::{Choice, Need, efficiency, plan};
-use measure::summary::{TrialSummary, counted};
+use measure::size::{self, Choice, Need, efficiency, plan};
+use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use crate::answer::AnswerError;
-use crate::cell::Cell;
-use crate::point::{self, Contest, Wanted};
-use crate::result_cautions;
+use crate::answer::{Answer, AnswerError};
+use crate::columns::Columns;
+use crate::figures::{self, Figures};
+use crate::findings;
+use crate::grid::Grid;
+use crate::list::joined;
+use crate::number;
+use crate::point::{self, Contest, Measured, Wanted};
+use crate::scale::share;
+use crate::sheet::{self, Block, Sheet};
+use crate::study::of_sweep;
 
 /// The key that varies how many instances run at once.
 const INSTANCES: &str = "topology.instances";
 
-/// What is asked of a result.
+/// What the cells of the table are.
+const CELLS: &str = "For each number of instances on a server: their total throughput, and the \
+                     number of such servers that the load needs. ±: half width of the 95 % \
+                     confidence interval, over the n trials, or over the seconds of a single one. \
+                     In parentheses: the confidence interval of a single trial's percentile, and \
+                     that of the number of servers. Saved: relative to servers with one instance \
+                     each.";
+
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The load, in transactions per second.
     pub need_per_s: f64,
     /// Share of its throughput that each server adds (above 0, up to 1); `None`: as the
     /// scalability law over the instances suggests.
@@ -52,28 +63,13 @@ pub struct Sizing {
     measured: RunResult,
 }
 
-/// One number of instances.
+/// One number of instances, and its best point.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
     choice: Choice,
     #[serde(flatten)]
-    best: Best,
-}
-
-/// The best point of one number of instances.
-#[derive(Debug, Serialize)]
-struct Best {
-    /// At which of several points; empty when there is one.
-    at: String,
-    /// Trials that the throughput is the mean of.
-    n: usize,
-    /// Mean response time at that throughput, in milliseconds.
-    mean_ms: Option<Estimate>,
-    /// Its 99th percentile, in milliseconds.
-    p99_ms: Cell,
-    #[serde(skip)]
-    trials: Vec<TrialSummary>,
+    best: Measured,
 }
 
 impl Sizing {
@@ -81,7 +77,7 @@ impl Sizing {
     pub fn of(result: &RunResult, question: &Question<'_>) -> Result<Self, AnswerError> {
         point::check(question.point, [result])?;
         let contests = point::contests(result, question.point, &[]);
-        let (measured, best): (Vec<_>, Vec<Best>) = contests.iter().filter_map(best).unzip();
+        let (measured, best): (Vec<_>, Vec<Measured>) = contests.iter().filter_map(best).unzip();
         if measured.is_empty() {
             return Err(AnswerError::NoThroughput(question.point.to_vec()));
         }
@@ -101,7 +97,7 @@ impl Sizing {
         let choices: Vec<Row> = choices.map(|(choice, best)| Row { choice, best }).collect();
         let planned_with: Vec<_> = choices.iter().flat_map(|row| &row.best.trials).collect();
         let mut cautions = cautions(&choices);
-        cautions.extend(result_cautions::of(None, result, &planned_with));
+        cautions.extend(findings::cautions(None, result, &planned_with));
         Ok(Self {
             need_per_s: need.per_s,
             price: need.price,
@@ -114,34 +110,26 @@ impl Sizing {
     }
 }
 
-/// A number of instances with its throughput, and the rest of its best point; `None` without any
-/// throughput.
-fn best(contest: &Contest<'_>) -> Option<((u32, Estimate), Best)> {
+/// A number of instances with its throughput, and its best point; `None` without any throughput.
+fn best(contest: &Contest<'_>) -> Option<((u32, Estimate), Measured)> {
     let best = point::best(&contest.points)?;
     let per_s = PointEstimate::of(&best.trials, "tps").mean;
     let per_s = per_s.filter(|per_s| per_s.value > 0.0)?;
-    let per_s = picked(per_s, best.tps.n, contest.points.len());
-    let rest = Best {
-        at: best.name.clone(),
-        n: best.tps.n,
-        mean_ms: Cell::of(&best.trials, "response_ms.mean").estimate,
-        p99_ms: Cell::of(&best.trials, "response_ms.p99"),
-        trials: counted(&best.trials).into_iter().cloned().collect(),
-    };
-    Some(((contest.instances, per_s), rest))
+    let mut measured = Measured::of(best);
+    let per_s = picked(per_s, measured.n, contest.points.len());
+    (measured.tps.estimate, measured.tps.range) = (Some(per_s), None);
+    Some(((contest.instances, per_s), measured))
 }
 
-fn law(measured: &[(u32, Estimate)], best: &[Best]) -> Result<Scaling, AnswerError> {
+fn law(measured: &[(u32, Estimate)], best: &[Measured]) -> Result<Scaling, AnswerError> {
     if let [(only, _)] = measured {
-        return Err(AnswerError::NoSweep(show::instances(*only)));
+        return Err(AnswerError::NoSweep(instances(*only)));
     }
-    let trials = measured
-        .iter()
-        .zip(best)
-        .flat_map(|((instances, _), best)| {
-            let trials = best.trials.iter();
-            trials.filter_map(|trial| Observation::of(trial, f64::from(*instances)))
-        });
+    let points = measured.iter().zip(best);
+    let trials = points.flat_map(|((instances, _), best)| {
+        let trials = best.trials.iter();
+        trials.filter_map(|trial| Observation::of(trial, f64::from(*instances)))
+    });
     Ok(scaling(&trials.collect::<Vec<_>>())?)
 }
 
@@ -149,8 +137,8 @@ fn law(measured: &[(u32, Estimate)], best: &[Best]) -> Result<Scaling, AnswerErr
 fn cautions(rows: &[Row]) -> Vec<String> {
     let named = |holds: &dyn Fn(&Row) -> bool| {
         let such = rows.iter().filter(|row| holds(row));
-        let such: Vec<String> = such.map(|row| row.choice.instances.to_string()).collect();
-        (!such.is_empty()).then(|| such.join(", "))
+        let such = joined(such.map(|row| row.choice.instances.to_string()), ", ");
+        (!such.is_empty()).then_some(such)
     };
     let is_sure = |row: &Row| row.choice.per_s.half_width.is_some();
     let single = named(&|row| row.best.n == 1 && is_sure(row)).map(|instances| {
@@ -191,5 +179,206 @@ fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
         },
         trials,
         ..RunResult::default()
+    }
+}
+
+impl Answer for Sizing {
+    fn sheet(&self) -> Sheet {
+        let mut blocks: Vec<Block> = sheet::words(self.words()).collect();
+        blocks.push(Block::Table(self.grid()));
+        let sweep = figures::sweep(&self.measured).filter(|_| self.choices.len() > 1);
+        let figures = sweep.map(|sweep| of_sweep("by number of instances", &sweep));
+        blocks.extend(figures.into_iter().flatten().map(Block::Figure));
+        let title = format!("Servers for {} tps", typed(self.need_per_s));
+        let version = &self.measured.environment.dyno_version;
+        Sheet::answer(title, version, self.lead(), &self.cautions, blocks)
+    }
+
+    fn csv(&self) -> String {
+        let columns = Columns::<&Row>::new()
+            .with("instances", |row| row.choice.instances)
+            .with("at", |row| &row.best.at)
+            .measured_csv(|row| &row.best)
+            .with("n", |row| row.best.n)
+            .estimate("efficiency", |_| Some(self.efficiency))
+            .with("servers", |row| row.choice.servers)
+            .with("servers.fewest", |row| Some(row.choice.range?.fewest))
+            .with("servers.most", |row| row.choice.range?.most)
+            .with("saved", |row| row.choice.saved)
+            .with("price", |row| row.choice.price);
+        columns.csv(&self.choices)
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::overview_of(&self.measured))
+    }
+}
+
+impl Sizing {
+    fn best(&self) -> Option<Choice> {
+        let choices: Vec<Choice> = self.choices.iter().map(|row| row.choice).collect();
+        size::best(&choices).copied()
+    }
+
+    fn lead(&self) -> String {
+        let Some(best) = self.best() else {
+            return String::new();
+        };
+        let need = typed(self.need_per_s);
+        let open = servers_interval(&best).map_or(String::new(), |open| format!(" ({open})"));
+        let mut choices = self.choices.iter().map(|row| &row.choice);
+        let alone = choices.find(|choice| choice.instances == 1);
+        let against = match alone {
+            None => {
+                ". The savings are unknown, because a single instance was not measured".to_owned()
+            }
+            Some(_) if self.choices.len() == 1 => {
+                ". The savings are unknown, because only a single instance was measured".to_owned()
+            }
+            Some(alone) if alone.servers == best.servers => {
+                ". More instances per server save nothing".to_owned()
+            }
+            Some(alone) => {
+                let instead = servers(alone);
+                format!(", instead of {instead}: {} % saved", percent(&best))
+            }
+        };
+        let price = best.price.map(|price| match alone {
+            Some(alone) if alone.servers != best.servers => format!(
+                " They cost {} instead of {}.",
+                typed(price),
+                alone.price.map(typed).unwrap_or_default()
+            ),
+            _ => format!(" They cost {}.", typed(price)),
+        });
+        format!(
+            "{need} transactions per second need {}{open}{against}.{}{}",
+            servers(&best),
+            price.unwrap_or_default(),
+            self.faster(&best).unwrap_or_default()
+        )
+    }
+
+    /// The choice with the same number of servers and the shortest response time.
+    fn faster(&self, best: &Choice) -> Option<String> {
+        let mean = |row: &Row| row.best.mean_ms.value();
+        let rows = self.choices.iter();
+        let best_ms = mean(rows.clone().find(|row| row.choice == *best)?)?;
+        let others = rows.filter(|row| row.choice.servers == best.servers);
+        let others = others.filter_map(|row| Some((row, mean(row)?)));
+        let (row, ms) = others.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        (ms < best_ms).then(|| {
+            format!(
+                " The same number of servers with {} each has less headroom, but a mean response \
+                 time of {} instead of {} ms.",
+                instances(row.choice.instances),
+                number::value(ms),
+                number::value(best_ms)
+            )
+        })
+    }
+
+    fn words(&self) -> Vec<String> {
+        let efficiency = self.efficiency;
+        let sum = self.best().map_or(String::new(), |best| {
+            let exact = self.need_per_s / (best.per_s.value * efficiency.value);
+            format!(
+                ": {} / ({} × {}) = {exact:.2}, rounded up to {}",
+                typed(self.need_per_s),
+                number::value(best.per_s.value),
+                typed(efficiency.value),
+                number::count(best.servers)
+            )
+        });
+        let from = match &self.law {
+            None => format!(
+                "The efficiency of {} was given: the share of its own throughput that each server adds.",
+                typed(efficiency.value)
+            ),
+            Some(law) => self.by_law(law),
+        };
+        vec![
+            format!("Servers = need / (throughput of one server × efficiency){sum}."),
+            from,
+        ]
+    }
+
+    fn by_law(&self, law: &Scaling) -> String {
+        let least = match law.contention.value > 0.0 {
+            true => "",
+            false => "the lower bound of ",
+        };
+        format!(
+            "The efficiency of {} is {least}1 − σ of the Universal Scalability Law fitted to these \
+             numbers of instances (σ {}, κ {}, R² {:.3}). This assumes that servers contend with \
+             each other as instances on one server do. If you have measured several servers, or \
+             want headroom, set --efficiency.",
+            number::estimate(Some(self.efficiency)),
+            share(law.contention),
+            share(law.coherency),
+            law.r_squared
+        )
+    }
+
+    fn grid(&self) -> Grid {
+        let at = self.choices.iter().any(|row| !row.best.at.is_empty());
+        let columns = Columns::<&Row>::new()
+            .key("instances", |row| row.choice.instances)
+            .when(at, |columns| columns.key("best at", |row| &row.best.at))
+            .measured(|row| &row.best)
+            .with("n", |row| row.best.n)
+            .with("servers", |row| {
+                let servers = number::count(row.choice.servers);
+                let interval = servers_interval(&row.choice);
+                interval.map_or(servers.clone(), |open| format!("{servers} ({open})"))
+            })
+            .with("saved %", |row| percent(&row.choice))
+            .when(self.price.is_some(), |columns| {
+                columns.with("price", |row| row.choice.price.map(typed))
+            });
+        columns.grid(CELLS, &self.choices)
+    }
+}
+
+/// `one instance`, `6 instances`.
+fn instances(number: u32) -> String {
+    match number {
+        1 => "one instance".to_owned(),
+        several => format!("{several} instances"),
+    }
+}
+
+/// `9 servers of one instance`, `4 servers of 6 instances each`.
+fn servers(choice: &Choice) -> String {
+    let each = match choice.servers > 1 && choice.instances > 1 {
+        true => " each",
+        false => "",
+    };
+    let servers = number::counted(choice.servers, "server");
+    format!("{servers} of {}{each}", instances(choice.instances))
+}
+
+/// The confidence interval of the number of servers, if it has more than one number.
+fn servers_interval(choice: &Choice) -> Option<String> {
+    let range = choice.range?;
+    let fewest = number::count(range.fewest);
+    match range.most {
+        None => Some(format!("at least {fewest}")),
+        Some(most) if most == range.fewest => None,
+        Some(most) => Some(format!("{fewest} to {}", number::count(most))),
+    }
+}
+
+fn percent(choice: &Choice) -> String {
+    let saved = choice.saved.map(|saved| format!("{:.0}", 100.0 * saved));
+    saved.unwrap_or_else(|| number::ABSENT.to_owned())
+}
+
+/// A number as somebody gives it: `17,000`, `0.9`.
+fn typed(value: f64) -> String {
+    let text = number::value(value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }

@@ -1,24 +1,22 @@
 //! A study as a sheet. A benchmark is a study of one point.
 
-mod bottlenecks;
-mod figures;
-mod notices;
 mod setup;
-mod table_of_trials;
+
+pub(crate) use setup::settings;
 
 use measure::result::RunResult;
+use measure::setup::Outcome;
+use measure::summary::{LatencySummary, TrialSummary};
 
-pub(crate) use figures::of_sweep;
-
-use crate::answer::Answer;
-use crate::figures::{Figures, seconds_per_point};
+use crate::answer::{Answer, Report};
+use crate::cell::NO_INTERVAL;
+use crate::columns::Columns;
+use crate::figures::{self, Figures, Sweep, seconds_per_point};
 use crate::grid::Grid;
-use crate::lead;
-use crate::report::Report;
-use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
+use crate::sheet::{Block, Figure, Section, Sheet, TrialPart, tables};
 use crate::{
-    compare, csv, describe, keys, ledger, recovery, scale, search, summary, table, thresholds,
-    trial,
+    compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, summary, table,
+    thresholds, trial,
 };
 
 /// With more trials, tables with a line for each are folded away.
@@ -70,26 +68,20 @@ pub fn outline(result: &RunResult) -> Sheet {
 
 /// What every sheet of a result has.
 pub(crate) fn frame(result: &RunResult) -> Sheet {
+    let lead = [
+        ledger::sentence(result),
+        recovery::sentences(result),
+        compare::headline(result),
+        Some(lead::lead(result)),
+    ];
     Sheet {
         title: result.title.clone(),
         version: result.environment.dyno_version.clone(),
         started: Some(result.environment.started.clone()),
-        lead: lead(result),
-        notices: notices::all(result),
+        lead: lead.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        notices: findings::notices(result),
         ..Sheet::default()
     }
-}
-
-/// The result in a few sentences: first of the ledger, then of
-/// recoveries, then of two variants.
-fn lead(result: &RunResult) -> String {
-    let parts = [
-        ledger::sentence(result),
-        recovery::sentences(result),
-        compare::headline(result),
-    ];
-    let parts = parts.into_iter().flatten().chain([lead::lead(result)]);
-    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// A study's lines end where its file breaks them; its paragraphs, at an empty line.
@@ -102,11 +94,12 @@ fn paragraphs(text: &str) -> Vec<String> {
 
 fn results(result: &RunResult) -> Section {
     let much = result.trials.len() > MOST_OPEN;
+    // A single trial has a part of its own with all that tables of trials say.
+    let are_several = result.trials.len() != 1;
     let mut blocks: Vec<Block> =
         tables(table::tables(result).iter().map(table::PaperTable::grid)).collect();
     let has_tables = !blocks.is_empty();
-    // A single trial has a part of its own with all that these say.
-    if result.trials.len() != 1 {
+    if are_several {
         let recovery = tables([recovery::distributions(result)]);
         blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
         let mut ledgers = tables(ledger::of_study(result));
@@ -114,15 +107,20 @@ fn results(result: &RunResult) -> Section {
         blocks.extend(first.flat_map(|table| Block::titled("Ledger", table, much)));
         blocks.extend(ledgers);
     }
+    let told = |answer: Section| {
+        [Block::Heading(answer.title)]
+            .into_iter()
+            .chain(answer.blocks)
+    };
     let (last, first): (Vec<Section>, Vec<Section>) =
         answers(result).into_iter().partition(is_what_was_not_done);
-    for answer in first {
-        blocks.push(Block::Heading(answer.title));
-        blocks.extend(answer.blocks);
+    blocks.extend(first.into_iter().flat_map(told));
+    if let Some(sweep) = figures::sweep(result) {
+        let figures = of_sweep(&format!("by {}", sweep.key), &sweep);
+        blocks.extend(figures.into_iter().map(Block::Figure));
     }
-    blocks.extend(figures::sweep(result));
     if !result.trials.is_empty() {
-        blocks.push(figures::curves(result));
+        blocks.push(curves(result));
     }
     if keys::repeated(result) && result.searches.is_empty() {
         let points = Grid {
@@ -135,10 +133,10 @@ fn results(result: &RunResult) -> Section {
             has_tables,
         ));
     }
-    if result.trials.len() != 1 {
-        let all = Block::Table(table_of_trials::grid(result));
+    if are_several {
+        let all = Block::Table(all_trials(result));
         blocks.extend(Block::titled("All trials", all, much && has_tables));
-        let verdicts = tables([bottlenecks::grid(result)]);
+        let verdicts = tables([findings::bottlenecks(result)]);
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
@@ -146,14 +144,8 @@ fn results(result: &RunResult) -> Section {
         blocks.push(Block::Words(lead));
         blocks.push(Block::Table(thresholds::grid(result)));
     }
-    for answer in last {
-        blocks.push(Block::Heading(answer.title));
-        blocks.extend(answer.blocks);
-    }
-    Section {
-        id: "results",
-        ..Section::new("Results", blocks)
-    }
+    blocks.extend(last.into_iter().flat_map(told));
+    Section::named("results", "Results", blocks)
 }
 
 /// Whether an answer is only why there is none, which comes after the results.
@@ -168,9 +160,8 @@ pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
         // The search chose the rates of its trials, so there is nothing in them to compare.
         return vec![found];
     }
-    let mut answers: Vec<Section> = compare::answer(result).into_iter().collect();
-    answers.extend(scale::section(result));
-    answers
+    let answers = [compare::answer(result), scale::section(result)];
+    answers.into_iter().flatten().collect()
 }
 
 fn trials(report: &Report<'_>) -> Option<Section> {
@@ -179,6 +170,7 @@ fn trials(report: &Report<'_>) -> Option<Section> {
         name: keys::trial_name(trial, result),
         blocks: trial::blocks(trial),
     });
+    let trials = trials.collect();
     let note = match seconds_per_point(report) {
         1 => String::new(),
         seconds => format!(
@@ -187,14 +179,135 @@ fn trials(report: &Report<'_>) -> Option<Section> {
              every second."
         ),
     };
-    (!result.trials.is_empty()).then(|| Section {
-        id: "trials",
-        ..Section::new(
-            "Trials",
-            vec![Block::Trials {
-                note,
-                trials: trials.collect(),
-            }],
+    (!result.trials.is_empty())
+        .then(|| Section::named("trials", "Trials", vec![Block::Trials { note, trials }]))
+}
+
+/// Throughput, response time and CPU time `by` something.
+pub(crate) fn of_sweep(by: &str, sweep: &Sweep) -> Vec<Figure> {
+    let figure = |id, chart: &str, what: &str, how: String| Figure {
+        id,
+        label: format!(
+            "{chart} of {} {by}; the tables have its values.",
+            what.to_lowercase()
+        ),
+        caption: format!("{what} {by}{how}"),
+    };
+    let start = ", from the intended start of a transaction.";
+    let times = format!("{start}{}", marks(sweep, " of the mean"));
+    let mut figures = vec![
+        figure(
+            "sweep-tps",
+            "Line chart",
+            "Throughput",
+            format!(".{}", marks(sweep, "")),
+        ),
+        figure("sweep-ms", "Line chart", "Response time", times),
+    ];
+    if sweep.cpu {
+        let how = ", all cores together.".to_owned();
+        figures.push(figure(
+            "sweep-cpu",
+            "Stacked bar chart",
+            "Host CPU time",
+            how,
+        ));
+    }
+    figures
+}
+
+/// What shows how sure the points are.
+fn marks(sweep: &Sweep, of: &str) -> String {
+    let (intervals, runs) = sweep.marks();
+    let intervals = intervals.then(|| format!(" Error bars: 95 % confidence intervals{of}."));
+    let runs = runs.then(|| {
+        format!(
+            " Small circles: the single runs{of}, too few at a point for a confidence interval."
         )
+    });
+    [intervals, runs].into_iter().flatten().collect()
+}
+
+fn curves(result: &RunResult) -> Block {
+    let of = match result.searches.is_empty() {
+        true => "at its point, repeats included",
+        false => "of its step",
+    };
+    Block::Figure(Figure {
+        id: "curves",
+        label: "Line chart of response time by percentile at each point; the tables have the main \
+                percentiles."
+            .to_owned(),
+        caption: format!(
+            "Response time by percentile. The axis gives each additional nine the same width, to \
+             show the tail. Each curve covers all transactions {of}, and ends at the slowest."
+        ),
     })
+}
+
+fn all_trials(result: &RunResult) -> Grid {
+    let axes = keys::axes(result);
+    let any = |of: fn(&TrialSummary) -> bool| result.trials.iter().any(of);
+    let verdict = any(|trial| trial.verdict.is_some());
+    let steady = any(|trial| trial.steady.is_some());
+    let early = any(|trial| trial.outcome != Outcome::Completed);
+
+    type Row<'a> = (usize, &'a TrialSummary);
+    let time = |(_, trial): Row<'_>, of: fn(LatencySummary) -> f64| trial.response_ms.map(of);
+    let columns = Columns::<Row<'_>>::new()
+        // Results without a plan have no numbers.
+        .key("trial", |(place, trial)| match trial.setup.planned.number {
+            0 => (place + 1).to_string(),
+            number => number.to_string(),
+        })
+        .each(&axes, |columns, key| {
+            columns.key(keys::short(key, &axes), |(_, trial)| {
+                keys::value(trial, key)
+            })
+        })
+        .when(keys::repeated(result), |columns| {
+            columns.key("repeat", |(_, trial)| trial.setup.planned.repeat)
+        })
+        .with("tps", |(_, trial)| trial.transactions.per_s)
+        .with("mean", |(_, trial)| Some(trial.response_ms?.mean))
+        .with("p50", move |row| time(row, |response| response.p50))
+        .with("p95", move |row| time(row, |response| response.p95))
+        .with("p99", move |row| time(row, |response| response.p99))
+        .with("max", move |row| time(row, |response| response.max))
+        .with("errors", |(_, trial)| trial.failures())
+        .with("restarts", |(_, trial)| trial.restarts())
+        .when(steady, |columns| {
+            columns.with("steady", |(_, trial)| describe::steady_in_short(trial))
+        })
+        .when(verdict, |columns| {
+            columns.words("verdict", |(_, trial)| {
+                Some(findings::bound_word(trial.verdict.as_ref()?.bound))
+            })
+        })
+        .when(early, |columns| {
+            columns.words("ended", |(_, trial)| findings::ended(&trial.outcome))
+        });
+    Grid {
+        links: true,
+        ..columns.grid(explained(result, steady), result.trials.iter().enumerate())
+    }
+}
+
+/// Explains the columns that there are.
+fn explained(result: &RunResult, steady: bool) -> String {
+    let rates = result
+        .trials
+        .iter()
+        .filter_map(|trial| trial.transactions.per_s);
+    let (with, without): (Vec<_>, Vec<_>) = rates.partition(|rate| rate.half_width.is_some());
+    let half =
+        "±: half width of the mean's 95 % confidence interval, from the seconds within the trial.";
+    let parts = [
+        Some("One row per trial."),
+        (!with.is_empty()).then_some(half),
+        (!without.is_empty()).then_some(NO_INTERVAL),
+        Some("Response times are in milliseconds, from the intended start of a transaction."),
+        steady.then_some("Steady: when steady state began, from the start of the load."),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

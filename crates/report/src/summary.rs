@@ -1,18 +1,21 @@
-//! A whole study on one screen: a line for each point, and what the trials have in common. The
-//! report has the rest.
+//! A result on one screen; the report has the rest. Of a study, a line for each point, and what the
+//! trials have in common; of a single trial, a few lines and then its headline, next to the prompt.
 
 use measure::compare::Change;
 use measure::finding::Level;
 use measure::result::RunResult;
-use measure::summary::{TrialSummary, counted};
+use measure::setup::Outcome;
+use measure::summary::{LatencySummary, TrialSummary, counted};
 
-use crate::benchmark;
 use crate::cell::Cell;
 use crate::columns::Columns;
 use crate::compare;
+use crate::describe;
 use crate::findings::{self, TrialNote};
 use crate::grid::Grid;
 use crate::keys;
+use crate::lead;
+use crate::list::distinct;
 use crate::number;
 use crate::point::{self, Point};
 use crate::search;
@@ -30,21 +33,122 @@ const MOST_CHARS: usize = 120;
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
 /// benchmark, its numbers and then the result.
 pub fn sheet(result: &RunResult) -> Sheet {
-    match benchmark::only_trial(result) {
-        Some(trial) => benchmark::sheet(result, trial),
+    match only_trial(result) {
+        Some(trial) => of_benchmark(vec![numbers_of(result, trial), headline_of(result)]),
         None => of_study(result),
     }
 }
 
 /// As little as possible: of a benchmark, only the result in a sentence.
 pub fn headline(result: &RunResult) -> Sheet {
-    match benchmark::only_trial(result) {
-        Some(_) => Sheet {
-            sections: vec![benchmark::headline(result)],
-            ..Sheet::default()
-        },
+    match only_trial(result) {
+        Some(_) => of_benchmark(vec![headline_of(result)]),
         None => of_study(result),
     }
+}
+
+/// The trial of a result that is nothing but a benchmark: a single trial without faults.
+fn only_trial(result: &RunResult) -> Option<&TrialSummary> {
+    let is_plain = |trial: &&TrialSummary| {
+        trial.faults.is_empty() && trial.ledgers.is_empty() && result.searches.is_empty()
+    };
+    match result.trials.as_slice() {
+        [only] if result.design.trials <= 1 => Some(only).filter(is_plain),
+        _ => None,
+    }
+}
+
+fn of_benchmark(blocks: Vec<Block>) -> Sheet {
+    Sheet {
+        sections: vec![Section::new("", blocks)],
+        ..Sheet::default()
+    }
+}
+
+/// With the headline, at most 15 lines on a terminal of 80 columns.
+fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
+    let times = |times: Option<LatencySummary>| {
+        let ms = times?;
+        let [mean, p50, p95, p99, max] =
+            [ms.mean.value, ms.p50, ms.p95, ms.p99, ms.max].map(number::value);
+        Some(format!(
+            "mean {mean} ms, median {p50}, p95 {p95}, p99 {p99}, max {max}"
+        ))
+    };
+    let is_early = trial.outcome != Outcome::Completed;
+    let warning = trial.warnings.first();
+    let facts = [
+        ("Load", Some(load(trial))),
+        ("Transactions", Some(counts(trial))),
+        ("Response", times(trial.response_ms)),
+        ("Service", times(trial.service_ms)),
+        (
+            "Ended early",
+            is_early.then(|| cut(&trial.outcome.to_string())),
+        ),
+        ("Verdict", trial.verdict.as_ref().map(ToString::to_string)),
+        ("Server", describe::unseen(trial)),
+        (
+            "Warning",
+            warning.map(|one| first_sentence(&one.to_string())),
+        ),
+        ("Also", rest(result, trial)),
+    ];
+    let known = facts.into_iter();
+    Block::facts(known.filter_map(|(name, value)| Some((name, value?))))
+}
+
+/// The result in a sentence or two, and whether it is good enough.
+fn headline_of(result: &RunResult) -> Block {
+    let words = [thresholds::lead(result), Some(lead::lead(result))];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    Block::Words(words.join(" "))
+}
+
+fn load(trial: &TrialSummary) -> String {
+    let (setup, planned) = (&trial.setup, &trial.setup.planned);
+    let instances = match planned.topology.instances {
+        1 => String::new(),
+        several => format!(" on each of {several} servers"),
+    };
+    format!(
+        "{}, {}{instances}, {}; {} of {}; {} after {} of warm-up",
+        planned.load.workload.value,
+        number::counted(planned.load.threads.into(), "virtual user"),
+        planned.load.pace(),
+        number::counted(setup.tables.into(), "table"),
+        number::counted(planned.data.rows, "row"),
+        number::seconds(trial.measured_s),
+        number::seconds(planned.load.warmup.as_secs_f64()),
+    )
+}
+
+fn counts(trial: &TrialSummary) -> String {
+    format!(
+        "{} ({}), {}, {}",
+        number::count(trial.transactions.count),
+        number::counted(trial.statements.count, "statement"),
+        number::counted(trial.failures(), "error"),
+        number::counted(trial.restarts(), "restart"),
+    )
+}
+
+/// The other warnings in short, and what the host may distort.
+fn rest(result: &RunResult, trial: &TrialSummary) -> Option<String> {
+    let warnings = trial.warnings.iter().skip(1);
+    let warnings: Vec<&str> = warnings.map(|warning| warning.in_short()).collect();
+    let warnings = (!warnings.is_empty()).then(|| warnings.join(", "));
+    let parts: Vec<String> = warnings.into_iter().chain(distorting(result)).collect();
+    (!parts.is_empty()).then(|| {
+        let parts = parts.join("; ");
+        format!("{} (--verbose, report)", parts.trim_end_matches('.'))
+    })
+}
+
+/// What is wrong, without what to do about it.
+fn first_sentence(text: &str) -> String {
+    let first = text.split_once(". ").map_or(text, |(first, _)| first);
+    cut(first.trim_end_matches('.'))
 }
 
 fn of_study(result: &RunResult) -> Sheet {
@@ -52,16 +156,16 @@ fn of_study(result: &RunResult) -> Sheet {
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
     let answers = answers.filter(|answer| !study::is_what_was_not_done(answer));
-    let words = answers.flat_map(|Section { title, blocks, .. }| {
-        blocks.into_iter().filter_map(move |block| match block {
-            Block::Words(words) => Some((title.clone(), words)),
+    let mut lines: Vec<String> = Vec::new();
+    for Section { title, blocks, .. } in answers {
+        let told = blocks.into_iter().filter_map(|block| match block {
+            Block::Words(words) if !frame.lead.contains(&words) => {
+                Some(format!("{title}: {words}"))
+            }
             _ => None,
-        })
-    });
-    let mut lines: Vec<String> = words
-        .filter(|(_, words)| !frame.lead.contains(words))
-        .map(|(title, words)| format!("{title}: {words}"))
-        .collect();
+        });
+        lines.extend(told);
+    }
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
     let early = findings::ended_early(result);
@@ -88,36 +192,26 @@ fn of_study(result: &RunResult) -> Sheet {
 }
 
 /// How many findings may distort the results.
-pub(crate) fn distorting(result: &RunResult) -> Option<String> {
+fn distorting(result: &RunResult) -> Option<String> {
     let findings = result.findings.iter();
-    match findings
+    let count = findings
         .filter(|finding| finding.level < Level::Note)
-        .count()
-    {
-        0 => None,
-        1 => Some("1 condition of this host or its servers may distort the results.".to_owned()),
-        several => Some(format!(
-            "{several} conditions of this host or its servers may distort the results."
-        )),
-    }
+        .count();
+    let conditions = number::counted(count as u64, "condition");
+    (count > 0)
+        .then(|| format!("{conditions} of this host or its servers may distort the results."))
 }
 
 /// A line for each point, or for each step or search of a search.
 fn numbers(result: &RunResult) -> Vec<Block> {
-    let mut table = match search::section(result) {
-        Some(found) => match search::first_table(found) {
-            Some(table) => table,
-            None => return Vec::new(),
-        },
-        None => points(result),
+    let found = search::section(result).map(search::first_table);
+    let Some(mut table) = found.unwrap_or_else(|| Some(points(result))) else {
+        return Vec::new();
     };
     let more = table.rows.len().saturating_sub(MOST_POINTS);
     table.rows.truncate(MOST_POINTS);
-    let mut blocks = vec![Block::Table(table)];
-    if more > 0 {
-        blocks.push(Block::Words(format!("and {more} more, in the report")));
-    }
-    blocks
+    let more = (more > 0).then(|| Block::Words(format!("and {more} more, in the report")));
+    [Block::Table(table)].into_iter().chain(more).collect()
 }
 
 pub(crate) fn points(result: &RunResult) -> Grid {
@@ -131,6 +225,7 @@ pub(crate) fn points(result: &RunResult) -> Grid {
     };
     let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
     let mean = |point: &Point<'_>, column| Cell::of(&point.trials, column).value();
+    let failures = |point: &Point<'_>| point.trials.iter().map(|trial| trial.failures()).sum();
     let columns = Columns::<&Point<'_>>::new()
         .each(&axes, |columns, key| {
             columns.key(keys::short(key, &axes), |point| {
@@ -142,13 +237,7 @@ pub(crate) fn points(result: &RunResult) -> Grid {
         .with("mean ms", move |point| mean(point, "response_ms.mean"))
         .with("p95", move |point| mean(point, "response_ms.p95"))
         .with("p99", move |point| mean(point, "response_ms.p99"))
-        .with("errors", |point| {
-            point
-                .trials
-                .iter()
-                .map(|trial| trial.failures())
-                .sum::<u64>()
-        })
+        .with("errors", move |point| -> u64 { failures(point) })
         .each(base, |columns, base| {
             columns.with("change %", |point| {
                 change(point, of_base(point, base, &points, &axes))
@@ -178,26 +267,20 @@ fn of_base<'a>(
 }
 
 /// Of its throughput, without an interval: whether there is a difference is a question of its own.
-fn change(point: &Point<'_>, base: &[&TrialSummary]) -> String {
-    let change = Cell::change(base, &point.trials, "tps", 1).value();
-    let change = change.map(|value| Change {
-        value,
-        interval: None,
-    });
-    number::change(change, "")
+fn change(point: &Point<'_>, base: &[&TrialSummary]) -> Option<Change> {
+    let change = Cell::change(base, &point.trials, "tps", 1).as_change()?;
+    let interval = None;
+    Some(Change { interval, ..change })
 }
 
 /// The verdict of a point's trials, if they agree.
-fn bound(point: &Point<'_>) -> String {
+fn bound(point: &Point<'_>) -> Option<String> {
     let bounds = counted(&point.trials).into_iter();
-    let mut bounds: Vec<_> = bounds
-        .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
-        .collect();
-    bounds.dedup();
-    match bounds.as_slice() {
-        [] => number::ABSENT.to_owned(),
-        [bound] => findings::bound_word(*bound),
-        _ => "differs".to_owned(),
+    let bounds = bounds.filter_map(|trial| Some(trial.verdict.as_ref()?.bound));
+    match distinct(bounds).as_slice() {
+        [] => None,
+        [bound] => Some(findings::bound_word(*bound)),
+        _ => Some("differs".to_owned()),
     }
 }
 
@@ -207,34 +290,22 @@ fn verdicts(result: &RunResult) -> Vec<String> {
     if result.trials.iter().any(|trial| !trial.faults.is_empty()) {
         return Vec::new();
     }
-    let notes = findings::verdicts(result);
-    let mut kinds: Vec<(&TrialNote, usize)> = Vec::new();
-    for note in &notes {
-        match kinds.iter_mut().find(|(known, _)| known.what == note.what) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((note, 1)),
-        }
-    }
-    let all = result.trials.len();
-    let told = kinds.into_iter().map(|(first, count)| {
-        let evidence = &first.words;
-        let of = of_trials(count, all);
-        match count {
-            1 => format!("{of}: {} ({evidence})", first.what),
-            _ => format!("{of}: {} (first: {evidence})", first.what),
-        }
+    let told = findings::verdicts(result).into_iter().map(|notes| {
+        let of = of_trials(notes.len(), result.trials.len());
+        let first = if notes.len() > 1 { "first: " } else { "" };
+        format!("{of}: {} ({first}{})", notes[0].what, notes[0].words)
     });
     told.collect()
 }
 
 fn ended(note: &TrialNote) -> String {
-    format!(
-        "Trial {} ({}) {}: {}",
-        note.number,
-        note.name,
-        note.what,
-        cut(&note.words)
-    )
+    let TrialNote {
+        number,
+        name,
+        what,
+        words,
+    } = note;
+    format!("Trial {number} ({name}) {what}: {}", cut(words))
 }
 
 /// The first few, and how many more there are.
@@ -244,12 +315,9 @@ fn shortened(
     what: &str,
 ) -> Vec<String> {
     let more = all.len().saturating_sub(MOST_LISTED);
-    let mut told: Vec<String> = all.take(MOST_LISTED).collect();
-    if more > 0 {
-        let noun = if more == 1 { one } else { several };
-        told.push(format!("and {more} more {noun} {what}"));
-    }
-    told
+    let noun = if more == 1 { one } else { several };
+    let more = (more > 0).then(|| format!("and {more} more {noun} {what}"));
+    all.take(MOST_LISTED).chain(more).collect()
 }
 
 fn of_trials(count: usize, all: usize) -> String {
@@ -261,14 +329,13 @@ fn of_trials(count: usize, all: usize) -> String {
 }
 
 /// The beginning of a long text, to the end of a sentence or clause; of a longer one, of a word.
-pub(crate) fn cut(text: &str) -> String {
+fn cut(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else {
         return text.to_owned();
     };
     let start = &text[..end];
-    let ends = [". ", "; ", " "]
-        .iter()
-        .find_map(|end| start.rsplit_once(end));
+    let mut ends = [". ", "; ", " "].iter();
+    let ends = ends.find_map(|end| start.rsplit_once(end));
     let kept = ends.map_or(start, |(kept, _)| kept);
     format!("{} …", kept.trim_end_matches([',', ';', ':']))
 }

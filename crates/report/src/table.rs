@@ -1,9 +1,7 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
-use measure::column::{OverRepeats, changed, over_repeats, unit};
-use measure::compare::Change;
-use measure::interval::Estimate;
+use measure::column::{OverRepeats, changed, over_repeats};
 use measure::metric::Metric;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
@@ -11,25 +9,22 @@ use plan::{Cluster, Value};
 
 use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
 use crate::columns::Columns;
-use crate::grid::Grid;
+use crate::grid::{Content, Grid};
 use crate::heading::Heading;
 use crate::keys::{self, Group};
-use crate::number;
+use crate::list::{distinct, joined};
 
-/// A table, ready to be written in any form.
 #[derive(Debug)]
 pub(crate) struct PaperTable {
     /// The keys that are the same in all of it, with their values.
     pub(crate) fixed: Vec<(String, String)>,
     /// The key of the rows, as in the study…
     pub(crate) row_key: String,
-    /// …and for display.
     pub(crate) row_name: String,
     /// The variants side by side; one without a name when there are none.
     pub(crate) groups: Vec<String>,
     /// The variant that changes are relative to; `None` without columns of changes.
     base: Option<String>,
-    /// The columns of each group.
     pub(crate) columns: Vec<Heading>,
     pub(crate) rows: Vec<PaperRow>,
     /// Trials in a cell, when they are as many in each.
@@ -38,11 +33,9 @@ pub(crate) struct PaperTable {
     has_conduct: bool,
 }
 
-/// One value of the key.
 #[derive(Debug)]
 pub(crate) struct PaperRow {
     pub(crate) value: String,
-    /// For each group its columns.
     pub(crate) cells: Vec<Vec<Cell>>,
     /// Who noticed failures, and where commits were acknowledged; empty without a cluster.
     conduct: [String; 2],
@@ -160,16 +153,13 @@ fn conduct(
     });
     let of_groups: Vec<_> = of_groups.collect();
     let words = |word: fn(&Cluster) -> &String| {
-        let mut words = of_groups.iter().map(|(_, cluster)| word(cluster));
-        let first = words.next().cloned().unwrap_or_default();
-        match words.all(|word| *word == first) {
-            true => first,
-            false => {
-                let named = of_groups
-                    .iter()
-                    .map(|(name, cluster)| format!("{name}: {}", word(cluster)));
-                named.collect::<Vec<_>>().join("; ")
-            }
+        let named = of_groups
+            .iter()
+            .map(|(name, cluster)| (name, word(cluster)));
+        match distinct(named.clone().map(|(_, word)| word)).as_slice() {
+            [] => String::new(),
+            [all] => (*all).clone(),
+            _ => joined(named.map(|(name, word)| format!("{name}: {word}")), "; "),
         }
     };
     [
@@ -179,45 +169,35 @@ fn conduct(
 }
 
 fn same_n(rows: &[PaperRow]) -> Option<usize> {
-    let mut cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let measured = || rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let first = cells.find(|cell| cell.n > 0)?.n;
-    measured()
-        .all(|cell| cell.n == first || cell.n == 0)
-        .then_some(first)
+    let cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
+    match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {
+        [n] => Some(*n),
+        _ => None,
+    }
 }
 
 impl PaperTable {
     /// What the table shows, and what its cells are.
     fn caption(&self) -> String {
-        let fixed = self
-            .fixed
-            .iter()
-            .map(|(key, value)| format!("{key} = {value}"));
-        let fixed: Vec<String> = fixed.collect();
-        let of = match fixed.is_empty() {
-            true => String::new(),
-            false => format!(", {}", fixed.join(", ")),
-        };
+        let fixed = self.fixed.iter();
+        let of: String = fixed
+            .map(|(key, value)| format!(", {key} = {value}"))
+            .collect();
         let cells = match self.n {
             Some(1) => "One trial per cell.".to_owned(),
             Some(n) => format!("Means over n = {n} trials."),
             None => "Means over the n trials of each point.".to_owned(),
         };
         let errors = self.errors();
+        let is_percentile = |_: &Heading, cell: &Cell| cell.n == 1 && cell.range.is_some();
+        let is_spread = |of: &Heading, _: &Cell| over_repeats(&of.column) != OverRepeats::Mean;
         let parts = [
-            (
-                self.has(|_, cell| cell.n == 1 && cell.range.is_some()),
-                PERCENTILES,
-            ),
-            (self.has(is_of_few), FEW),
-            (
-                self.has(|of, _| over_repeats(&of.column) != OverRepeats::Mean),
-                SPREADS,
-            ),
+            self.has(is_percentile).then_some(PERCENTILES),
+            self.has(is_of_few).then_some(FEW),
+            self.has(is_spread).then_some(SPREADS),
         ];
-        let parts = parts.into_iter().filter(|(holds, _)| *holds);
-        let ranges: String = parts.map(|(_, words)| format!(" {words}")).collect();
+        let parts = parts.into_iter().flatten();
+        let ranges: String = parts.map(|words| format!(" {words}")).collect();
         let changes = self.base.as_ref().map_or(String::new(), |base| {
             let is_sure =
                 |of: &Heading, cell: &Cell| changed(&of.column).is_some() && cell.range.is_some();
@@ -230,7 +210,6 @@ impl PaperTable {
         format!("By {}{of}. {cells}{errors}{ranges}{changes}", self.row_name)
     }
 
-    /// Whether some cell is such.
     fn has(&self, is_such: impl Fn(&Heading, &Cell) -> bool) -> bool {
         let rows = self.rows.iter().flat_map(|row| &row.cells);
         let mut cells = rows.flat_map(|cells| self.columns.iter().zip(cells));
@@ -248,18 +227,17 @@ impl PaperTable {
             (false, true) => "from the seconds within the trial",
             (false, false) => "",
         };
-        let what = match from {
+        let mut what = match from {
             "" => String::new(),
             from => format!(" ±: half width of the mean's 95 % confidence interval ({from})."),
         };
-        let is_bare = |column: &Heading, cell: &Cell| {
+        if self.has(|column, cell| {
             let may_have_one = INTERVALS.contains(&column.column.as_str());
             may_have_one && cell.n == 1 && cell.half_width().is_none()
-        };
-        match self.has(is_bare) {
-            true => format!("{what} {NO_INTERVAL}"),
-            false => what,
+        }) {
+            what = format!("{what} {NO_INTERVAL}");
         }
+        what
     }
 
     /// The table as it is shown; `n` is a column where it differs.
@@ -311,17 +289,12 @@ fn of_base<'a>(
 }
 
 fn shown_cell(heading: &Heading, cell: &Cell) -> String {
-    let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
-    match (scaled, cell.range) {
-        _ if changed(&heading.column).is_some() => shown_change(cell),
-        (Some(Estimate { value, .. }), Some(range)) if is_with_range(heading, cell) => {
-            match unit(&heading.column) {
-                "bytes" => number::within(value, Some(heading.scaled_range(range))),
-                _ => cell.shown(),
-            }
-        }
-        _ => number::estimate_to(scaled, heading.decimals),
+    if changed(&heading.column).is_some() {
+        return Content::from(cell.as_change()).to_string();
     }
+    let mut cell = cell.scaled(heading.scale);
+    cell.range = cell.range.filter(|_| is_with_range(heading, &cell));
+    cell.shown_to(heading.decimals)
 }
 
 /// Of few trials, those of a metric would double the width of the table.
@@ -334,12 +307,4 @@ fn is_of_few(heading: &Heading, cell: &Cell) -> bool {
     let is_mean = over_repeats(&heading.column) == OverRepeats::Mean;
     let is_change = changed(&heading.column).is_some();
     is_mean && !is_change && cell.has_few_trials() && is_with_range(heading, cell)
-}
-
-fn shown_change(cell: &Cell) -> String {
-    let change = cell.value().map(|value| Change {
-        value,
-        interval: cell.range,
-    });
-    number::change(change, "")
 }

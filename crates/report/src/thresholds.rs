@@ -7,7 +7,7 @@ use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 use crate::columns::Columns;
 use crate::grid::Grid;
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{distinct, joined};
 use crate::number;
 
 /// What a study of a single point calls it.
@@ -34,12 +34,10 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
     Some(lead)
 }
 
-/// Why some are undecided.
 fn why_undecided(result: &RunResult) -> String {
     let undecided = result.thresholds.iter().filter(|one| one.is_undecided());
     let reasons = undecided.filter_map(|one| one.caveats.first());
-    let reasons = distinct(reasons.map(Caveat::to_string));
-    reasons.join(", or ")
+    distinct(reasons.map(Caveat::to_string)).join(", or ")
 }
 
 /// A row for each threshold at each point: missed, undecided, met.
@@ -97,12 +95,13 @@ fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec
 /// The verdict, and why another run could give another: `met, fewer than 10 transactions
 /// were slower`.
 fn verdict(threshold: &ThresholdResult) -> String {
-    let parts = [
-        Some(threshold.verdict.to_string()),
-        threshold.paired.map(ratio),
-        caveats(threshold),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let (verdict, ratio) = (threshold.verdict.to_string(), threshold.paired.map(ratio));
+    joined(
+        [Some(verdict), ratio, caveats(threshold)]
+            .into_iter()
+            .flatten(),
+        ", ",
+    )
 }
 
 /// How far a number is from its limit: `98.0 % of the limit (97.8–98.2 %) over 3 pairs`.
@@ -118,8 +117,7 @@ fn ratio(paired: Paired) -> String {
 fn caveats(threshold: &ThresholdResult) -> Option<String> {
     let is_told = |caveat: &Caveat| threshold.paired.is_some() && *caveat == Caveat::WithinInterval;
     let caveats = threshold.caveats.iter().filter(|caveat| !is_told(caveat));
-    let caveats: Vec<String> = caveats.map(Caveat::to_string).collect();
-    (!caveats.is_empty()).then(|| caveats.join("; "))
+    Some(joined(caveats.map(Caveat::to_string), "; ")).filter(|all| !all.is_empty())
 }
 
 /// Why a threshold was not met, with both numbers: `tps is 94.80 ± 0.20, which is not >= 95`;

@@ -1,7 +1,5 @@
 //! A trial: what happened, and a table for each view of it.
 
-mod events;
-mod metrics;
 mod tables;
 
 use measure::setup::Outcome;
@@ -19,7 +17,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let [ledger, anomalies] = ledger::of_trial(trial);
     blocks.extend(tables([
         self::tables::times(trial),
-        events::grid(trial),
+        self::tables::events(trial),
         recovery::phases(trial),
         recovery::service(trial),
         recovery::costs(trial),
@@ -30,8 +28,11 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
         self::tables::errors(trial),
     ]));
     let details = [
-        ("Metrics", metrics::of_all(trial)),
-        ("Metrics of each server", metrics::by_server(trial)),
+        ("Metrics", self::tables::metrics(trial)),
+        (
+            "Metrics of each server",
+            self::tables::metrics_by_server(trial),
+        ),
     ];
     for (summary, grid) in details {
         blocks.extend(tables([grid]).map(|table| Block::folded(summary, table)));
@@ -40,53 +41,36 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
 }
 
 fn facts(trial: &TrialSummary) -> Facts {
-    let mut facts = Facts::new();
-    if trial.outcome != Outcome::Completed {
-        facts.push(("Ended early", trial.outcome.to_string()));
-    }
-    facts.extend(
-        trial
-            .verdict
-            .as_ref()
-            .map(|verdict| ("Verdict", verdict.to_string())),
-    );
-    facts.extend([
-        ("Measured", number::seconds(trial.measured_s)),
-        ("Transactions", rate(trial.transactions)),
-        (
-            "Statements",
-            format!(
-                "{}: {} reads, {} writes, {} others",
-                rate(trial.statements),
-                number::count(trial.reads),
-                number::count(trial.writes),
-                number::count(trial.others)
-            ),
-        ),
-        (
-            "Errors",
-            format!(
-                "{}; {}",
-                number::count(trial.failures()),
-                number::counted(trial.restarts(), "restart")
-            ),
-        ),
-        ("Generator", describe::generator(trial)),
-    ]);
-    facts.extend(trial.started_at.clone().map(|time| ("Started", time)));
-    facts.extend(describe::unseen(trial).map(|unseen| ("Server", unseen)));
-    facts.extend(describe::steady(trial).map(|steady| ("Steady", steady)));
-    facts.extend(describe::little(trial).map(|little| ("Little's law", little)));
-    if let Some(share) = trial.lookups.missed_share.filter(|share| *share > 0.0) {
-        facts.push(("Lookups without a row", number::percent(share)));
-    }
-    facts.extend(trial.space.map(|space| ("Space", describe::space(&space))));
-    facts.extend(trial.ended.map(|ended| ("Ended", ended.to_string())));
-    if trial.reconnects > 0 {
-        facts.push(("Reconnects", number::count(trial.reconnects)));
-    }
-    facts.extend(describe::unfinished(trial).map(|unfinished| ("Unfinished", unfinished)));
-    facts
+    let is_early = trial.outcome != Outcome::Completed;
+    let [reads, writes, others] = [trial.reads, trial.writes, trial.others].map(number::count);
+    let statements = rate(trial.statements);
+    let statements = format!("{statements}: {reads} reads, {writes} writes, {others} others");
+    let restarts = number::counted(trial.restarts(), "restart");
+    let errors = format!("{}; {restarts}", number::count(trial.failures()));
+    let missed = trial.lookups.missed_share.filter(|share| *share > 0.0);
+    let reconnects = Some(trial.reconnects).filter(|count| *count > 0);
+    let facts = [
+        ("Ended early", is_early.then(|| trial.outcome.to_string())),
+        ("Verdict", trial.verdict.as_ref().map(ToString::to_string)),
+        ("Measured", Some(number::seconds(trial.measured_s))),
+        ("Transactions", Some(rate(trial.transactions))),
+        ("Statements", Some(statements)),
+        ("Errors", Some(errors)),
+        ("Generator", Some(describe::generator(trial))),
+        ("Started", trial.started_at.clone()),
+        ("Server", describe::unseen(trial)),
+        ("Steady", describe::steady(trial)),
+        ("Little's law", describe::little(trial)),
+        ("Lookups without a row", missed.map(number::percent)),
+        ("Space", trial.space.as_ref().map(describe::space)),
+        ("Ended", trial.ended.as_ref().map(ToString::to_string)),
+        ("Reconnects", reconnects.map(number::count)),
+        ("Unfinished", describe::unfinished(trial)),
+    ];
+    let known = facts.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
 }
 
 /// `100,235 (1,671 ± 8/s, ± 0.5 %)`.

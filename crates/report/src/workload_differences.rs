@@ -41,12 +41,8 @@ impl<'a> Side<'a> {
         Self {
             axes: keys::axes(result),
             trials: trials
-                .map(|trial| {
-                    (
-                        keys::ordered(&trial.setup.planned.point),
-                        work::values(&trial.setup.planned),
-                    )
-                })
+                .map(|trial| &trial.setup.planned)
+                .map(|planned| (keys::ordered(&planned.point), work::values(planned)))
                 .collect(),
         }
     }
@@ -71,10 +67,8 @@ impl<'a> Side<'a> {
 /// The values at the first point that both have and at which they differ.
 fn at_a_point<'a>([one, other]: &'a [Side<'_>; 2], place: usize) -> Option<[Values<'a>; 2]> {
     let mut others = other.by_point(place);
-    let mut pairs = one
-        .by_point(place)
-        .into_iter()
-        .filter_map(|(point, ones)| Some([ones, others.remove(point)?]));
+    let points = one.by_point(place).into_iter();
+    let mut pairs = points.filter_map(|(point, ones)| Some([ones, others.remove(point)?]));
     pairs.find(|[ones, others]| ones != others)
 }
 

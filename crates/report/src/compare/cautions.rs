@@ -7,8 +7,8 @@ use measure::summary::{TrialSummary, counted};
 
 use super::Side;
 use super::points::Matched;
+use crate::findings;
 use crate::keys::{self, VARIANT};
-use crate::result_cautions;
 
 pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
     let together = std::ptr::eq(base.result, new.result);
@@ -30,7 +30,7 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     for side in sides {
         let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
         let name = (!together).then_some(side.name);
-        cautions.extend(result_cautions::of(name, side.result, &counted(&all)));
+        cautions.extend(findings::cautions(name, side.result, &counted(&all)));
     }
     cautions
 }

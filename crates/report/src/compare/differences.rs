@@ -11,22 +11,18 @@ use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
-use crate::settings;
 use crate::sheet::Facts;
+use crate::study::settings;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Category {
-    /// The host and its places.
     Environment,
-    /// What was driven, with what.
     Setup,
-    /// A setting of the servers.
     Setting,
 }
 
-/// Something that differs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
     pub(crate) category: Category,
@@ -66,19 +62,16 @@ pub(super) fn all(
     let host = |side: &Side<'_>| -> Facts {
         let facts = environment::facts(&side.result.environment).into_iter();
         let facts = facts.filter(|(name, _)| name != "Started");
-        facts
-            .map(|(name, value)| (place(&name).to_owned(), value))
-            .collect()
+        let facts = facts.map(|(name, value)| (place(&name).to_owned(), value));
+        facts.collect()
     };
+    let settings = [
+        of_servers(&sides[0], intended, |setting| setting.base.as_deref()),
+        of_servers(&sides[1], intended, |setting| setting.new.as_deref()),
+    ];
     let found = [
         (Category::Setup, sides.each_ref().map(|side| setup(side))),
-        (
-            Category::Setting,
-            [
-                of_servers(&sides[0], intended, |setting| setting.base.as_deref()),
-                of_servers(&sides[1], intended, |setting| setting.new.as_deref()),
-            ],
-        ),
+        (Category::Setting, settings),
         (Category::Environment, [host(base), host(new)]),
     ];
     let found = found.into_iter();
@@ -142,14 +135,10 @@ fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
 
 /// What was driven; of several values all.
 fn setup(trials: &[&TrialSummary]) -> Facts {
-    let facts: Vec<describe::Facts> = trials.iter().map(|trial| of_one(&trial.setup)).collect();
-    let names = distinct(facts.iter().flatten().map(|(name, _)| *name));
-    let facts = names.into_iter().map(|wanted| {
-        let values = facts.iter().flatten();
-        let values = values.filter(|(name, _)| *name == wanted);
-        let mut values = distinct(values.map(|(_, value)| value.as_str()));
+    let facts = describe::of_all(trials.iter().map(|trial| of_one(&trial.setup)));
+    let facts = facts.into_iter().map(|(name, mut values)| {
         values.sort_unstable();
-        (wanted.to_owned(), listed(&values))
+        (name.to_owned(), listed(&values))
     });
     facts.collect()
 }
@@ -178,17 +167,14 @@ fn of_servers(
     of_side: fn(&IntendedSetting) -> Option<&str>,
 ) -> Facts {
     let instances = || trials.iter().flat_map(|trial| &trial.instances);
-    let facts = settings::values(instances())
-        .into_iter()
-        .map(|(name, mut values)| {
-            let has =
-                |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
-            if !instances().all(|instance| has(&instance.settings)) {
-                values.push(DEFAULT);
-            }
-            values.sort_unstable();
-            (name.to_owned(), listed(&values))
-        });
+    let facts = settings(instances()).into_iter().map(|(name, mut values)| {
+        let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
+        if !instances().all(|instance| has(&instance.settings)) {
+            values.push(DEFAULT);
+        }
+        values.sort_unstable();
+        (name.to_owned(), listed(&values))
+    });
     let mut facts: Facts = facts.collect();
     for setting in intended {
         let Some(value) = of_side(setting) else {

@@ -18,7 +18,6 @@ const COMPARED: [&str; 5] = [
     "Tables",
     "Rows per table",
 ];
-/// Facts that a sentence lists.
 const MOST: usize = 8;
 
 /// What is the same, and what is not; `None` unless the two sides ran on different sites.
@@ -69,10 +68,13 @@ fn same<'a>(
     sides: &[Vec<&TrialSummary>; 2],
     mut differences: impl Iterator<Item = &'a Difference>,
 ) -> Vec<String> {
+    let [base, new] = sides
+        .each_ref()
+        .map(|trials| describe::of_all(trials.iter().map(|trial| describe::setup(&trial.setup))));
     let shared = |name: &&str| {
-        let [base, new] = sides.each_ref().map(|trials| values(trials, name));
-        match base.as_slice() {
-            [value] if base == new => Some(format!("{name} {value}")),
+        let base = base.iter().find(|(known, _)| known == name)?;
+        match base.1.as_slice() {
+            [value] if new.contains(base) => Some(format!("{name} {value}")),
             _ => None,
         }
     };
@@ -94,13 +96,6 @@ fn same<'a>(
         facts.push("all settings of the servers".to_owned());
     }
     facts
-}
-
-/// All values of a fact of the setup.
-fn values(trials: &[&TrialSummary], wanted: &str) -> Vec<String> {
-    let facts = trials.iter().map(|trial| describe::setup(&trial.setup));
-    let values = facts.flatten().filter(|(name, _)| *name == wanted);
-    distinct(values.map(|(_, value)| value))
 }
 
 /// What only one of the sites is like besides its name and limits.

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
 use crate::keys::{self, VARIANT};
+use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 
 /// A point that at least one side has.
@@ -31,7 +32,6 @@ fn as_object<S: Serializer>(
     serializer.collect_map(point.iter().map(|(key, value)| (key, value)))
 }
 
-/// One number of both sides.
 #[derive(Debug, Serialize)]
 pub(crate) struct Number {
     pub(crate) column: &'static str,
@@ -41,18 +41,14 @@ pub(crate) struct Number {
     pub(crate) base_n: usize,
     pub(crate) new_n: usize,
     pub(crate) comparison: Option<Comparison>,
-    /// Why there is none.
     pub(crate) reason: Option<String>,
-    /// The trials of both.
     #[serde(skip)]
     measured: [Vec<Measured>; 2],
 }
 
-/// A change over several points.
 #[derive(Debug, Serialize)]
 pub(crate) struct Average {
     pub(crate) column: &'static str,
-    /// How many points.
     pub(crate) points: usize,
     /// With its 95 % interval, over the blocks.
     pub(crate) change_pct: Change,
@@ -118,8 +114,7 @@ pub(super) fn matched(
     let trials: Vec<&TrialSummary> = merged.trials.iter().collect();
     let others: Vec<&str> = axes.iter().copied().filter(|key| *key != VARIANT).collect();
     let main = keys::main(&merged.design.tables, &trials, &others);
-    let mut keys_in_order: Vec<&str> = main.into_iter().collect();
-    keys_in_order.extend(others.iter().filter(|key| Some(**key) != main));
+    let keys_in_order = distinct(main.into_iter().chain(others));
     let groups = keys::groups(&trials, &keys_in_order).into_iter();
     let points = groups.map(|group| {
         let side = |name: &str| -> Vec<&TrialSummary> {
@@ -130,10 +125,9 @@ pub(super) fn matched(
         };
         let (base, new) = (side(base), side(new));
         let pairs = keys_in_order.iter().zip(&group.values);
+        let point = pairs.map(|(key, value)| ((*key).to_owned(), value.cloned()));
         Matched {
-            point: pairs
-                .map(|(key, value)| ((*key).to_owned(), value.cloned()))
-                .collect(),
+            point: point.collect(),
             name: keys::name(&keys_in_order, &group.values, &axes),
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
@@ -177,15 +171,11 @@ pub(super) fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
         if measured.len() < 2 {
             return None;
         }
-        let found = average(
-            &measured,
-            &metric_comparison::question(*sense, interleaved, true),
-        )
-        .ok()?;
+        let question = metric_comparison::question(*sense, interleaved, true);
         Some(Average {
             column,
             points: measured.len(),
-            change_pct: found.change_pct,
+            change_pct: average(&measured, &question).ok()?.change_pct,
         })
     });
     averages.collect()

@@ -1,16 +1,17 @@
 //! Two sides as they are shown.
 
 use measure::compare::{Change, LEAST};
+use plan::Value;
 
 use super::differences::{Category, Difference};
 use super::points::{Matched, Number};
-use super::{ResultComparison, platforms, table, words};
+use super::{ResultComparison, platforms, words};
 use crate::answer::Answer;
 use crate::columns::Columns;
 use crate::figures::{self, Figures};
-use crate::grid::Grid;
+use crate::grid::{Content, Grid};
+use crate::keys;
 use crate::list::distinct;
-use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 use crate::study::of_sweep;
 
@@ -80,7 +81,6 @@ impl Answer for ResultComparison {
     }
 }
 
-/// What differs without being intended.
 const OTHERS: &str = "Other differences";
 
 fn title(both: &ResultComparison) -> String {
@@ -113,7 +113,7 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
 
 /// How alike the platforms are, both sides by point, and what each number shows.
 fn blocks(both: &ResultComparison) -> Vec<Block> {
-    let mut grids = table::grids(both);
+    let mut grids = grids(both);
     grids.push(verdicts(std::slice::from_ref(both)));
     let platforms = platforms::statement(both).map(Block::Words).into_iter();
     platforms
@@ -173,9 +173,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         .key("metric", |(.., number)| head(number))
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
-        .with("change %", |(.., number)| {
-            number::change(shown_change(number), "")
-        })
+        .with("change %", |(.., number)| shown_change(number))
         .when(
             rows.iter().any(|(.., number)| !verdict(number).is_empty()),
             |columns| columns.words("verdict", |(.., number)| verdict(number)),
@@ -217,7 +215,6 @@ fn head(number: &Number) -> String {
     }
 }
 
-/// What the intervals rest on.
 fn methods<'a>(numbers: impl Iterator<Item = (&'a Matched, &'a Number)>) -> String {
     let found = numbers.filter_map(|(_, number)| number.comparison);
     let methods = distinct(found.map(|found| found.method.to_string()));
@@ -263,4 +260,99 @@ fn figures(both: &ResultComparison) -> Vec<Figure> {
             .to_owned(),
     });
     figures
+}
+
+/// Most points side by side; more make another table.
+const MOST_COLUMNS: usize = 8;
+
+/// The metrics of the table: the column, its name, and its unit where the name does not have it.
+const SHOWN: [(&str, &str, &str); 2] = [
+    ("tps", "tps", ""),
+    ("response_ms.mean", "response mean", ", ms"),
+];
+
+/// The keys of a point that are not the table's columns, with their values.
+type Rest<'a> = &'a [(String, Option<Value>)];
+
+/// A row: its name, its column, and what it shows of that.
+type Line = (String, &'static str, fn(&Number) -> Content);
+
+/// A table for each combination of the keys that are not its columns.
+fn grids(both: &ResultComparison) -> Vec<Grid> {
+    let mut groups: Vec<(Rest<'_>, Vec<&Matched>)> = Vec::new();
+    for point in &both.points {
+        let rest = point.point.get(1..).unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((rest, vec![point])),
+        }
+    }
+    let grids = groups.iter().flat_map(|(rest, points)| {
+        let blocks = points.chunks(MOST_COLUMNS);
+        blocks.map(|block| grid(both, rest, block))
+    });
+    grids.collect()
+}
+
+fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
+    let key = points.first().and_then(|point| point.point.first());
+    let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
+    let mut rows: Vec<Line> = Vec::new();
+    for (column, name, unit) in SHOWN {
+        let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {name}{unit}"));
+        rows.push((base, column, |number| number.base.into()));
+        rows.push((new, column, |number| number.new.into()));
+        rows.push((format!("{name} change %"), column, |number| {
+            signed(number, 1.0)
+        }));
+        if let Some(paper) = both.delta_as_in() {
+            let name = format!("{name} delta % ({paper})");
+            rows.push((name, column, |number| signed(number, -1.0)));
+        }
+    }
+    let columns =
+        Columns::<&Line>::new()
+            .key(key, |(name, ..)| name)
+            .each(points, |columns, point| {
+                let title = match point.point.first() {
+                    Some((_, value)) => keys::shown(value.as_ref()),
+                    None => "all".to_owned(),
+                };
+                columns.with(title, |(_, column, of)| {
+                    let mut numbers = point.numbers.iter();
+                    numbers.find(|number| number.column == *column).map(of)
+                })
+            });
+    columns.grid(caption(both, key, rest), &rows)
+}
+
+fn caption(both: &ResultComparison, key: &str, rest: Rest<'_>) -> String {
+    let rest = rest
+        .iter()
+        .map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));
+    let by = match key {
+        "" => String::new(),
+        key => format!("By {key}{}. ", rest.collect::<String>()),
+    };
+    let mut caption = format!(
+        "{by}±: half width of the 95 % confidence interval. Change: {new} relative to {base}, \
+         positive where {new} is higher.",
+        base = both.base,
+        new = both.new
+    );
+    if let Some(paper) = both.delta_as_in() {
+        caption.push_str(&format!(
+            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is positive."
+        ));
+    }
+    caption
+}
+
+/// The change without its interval, which the next table has.
+fn signed(number: &Number, sign: f64) -> Content {
+    let change = number.change_pct().map(|change| Change {
+        value: sign * change.value,
+        interval: None,
+    });
+    change.into()
 }

@@ -5,6 +5,7 @@ use measure::interval::FEWEST_RUNS;
 
 use super::ResultComparison;
 use super::points::Number;
+use crate::list::joined;
 use crate::metric_comparison::TestOrder;
 use crate::number;
 
@@ -23,14 +24,13 @@ pub(super) fn lead(both: &ResultComparison) -> String {
     format!("{} against {}. {}", both.new, both.base, found(both))
 }
 
-/// The same without their names.
 pub(super) fn found(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let reason = untested(std::slice::from_ref(both));
     let sentences = columns.filter_map(|number| sentence(both, number.column, reason));
-    let sentences: Vec<String> = sentences.chain(reason.map(missing)).collect();
+    let sentences = joined(sentences.chain(reason.map(missing)), " ");
     if !sentences.is_empty() {
-        return sentences.join(" ");
+        return sentences;
     }
     let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
     let reason = numbers.find_map(|number| number.reason.as_deref());
@@ -95,7 +95,7 @@ fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) 
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
     let words = match found.as_slice() {
         [] => return None,
-        [one] if untested.is_some() => number::change(Some(shown_change(one)), " %"),
+        [one] if untested.is_some() => number::change(shown_change(one), " %"),
         several if untested.is_some() => {
             average(both, column).unwrap_or_else(|| by_decision(several))
         }
@@ -109,16 +109,16 @@ fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) 
 fn of_one(found: &Comparison) -> String {
     match found.decision {
         Decision::Slower | Decision::Faster => {
-            let size = found.change_pct.value.abs();
-            format!("{} by {}", found.verdict(), percent(size))
+            format!(
+                "{} by {}",
+                found.verdict(),
+                percent(found.change_pct.value.abs())
+            )
         }
         Decision::Equivalent => found.verdict(),
         Decision::Undecided { .. } | Decision::NoVerdict { .. } => {
-            format!(
-                "{}; {}",
-                number::change(Some(shown_change(found)), " %"),
-                found.verdict()
-            )
+            let change = number::change(shown_change(found), " %");
+            format!("{change}; {}", found.verdict())
         }
     }
 }
@@ -147,7 +147,7 @@ fn of_several(found: &[Comparison], average: Option<String>) -> String {
         }
         _ => [Some(by_decision(found)), average],
     };
-    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    joined(words.into_iter().flatten(), "; ")
 }
 
 /// Each verdict with the number of its points.
@@ -161,7 +161,7 @@ fn by_decision(found: &[Comparison]) -> String {
         ("no_verdict", "without a verdict"),
     ];
     let parts = kinds.map(|(code, words)| part(found, code, words));
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    joined(parts.into_iter().flatten(), ", ")
 }
 
 fn part(found: &[Comparison], code: &str, word: &str) -> Option<String> {
@@ -187,7 +187,7 @@ fn percent(size: f64) -> String {
 fn average(both: &ResultComparison, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
     let found = averages.find(|average| average.column == column)?;
-    let change = number::change(Some(found.change_pct), " %");
+    let change = number::change(found.change_pct, " %");
     Some(format!("{change} on average"))
 }
 

@@ -11,14 +11,12 @@ use crate::recovery::name;
 /// Most points of all faults of a page together.
 const MOST_POINTS: usize = 200_000;
 
-/// The transactions around one fault.
 #[derive(Debug, Serialize)]
 pub(super) struct Fault {
     /// What was done, and to what.
     name: String,
     /// In seconds from the origin of the fault's recovery.
     t: Packed,
-    /// Transactions per second.
     tps: Packed,
     /// How long a point is, in milliseconds.
     step_ms: f64,
@@ -71,15 +69,13 @@ fn fault(
 /// The effect, the phases of the recovery, and the healing.
 fn marks(fault: &FaultRecord, origin_s: f64) -> Vec<(f64, String)> {
     let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+    let at = |at_s: Option<f64>, what: String| Some((round(at_s? - origin_s), what));
     let phases = fault.recovery.iter().flat_map(|found| {
         let at = |phase: &Number| Some((round((phase.of)(found)?), phase.heading.to_owned()));
         PHASES.iter().filter_map(at).collect::<Vec<_>>()
     });
-    let healed = fault
-        .healed_s
-        .map(|at_s| (round(at_s - origin_s), "healed".to_owned()));
-    let effect = fault.effect_s.into_iter();
-    let effect = effect.map(|at_s| (round(at_s - origin_s), fault.kind.to_string()));
+    let healed = at(fault.healed_s, "healed".to_owned());
+    let effect = at(fault.effect_s, fault.kind.to_string()).into_iter();
     let mut marks: Vec<_> = effect.chain(phases).chain(healed).collect();
     marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     marks

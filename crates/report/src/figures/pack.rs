@@ -13,7 +13,6 @@ pub(crate) enum Packed {
 }
 
 impl Packed {
-    /// Values of any size.
     pub(crate) fn of(values: &[Option<f64>]) -> Self {
         const MOST_DECIMALS: i32 = 9;
         let sizes = values.iter().flatten().map(|value| value.abs());

@@ -11,7 +11,6 @@ const STEPS: u32 = 80;
 /// A peak is drawn when it is at most so many times beyond the largest size.
 const BEYOND: f64 = 1.5;
 
-/// What the figure draws.
 #[derive(Debug, Serialize)]
 pub(crate) struct Scale {
     key: String,
@@ -22,7 +21,6 @@ pub(crate) struct Scale {
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
-    /// Sizes that were measured.
     x: Vec<f64>,
     tps: Vec<Option<f64>>,
     tps_half: Vec<Option<f64>>,

@@ -10,19 +10,17 @@ use crate::search;
 pub(crate) struct Search {
     /// Empty where there is only one.
     name: String,
-    /// What is limited, for display.
     column: String,
     limit: f64,
     curve: Points,
     overloaded: Points,
     /// The place on the curve where response times begin to climb.
     knee: Points,
-    /// The highest rate that held.
     held: Points,
 }
 
 /// Throughput and response time, and the rate that was asked for.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 struct Points {
     tps: Vec<Option<f64>>,
     ms: Vec<Option<f64>>,
@@ -39,36 +37,28 @@ pub(super) fn searches(result: &RunResult) -> Vec<Search> {
             },
             column: measure::column::heading(&search.column),
             limit: search.limit_ms,
-            curve: points(search.curve()),
-            overloaded: overloaded(search),
-            knee: points(search.knee()),
-            held: points(search.held()),
+            curve: points(search.curve().into_iter().map(numbers)),
+            overloaded: points(overloaded(search)),
+            knee: points(search.knee().map(numbers)),
+            held: points(search.held().map(numbers)),
         })
         .collect()
 }
 
-fn points(all: impl IntoIterator<Item = AtRate>) -> Points {
-    let mut points = Points::default();
-    for at in all {
-        points.push(at.rate_per_s, at.achieved_per_s, at.value_ms);
-    }
-    points
+/// A rate, and the throughput and response time at it.
+type Numbers = (f64, (Option<f64>, Option<f64>));
+
+fn numbers(at: AtRate) -> Numbers {
+    (at.rate_per_s, (at.achieved_per_s, at.value_ms))
 }
 
-fn overloaded(search: &FoundMax) -> Points {
-    let mut points = Points::default();
-    for step in &search.steps {
-        if step.verdict == StepVerdict::Overloaded {
-            points.push(step.rate_per_s, step.achieved_per_s, step.value_ms);
-        }
-    }
-    points
+fn overloaded(search: &FoundMax) -> impl Iterator<Item = Numbers> {
+    let steps = search.steps.iter();
+    let steps = steps.filter(|step| step.verdict == StepVerdict::Overloaded);
+    steps.map(|step| (step.rate_per_s, (step.achieved_per_s, step.value_ms)))
 }
 
-impl Points {
-    fn push(&mut self, rate: f64, tps: Option<f64>, ms: Option<f64>) {
-        self.rate.push(rate);
-        self.tps.push(tps);
-        self.ms.push(ms);
-    }
+fn points(all: impl IntoIterator<Item = Numbers>) -> Points {
+    let (rate, (tps, ms)) = all.into_iter().unzip();
+    Points { tps, ms, rate }
 }

@@ -16,7 +16,6 @@ pub(super) const CPU: [&str; 8] = [
 /// A line for each combination of the other keys.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep {
-    /// The key, for display.
     pub(crate) key: String,
     /// Whether every value is a number.
     numeric: bool,
@@ -41,7 +40,6 @@ impl Sweep {
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
-    /// Trials of each point.
     n: Vec<usize>,
     tps: Vec<Option<f64>>,
     tps_half: Vec<Option<f64>>,
@@ -79,20 +77,16 @@ pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
 }
 
 fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>]) -> Line {
-    let points: Vec<Vec<&TrialSummary>> = x
-        .iter()
-        .map(|x| {
-            let trials = trials.iter().copied();
-            trials
-                .filter(|trial| keys::value(trial, key) == *x)
-                .collect()
-        })
-        .collect();
-    let cells = |column: &str| -> Vec<Cell> {
-        points
-            .iter()
-            .map(|trials| Cell::of(trials, column))
+    let at = |x: &Option<&Value>| {
+        let trials = trials.iter().copied();
+        trials
+            .filter(|trial| keys::value(trial, key) == *x)
             .collect()
+    };
+    let points: Vec<Vec<&TrialSummary>> = x.iter().map(at).collect();
+    let cells = |column: &str| -> Vec<Cell> {
+        let points = points.iter();
+        points.map(|trials| Cell::of(trials, column)).collect()
     };
     let values = |cells: &[Cell]| cells.iter().map(Cell::value).collect();
     let halves = |cells: &[Cell]| cells.iter().map(Cell::half_width).collect();
@@ -117,8 +111,7 @@ fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>])
         p95: values(&cells("response_ms.p95")),
         p99: values(&cells("response_ms.p99")),
         cpu: CPU
-            .iter()
             .map(|category| values(&cells(&format!("cpu.{category}"))))
-            .collect(),
+            .to_vec(),
     }
 }

@@ -132,12 +132,11 @@ fn load(points: &[SeriesPoint], aside: Vec<(f64, f64, Phase)>, summary: &TrialSu
 }
 
 fn events(summary: &TrialSummary) -> Vec<(f64, String)> {
-    let events = summary.events.iter();
+    let (events, faults) = (summary.events.iter(), summary.faults.iter());
     let events = events.map(|event| (event.at_s, format!("server {} {}", event.node, event.what)));
-    let struck = summary.faults.iter();
-    let struck = struck.map(|fault| (fault.effect_s.unwrap_or(fault.asked_s), fault.words()));
-    let healed = summary.faults.iter();
+    let healed = faults.clone();
     let healed = healed.filter_map(|f| Some((f.healed_s?, format!("healed: {}", f.words()))));
+    let struck = faults.map(|fault| (fault.effect_s.unwrap_or(fault.asked_s), fault.words()));
     let mut all: Vec<_> = events.chain(struck).chain(healed).collect();
     all.sort_by(|(one_s, _), (other_s, _)| one_s.total_cmp(other_s));
     all
@@ -173,10 +172,8 @@ fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
 
 fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure> {
     let names = distinct_names(points);
-    let metrics: Vec<&Metric> = METRICS
-        .iter()
-        .filter(|metric| metric.group == group)
-        .collect();
+    let metrics = METRICS.iter().filter(|metric| metric.group == group);
+    let metrics: Vec<&Metric> = metrics.collect();
     let units = distinct(metrics.iter().map(|metric| metric.unit));
     let panels = units.into_iter().filter_map(|unit| {
         let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
@@ -212,26 +209,19 @@ fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
 /// several.
 fn lines(metric: &Metric, names: &[&str], points: &[MonitorPoint], factor: usize) -> Vec<Line> {
     let scale = heading::shown_in(metric.unit).1;
-    let of = |name: &str, part: bool| Line {
-        name: measure::column::heading(name),
-        part,
-        y: {
-            let values = thin::metric(points, name, factor);
-            let scaled = values.into_iter().map(|value| Some(value? / scale));
-            Packed::of(&scaled.collect::<Vec<_>>())
-        },
+    let of = |name: &str, part: bool| {
+        let values = thin::metric(points, name, factor).into_iter();
+        let scaled: Vec<_> = values.map(|value| Some(value? / scale)).collect();
+        Line {
+            name: measure::column::heading(name),
+            part,
+            y: Packed::of(&scaled),
+        }
     };
     let all = names.contains(&metric.name);
-    let each: Vec<&str> = names
-        .iter()
-        .filter(|name| {
-            let (plain, what) = split(name);
-            plain == metric.name && what.is_some()
-        })
-        .copied()
-        .collect();
-    let mut lines = Vec::new();
-    lines.extend(all.then(|| of(metric.name, false)));
+    let is_part = |name: &&str| split(name).0 == metric.name && split(name).1.is_some();
+    let each: Vec<&str> = names.iter().copied().filter(is_part).collect();
+    let mut lines: Vec<Line> = all.then(|| of(metric.name, false)).into_iter().collect();
     if !all || each.len() > 1 {
         lines.extend(each.into_iter().map(|name| of(name, all)));
     }
@@ -259,10 +249,11 @@ fn cores(summary: &TrialSummary) -> Option<Cores> {
 /// What the figure of the load shows.
 fn in_words(points: &[SeriesPoint]) -> String {
     let rates = || points.iter().filter_map(|point| point.tps);
-    let ends = rates()
-        .min_by(f64::total_cmp)
-        .zip(rates().max_by(f64::total_cmp));
-    let Some((least, most)) = ends else {
+    let (least, most) = (
+        rates().min_by(f64::total_cmp),
+        rates().max_by(f64::total_cmp),
+    );
+    let Some((least, most)) = least.zip(most) else {
         return "This trial has no series.".to_owned();
     };
     let times = points.iter().filter_map(|point| point.response_ms);

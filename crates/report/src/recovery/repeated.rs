@@ -9,6 +9,7 @@ use super::{EXPLAINED, Recovered, head, name, observation, recovered};
 use crate::columns::Columns;
 use crate::grid::Grid;
 use crate::keys;
+use crate::list::joined;
 use crate::number;
 
 /// Most faults whose recovery the lead tells one by one.
@@ -26,9 +27,8 @@ struct Repeated<'a> {
 }
 
 impl Repeated<'_> {
-    /// What its rows are called.
-    fn keys(&self) -> impl Iterator<Item = &String> {
-        self.point.iter().chain([&self.words])
+    fn keys(&self) -> String {
+        joined(self.point.iter().chain([&self.words]), ", ")
     }
 
     fn distribution(&self, number: &Number) -> Option<Distribution> {
@@ -38,31 +38,26 @@ impl Repeated<'_> {
 
     /// `After kill of primary: first write after 1.588 (1.203–1.973) s, …`.
     fn sentence(&self) -> String {
-        let keys: Vec<&str> = self.keys().map(String::as_str).collect();
         let phases = PHASES.iter().filter(|phase| TOLD.contains(&phase.name));
-        let mut told: Vec<String> = phases.map(|phase| self.told(phase)).collect();
-        told.extend(self.unavailable());
-        let recovery = format!("Recovery ({}): {}.", keys.join(", "), told.join(", "));
-        [Some(recovery), self.found_out()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" ")
+        let told = phases
+            .map(|phase| self.told(phase))
+            .chain(self.unavailable());
+        let recovery = format!("Recovery ({}): {}.", self.keys(), joined(told, ", "));
+        joined(
+            [Some(recovery), self.found_out()].into_iter().flatten(),
+            " ",
+        )
     }
 
     /// What it showed of a volume, with its name.
     fn finding(&self) -> Option<String> {
-        let keys: Vec<&str> = self.keys().map(String::as_str).collect();
-        Some(format!("After {}: {}", keys.join(", "), self.found_out()?))
+        Some(format!("After {}: {}", self.keys(), self.found_out()?))
     }
 
     /// What it showed of a volume.
     fn found_out(&self) -> Option<String> {
-        let found: Vec<String> = [self.ended(), self.scrubbed()]
-            .into_iter()
-            .flatten()
-            .collect();
-        (!found.is_empty()).then(|| found.join(" "))
+        let found = joined([self.ended(), self.scrubbed()].into_iter().flatten(), " ");
+        Some(found).filter(|found| !found.is_empty())
     }
 
     /// `The server ended after 0.213 s, restarted after 3.281 s.`
@@ -86,8 +81,8 @@ impl Repeated<'_> {
     fn scrubbed(&self) -> Option<String> {
         let faults = self.faults.iter();
         let scrubs = faults.filter_map(|(fault, _)| Some(fault.scrub?.to_string()));
-        let scrubs: Vec<String> = scrubs.collect();
-        (!scrubs.is_empty()).then(|| format!("Scrub: {}.", scrubs.join("; ")))
+        let scrubs = joined(scrubs, "; ");
+        (!scrubs.is_empty()).then(|| format!("Scrub: {scrubs}."))
     }
 
     /// `no writes for 1.6 (1.2–2.0) s`.
@@ -200,9 +195,8 @@ pub(crate) fn distributions(result: &RunResult) -> Grid {
     });
     let rows: Vec<_> = numbers.collect();
     type Row<'a> = &'a (&'a Repeated<'a>, &'a Number, Option<Distribution>);
-    let statistic = |of: fn(&Distribution) -> Observation| {
-        move |(.., all): Row<'_>| Some(number::observation(of(all.as_ref()?)))
-    };
+    let statistic =
+        |of: fn(&Distribution) -> Observation| move |(.., all): Row<'_>| Some(of(all.as_ref()?));
     let columns = Columns::<Row<'_>>::new()
         .when(!keys::axes(result).is_empty(), |columns| {
             columns.key("point", |(repeated, ..)| repeated.point.as_ref())
@@ -218,8 +212,7 @@ pub(crate) fn distributions(result: &RunResult) -> Grid {
         .with("max", statistic(Distribution::max))
         .words("values", |(.., all)| {
             let values = all.as_ref().map_or(&[][..], Distribution::values);
-            let shown: Vec<String> = values.iter().copied().map(number::observation).collect();
-            shown.join(", ")
+            joined(values.iter().copied().map(number::observation), ", ")
         });
     let caption = format!(
         "Recovery over repeats, failed trials included: in how many it happened, and its \

@@ -5,8 +5,7 @@ use measure::scale::{GoodnessOfFit, Peak, Scaling};
 
 use super::{Ladder, Rung, Scale};
 use crate::columns::Columns;
-use crate::content::Content;
-use crate::grid::Grid;
+use crate::grid::{Content, Grid};
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section};
 
@@ -97,7 +96,6 @@ fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
     }
 }
 
-/// Throughput without a peak nearby.
 fn no_peak(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
     let contention = law.contention.value;
     let limit = match law.coherency.value <= 0.0 && contention > 0.001 {

@@ -1,46 +1,44 @@
-//! What ran, where, and how to reproduce it.
+//! What ran, where, with which data and settings, and how to reproduce it.
+
+use std::collections::BTreeMap;
 
 use measure::ended::Ended;
+use measure::instance::{InstanceSummary, Reset, ResetHow};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
+use plan::shown_bytes;
 
+use crate::columns::Columns;
 use crate::describe::{self, Facts};
 use crate::doctor;
 use crate::environment as host;
+use crate::grid::Grid;
 use crate::keys;
 use crate::list::{distinct, listed};
 use crate::number;
-use crate::provenance;
-use crate::settings;
 use crate::sheet::{Block, Section, tables};
 
 /// The setup; keys that differ between trials have all their values.
 pub(super) fn section(result: &RunResult) -> Section {
     let mut blocks = vec![Block::facts(facts(result))];
-    let data = provenance::facts(result);
+    let data = data(result);
     if !data.is_empty() {
         blocks.push(Block::heading("Data"));
         blocks.push(Block::facts(data));
     }
-    Section {
-        id: "setup",
-        ..Section::new("Setup", blocks)
-    }
+    Section::named("setup", "Setup", blocks)
 }
 
 pub(super) fn environment(result: &RunResult) -> Section {
     let mut blocks = vec![Block::facts(host::facts(&result.environment))];
     let details = [
         ("Other findings of dyno doctor", doctor::others(result)),
-        ("Server settings", settings::grid(result)),
+        ("Server settings", settings_grid(result)),
     ];
     for (summary, grid) in details {
         blocks.extend(tables([grid]).map(|table| Block::folded(summary, table)));
     }
-    Section {
-        id: "environment",
-        ..Section::new("Environment", blocks)
-    }
+    Section::named("environment", "Environment", blocks)
 }
 
 pub(super) fn again(result: &RunResult, study: Option<&str>) -> Section {
@@ -56,39 +54,28 @@ pub(super) fn again(result: &RunResult, study: Option<&str>) -> Section {
          results.csv, and this report as plain text in report.md."
             .to_owned(),
     ));
-    Section {
-        id: "again",
-        ..Section::new("Reproduce", blocks)
-    }
+    Section::named("again", "Reproduce", blocks)
 }
 
 fn facts(result: &RunResult) -> Facts {
     let trials: Vec<&TrialSummary> = result.trials.iter().collect();
     let points = keys::groups(&trials, &keys::axes(result)).into_iter();
     let setups = points.flat_map(|point| point.trials);
-    let setups: Vec<Facts> = setups.map(|trial| describe::setup(&trial.setup)).collect();
-    let all = || setups.iter().flatten();
-    let names = distinct(all().map(|(name, _)| *name)).into_iter();
-    let mut facts: Facts = names
-        .map(|name| {
-            let values = all().filter(|(other, _)| *other == name);
-            (name, listed(&distinct(values.map(|(_, value)| value))))
-        })
+    let facts = describe::of_all(setups.map(|trial| describe::setup(&trial.setup)));
+    let facts = facts.into_iter();
+    let mut facts: Facts = facts
+        .map(|(name, values)| (name, listed(&values)))
         .collect();
-    facts.extend(saved(result).map(|words| ("Ended early by precision", words)));
-    let order = &result.design.order;
-    if !order.is_empty() {
-        facts.push(("Order of trials", order.clone()));
-    }
+    facts.extend(saved_by_precision(result).map(|words| ("Ended early by precision", words)));
+    let order = Some(&result.design.order).filter(|order| !order.is_empty());
+    facts.extend(order.map(|order| ("Order of trials", order.clone())));
     facts
 }
 
 /// The time saved by ending trials as soon as they were precise enough.
-fn saved(result: &RunResult) -> Option<String> {
-    let may = result
-        .trials
-        .iter()
-        .filter(|trial| trial.setup.planned.load.until.is_some());
+fn saved_by_precision(result: &RunResult) -> Option<String> {
+    let trials = result.trials.iter();
+    let may = trials.filter(|trial| trial.setup.planned.load.until.is_some());
     let ended = may.clone().filter_map(|trial| match &trial.ended {
         Some(ended @ Ended::Sure { .. }) => Some(ended.saved_s()),
         _ => None,
@@ -107,4 +94,117 @@ fn saved(result: &RunResult) -> Option<String> {
             number::duration(longest)
         )
     })
+}
+
+/// How the servers got their data, and what the templates saved; empty when no trial says.
+fn data(result: &RunResult) -> Facts {
+    let resets = result
+        .trials
+        .iter()
+        .filter_map(|trial| trial.reset.as_ref());
+    let resets: Vec<&Reset> = resets.collect();
+    let of = |how| resets.iter().copied().filter(move |reset| reset.how == how);
+    let timed = |how| {
+        let times: Vec<f64> = of(how).map(|reset| reset.took_s).collect();
+        durations(&times)
+    };
+    let told = |how, words| {
+        let count = of(how).count();
+        (count > 0).then(|| format!("{}: {words}", trials(count)))
+    };
+    let settled: Vec<f64> = resets.iter().filter_map(|reset| reset.settle_s).collect();
+    // What building would have taken in each copied trial, less what copying took.
+    let saved: f64 = of(ResetHow::Copied)
+        .map(|reset| reset.build_s - reset.took_s)
+        .sum();
+    let sizes = distinct(resets.iter().map(|reset| shown_bytes(reset.bytes)));
+    let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
+    let if_any = |values: Vec<String>| (!values.is_empty()).then(|| listed(&values));
+    let kept = told(ResetHow::Kept, "the data left by the previous trial");
+    let found = "the server was running already; missing rows were loaded";
+    let all = [
+        ("Copied from a template", timed(ResetHow::Copied)),
+        (
+            "Template built, then copied",
+            timed(ResetHow::BuiltAndCopied),
+        ),
+        ("Rebuilt", timed(ResetHow::Rebuilt)),
+        ("Kept", kept),
+        ("Existing server", told(ResetHow::Found, found)),
+        (
+            "Flushed and dropped from the page cache",
+            durations(&settled),
+        ),
+        (
+            "Time saved by templates",
+            (saved > 0.0).then(|| number::duration(saved)),
+        ),
+        ("Formation of each cluster", formed(result)),
+        ("Data per server", if_any(sizes)),
+        ("Row checksum", if_any(checksums)),
+    ];
+    let known = all.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+fn trials(count: usize) -> String {
+    number::counted(count as u64, "trial")
+}
+
+/// The mean, and the longest, of some times.
+fn mean_and_most(times: &[f64]) -> Option<[String; 2]> {
+    let most = times.iter().copied().reduce(f64::max)?;
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    Some([mean, most].map(number::duration))
+}
+
+fn durations(times: &[f64]) -> Option<String> {
+    let [mean, most] = mean_and_most(times)?;
+    let trials = trials(times.len());
+    Some(match times.len() {
+        1 => format!("{trials}, {mean} for all its servers"),
+        _ => format!("{trials}, {mean} on average for all servers of a trial, at most {most}"),
+    })
+}
+
+/// How long clusters took to form.
+fn formed(result: &RunResult) -> Option<String> {
+    let instances = result.trials.iter().flat_map(|trial| &trial.instances);
+    let times: Vec<f64> = instances.filter_map(|one| one.formation_s).collect();
+    let [mean, most] = mean_and_most(&times)?;
+    Some(match times.len() {
+        1 => mean,
+        several => format!("{mean} on average, at most {most} ({several} clusters)"),
+    })
+}
+
+/// Each setting of some servers that differs from its default, with its distinct values, in order
+/// of name.
+pub(crate) fn settings<'a>(
+    instances: impl Iterator<Item = &'a InstanceSummary>,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in instances.flat_map(|instance| &instance.settings) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value.as_str()) {
+            known.push(value);
+        }
+    }
+    values
+}
+
+fn settings_grid(result: &RunResult) -> Grid {
+    let instances = result.trials.iter().flat_map(|trial| &trial.instances);
+    let rows: Vec<_> = settings(instances).into_iter().collect();
+    let columns = Columns::<&(&str, Vec<&str>)>::new()
+        .key("setting", |(name, _)| *name)
+        .words("value", |(_, values)| {
+            let shown = values.iter();
+            let shown = shown.map(|value| if value.is_empty() { "(empty)" } else { *value });
+            listed(&shown.collect::<Vec<_>>())
+        });
+    let caption = format!("{} server settings differ from their defaults.", rows.len());
+    columns.grid(caption, &rows)
 }

@@ -1,14 +1,16 @@
-//! What the transactions, servers, and statements of a trial did.
+//! The tables of a trial: what its transactions, servers and statements did, what happened to nodes,
+//! and what the monitors sampled.
 
+use measure::fault::{Crash, FaultRecord, Promotion};
 use measure::instance::InstanceSummary;
+use measure::metric::{Metric, MetricSummary, bracketed, split};
 use measure::setup::Outcome;
 use measure::summary::{ErrorSummary, LatencySummary, StatementSummary, TrialSummary};
 
 use crate::columns::Columns;
-use crate::grid::Grid;
-use crate::number;
+use crate::grid::{Grid, Head};
+use crate::heading::shown_in;
 
-/// The distribution of transaction times.
 pub(super) fn times(trial: &TrialSummary) -> Grid {
     let rows = [
         ("Response", trial.response_ms),
@@ -25,12 +27,8 @@ pub(super) fn times(trial: &TrialSummary) -> Grid {
         .with("p50", |(_, times)| times.p50)
         .with("p75", |(_, times)| times.p75)
         .with("p90", |(_, times)| times.p90)
-        .with("p95", |(_, times)| {
-            number::within(times.p95, times.p95_range)
-        })
-        .with("p99", |(_, times)| {
-            number::within(times.p99, times.p99_range)
-        })
+        .with("p95", |(_, times)| (times.p95, times.p95_range))
+        .with("p99", |(_, times)| (times.p99, times.p99_range))
         .with("p99.9", |(_, times)| times.p999)
         .with("max", |(_, times)| times.max);
     columns.grid(
@@ -64,7 +62,6 @@ pub(super) fn servers(trial: &TrialSummary) -> Grid {
     )
 }
 
-/// The statements of the workload.
 pub(super) fn statements(trial: &TrialSummary) -> Grid {
     let columns = Columns::<&StatementSummary>::new()
         .key("statement", |one| &one.name)
@@ -82,7 +79,6 @@ pub(super) fn statements(trial: &TrialSummary) -> Grid {
     )
 }
 
-/// Errors and restarts.
 pub(super) fn errors(trial: &TrialSummary) -> Grid {
     let columns = Columns::<&ErrorSummary>::new()
         .key("code", |error| &error.code)
@@ -93,5 +89,159 @@ pub(super) fn errors(trial: &TrialSummary) -> Grid {
         "Errors, with the first server message of each. A restarted transaction, as \
          after a deadlock, did not fail.",
         &trial.errors,
+    )
+}
+
+/// Something that happened; empty texts where a column says nothing.
+#[derive(Default)]
+struct Event {
+    at_s: f64,
+    server: Option<u32>,
+    event: String,
+    effect_s: Option<f64>,
+    healed_s: Option<f64>,
+    error: String,
+}
+
+pub(super) fn events(trial: &TrialSummary) -> Grid {
+    let faults = trial.faults.iter().flat_map(|fault| {
+        let promotion = fault.promotion.as_ref().map(of_promotion);
+        let crash = fault.crash.as_ref().map(|crash| of_crash(fault, crash));
+        [Some(of_fault(fault)), promotion, crash]
+            .into_iter()
+            .flatten()
+    });
+    let events = trial.events.iter().map(|event| Event {
+        at_s: event.at_s,
+        server: Some(event.node),
+        event: event.what.to_string(),
+        error: event.reason.clone(),
+        ..Event::default()
+    });
+    let mut rows: Vec<Event> = faults.chain(events).collect();
+    rows.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+    let seconds = |title: &str| Head {
+        title: title.to_owned(),
+        unit: "s",
+    };
+    let time = |at_s: Option<f64>, digits: usize| {
+        at_s.map_or_else(String::new, |at_s| format!("{at_s:.digits$}"))
+    };
+    let server = |row: &Event| row.server.map_or_else(String::new, |node| node.to_string());
+    let columns = Columns::<&Event>::new()
+        .key(seconds("at"), move |row| time(Some(row.at_s), 1))
+        .with("server", server)
+        .with("event", |row| &row.event)
+        .with(seconds("effect"), move |row| time(row.effect_s, 3))
+        .with(seconds("healed"), move |row| time(row.healed_s, 1))
+        .words("error", |row| &row.error);
+    columns.grid("Events, on the clock of the trial's figures.", &rows)
+}
+
+fn of_fault(fault: &FaultRecord) -> Event {
+    Event {
+        at_s: fault.asked_s,
+        server: fault.node,
+        event: match &fault.scrub {
+            Some(scrub) => format!("{}: {scrub}", fault.words()),
+            None => fault.words(),
+        },
+        effect_s: fault.effect_s,
+        healed_s: fault.healed_s,
+        error: fault.error.clone().unwrap_or_default(),
+    }
+}
+
+fn of_crash(fault: &FaultRecord, crash: &Crash) -> Event {
+    Event {
+        at_s: crash.at_s,
+        server: fault.node,
+        event: format!("ended after {}", fault.words()),
+        error: crash.reason.clone(),
+        ..Event::default()
+    }
+}
+
+fn of_promotion(promotion: &Promotion) -> Event {
+    let under_way = match promotion.done_s {
+        Some(_) => "",
+        None => "not done when the trial ended",
+    };
+    Event {
+        at_s: promotion.asked_s,
+        server: promotion.node,
+        event: promotion.words(),
+        effect_s: promotion.done_s,
+        error: promotion
+            .error
+            .clone()
+            .unwrap_or_else(|| under_way.to_owned()),
+        ..Event::default()
+    }
+}
+
+/// The metrics of the host and of all servers together; a figure has those of each core, another
+/// table those of each server.
+pub(super) fn metrics(trial: &TrialSummary) -> Grid {
+    let shown = trial.metrics.iter().filter(|(name, _)| {
+        let (plain, of) = split(name);
+        let one_of_several = of.is_some() && trial.metrics.contains_key(plain.as_ref());
+        !one_of_several || (plain.starts_with("disk.") && of_several(trial, &plain))
+    });
+    let mut shown: Vec<(&String, &MetricSummary)> = shown.collect();
+    shown.sort_by_key(|(name, _)| (Metric::find(name).map(|metric| metric.group), *name));
+    let columns = Columns::<(&String, &MetricSummary)>::new()
+        .key("metric", |(name, _)| name)
+        .with("unit", |(name, _)| unit(name))
+        .with("mean", |(name, metric)| metric.mean / scale(name))
+        .with("min", |(name, metric)| metric.min / scale(name))
+        .with("max", |(name, metric)| metric.max / scale(name));
+    columns.grid(
+        "Metrics during the measurement: the mean, and the minimum and maximum of the \
+         one-second samples.",
+        shown,
+    )
+}
+
+fn unit(name: &str) -> &'static str {
+    shown_in(measure::column::unit(name)).0
+}
+
+fn scale(name: &str) -> f64 {
+    shown_in(measure::column::unit(name)).1
+}
+
+/// Whether there are several things that have this metric.
+fn of_several(trial: &TrialSummary, plain: &str) -> bool {
+    let names = trial.metrics.keys().map(|name| split(name));
+    let parts = names.filter(|(of, what)| of == plain && what.is_some());
+    parts.count() > 1
+}
+
+/// The means of each server's metrics, side by side.
+pub(super) fn metrics_by_server(trial: &TrialSummary) -> Grid {
+    let servers = trial.instances.iter().map(|instance| instance.number);
+    let servers: Vec<String> = servers.map(|number| number.to_string()).collect();
+    let mean = |name: &str| Some(trial.metrics.get(name)?.mean / scale(name));
+    let of_server = |name: &str, server: &str| {
+        let metric = trial.metrics.get(&bracketed(name, server));
+        Some(metric?.mean / scale(name))
+    };
+    let plain = trial.metrics.keys().filter(|name| {
+        let mut servers = servers.iter().filter(|_| servers.len() > 1);
+        name.starts_with("server.") && servers.any(|server| of_server(name, server).is_some())
+    });
+    let columns = Columns::<&String>::new()
+        .key("metric", |name| name)
+        .with("unit", |name| unit(name))
+        .with("all", |name| mean(name))
+        .each(&servers, |columns, server| {
+            columns.with(format!("server {server}"), move |name| {
+                of_server(name, server)
+            })
+        });
+    columns.grid(
+        "Mean of each server's metrics during the measurement.",
+        plain,
     )
 }

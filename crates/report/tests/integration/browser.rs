@@ -8,22 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common;
-use crate::common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
+use crate::common::scale_up::{Left, incomplete, scale_up, with_variants};
 use crate::common::search::{FOUND, searched};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
-use report::{Answer, Report};
+use report::Answer;
 
 /// Writes the page of a study and its twins.
 fn write(dir: &Path, name: &str, left: &Left) {
-    let report = Report {
-        result: &left.result,
-        series: &left.series,
-        monitors: &left.monitors,
-        faults: &[],
-        study: Some(STUDY),
-    };
+    let report = left.report();
     let dir = dir.join(name);
     std::fs::create_dir_all(&dir).unwrap();
     let keep = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();

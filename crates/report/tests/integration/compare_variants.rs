@@ -1,49 +1,40 @@
 //! The variants of a study in its report.
 
 use crate::common::made::{Made, made};
-use crate::common::outline;
+use crate::common::{flat, outline, report_of};
 use measure::result::{RunResult, Table};
-use plan::Point;
 use report::Answer;
+
+type Variant = (&'static [(&'static str, &'static str)], f64);
+
+const EXT4: Variant = (&[("variant", "ext4")], 1.0);
+
+/// Five repeats of these variants; `tps` is of a factor, a repeat, and the number of trials before.
+fn file_systems(variants: &[Variant], tps: impl Fn(f64, u32, u32) -> f64) -> RunResult {
+    let mut trials = Vec::new();
+    for repeat in 1..=5 {
+        for (point, factor) in variants {
+            let tps = tps(*factor, repeat, trials.len() as u32);
+            trials.push(Made::new(point, repeat, tps, 16_000.0 / tps));
+        }
+    }
+    made("File systems", &trials)
+}
 
 /// Two variants of one study, whose trials took turns on a host that gets slower.
 #[test]
 fn variants_of_one_study_are_compared_in_pairs() {
-    let mut trials = Vec::new();
-    for repeat in 1..=5_u32 {
-        for (variant, factor) in [("ext4", 1.0), ("xfs", 0.95)] {
-            let tps = (1000.0 - 100.0 * f64::from(repeat)) * factor;
-            trials.push((
-                variant,
-                Made {
-                    point: &[],
-                    repeat,
-                    tps,
-                    mean_ms: 16_000.0 / tps,
-                },
-            ));
-        }
-    }
-    let names: Vec<&str> = trials.iter().map(|(variant, _)| *variant).collect();
-    let all: Vec<Made<'_>> = trials.into_iter().map(|(_, made)| made).collect();
-    let mut result = made("File systems", &all);
-    result.design.axes = vec!["variant".into()];
+    let variants = [EXT4, (&[("variant", "xfs")], 0.95)];
+    let mut result = file_systems(&variants, |factor, repeat, _| {
+        factor * (1000.0 - 100.0 * f64::from(repeat))
+    });
     result.design.tables = vec![Table {
         rows: "variant".into(),
         columns: vec!["tps".into()],
     }];
-    for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.setup.planned.point = Point::from([("variant", name)]);
-    }
-    let report = report::Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = flat(&text);
         for words in [
             "xfs against ext4",
             "tps change %",
@@ -60,28 +51,13 @@ fn variants_of_one_study_are_compared_in_pairs() {
 /// each against the first, corrected for all of them at once.
 #[test]
 fn more_variants_are_held_against_the_first() {
-    let mut trials = Vec::new();
-    let mut names = Vec::new();
-    for repeat in 1..=5_u32 {
-        for (variant, factor) in [("ext4", 1.0), ("btrfs", 1.001), ("xfs", 0.9)] {
-            let luck = f64::from((names.len() as u32).pow(2) % 7) * 2.0;
-            let tps = 1000.0 * factor + luck;
-            trials.push(Made {
-                point: &[],
-                repeat,
-                tps,
-                mean_ms: 16_000.0 / tps,
-            });
-            names.push(variant);
-        }
-    }
-    let mut result = made("File systems", &trials);
-    result.design.axes = vec!["variant".into()];
-    for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.setup.planned.point = Point::from([("variant", name)]);
-    }
+    let btrfs: Variant = (&[("variant", "btrfs")], 1.001);
+    let variants = [EXT4, btrfs, (&[("variant", "xfs")], 0.9)];
+    let mut result = file_systems(&variants, |factor, _, before| {
+        1000.0 * factor + f64::from(before.pow(2) % 7) * 2.0
+    });
     let text = outline(&result);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&text);
     for words in [
         "Variants against ext4",
         "btrfs against ext4. Throughput: equivalent (within ±2 %).",
@@ -99,33 +75,26 @@ fn more_variants_are_held_against_the_first() {
 
 /// Trials of each of three variants at two points, which ran in another order than the study's.
 fn out_of_order(repeats: u32) -> RunResult {
-    let mut made_trials = Vec::new();
+    const NAMES: [&str; 3] = ["plain", "checksum off", "RAID 5"];
+    let points =
+        NAMES.map(|name| ["1", "8"].map(|threads| [("variant", name), ("load.threads", threads)]));
+    let mut trials = Vec::new();
     let mut places = Vec::new();
     for repeat in 1..=repeats {
-        for (place, threads, factor) in [(4, "1", 0.5), (0, "1", 1.0), (2, "1", 0.8)] {
+        for (variant, factor) in [(2, 0.5), (0, 1.0), (1, 0.8)] {
             let luck = 1.0 + f64::from(repeat) * 0.01;
-            made_trials.push((place, threads, 1000.0 * factor * luck, repeat));
-            made_trials.push((place + 1, "8", 4000.0 * factor * luck, repeat));
+            for (threads, tps) in [(0, 1000.0), (1, 4000.0)] {
+                let tps = tps * factor * luck;
+                trials.push(Made::new(
+                    &points[variant][threads],
+                    repeat,
+                    tps,
+                    16_000.0 / tps,
+                ));
+                places.push((2 * variant + threads) as u32);
+            }
         }
     }
-    let points: Vec<[(&str, &str); 2]> = made_trials
-        .iter()
-        .map(|(place, threads, ..)| {
-            places.push(*place);
-            let name = ["plain", "checksum off", "RAID 5"][*place as usize / 2];
-            [("variant", name), ("load.threads", *threads)]
-        })
-        .collect();
-    let trials: Vec<Made<'_>> = made_trials
-        .iter()
-        .zip(&points)
-        .map(|((_, _, tps, repeat), point)| Made {
-            point,
-            repeat: *repeat,
-            tps: *tps,
-            mean_ms: 16_000.0 / tps,
-        })
-        .collect();
     let mut result = made("Policies", &trials);
     for (trial, place) in result.trials.iter_mut().zip(places) {
         trial.setup.planned.place = place;
@@ -163,7 +132,7 @@ fn variants_that_ran_once_say_once_what_is_missing_for_verdicts() {
     let summary = report::summary::sheet(&result).text(report::text::Layout::DEFAULT);
     assert_eq!(summary.to_lowercase().matches("single run").count(), 1);
     for text in [outline(&result), summary] {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&text);
         let said = "No verdict from a single run: at least 5 repeats of each needed.";
         assert_eq!(words.matches(said).count(), 1, "{text}");
         assert!(
@@ -244,13 +213,7 @@ fn tables_say_how_each_cluster_notices_and_acknowledges() {
         topology.cluster = serde_json::from_str(&text).unwrap();
         topology.faults = vec![serde_json::from_str(fault).unwrap()];
     }
-    let report = report::Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let text = report.markdown();
     let rows: Vec<&str> = text.lines().collect();
     let heads = rows.iter().filter(|row| row.contains("noticed by"));

@@ -1,6 +1,6 @@
 //! What was found of a made-up host and its server, in every form.
 
-use crate::common::{self, outline};
+use crate::common::{self, outline, report_of};
 use measure::finding::{Finding, Level};
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
@@ -72,11 +72,8 @@ fn the_text_is_as_it_was() {
 
 fn whole<'a>(result: &'a RunResult, series: &'a [Vec<SeriesPoint>]) -> Report<'a> {
     Report {
-        result,
         series,
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(result)
     }
 }
 

@@ -2,20 +2,14 @@
 
 use std::time::Instant;
 
-use crate::common::scale_up::{Left, STUDY, scale_up};
+use crate::common::scale_up::{Left, scale_up};
 use measure::metric::bracketed;
-use report::{Answer, Report};
+use report::Answer;
 
 /// The size of the page, and how long it took.
 fn page(left: &Left) -> usize {
     let start = Instant::now();
-    let report = Report {
-        result: &left.result,
-        series: &left.series,
-        monitors: &left.monitors,
-        faults: &[],
-        study: Some(STUDY),
-    };
+    let report = left.report();
     let page = report.html().unwrap();
     let written = start.elapsed();
     println!(

@@ -2,13 +2,13 @@
 //! identical servers.
 
 use crate::common::made::{Made, made};
+use crate::common::{flat, outline};
 use crate::simulate::Random;
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use measure::threshold::{Baseline, Threshold, judge};
 use report::rank::Ranking;
-use report::text::Layout;
 use report::{Answer, Source};
 
 const STUDIES: usize = 400;
@@ -24,12 +24,7 @@ fn study(points: &'static [&'static str], repeats: u32) -> RunResult {
     let all: Vec<(Vec<(&str, &str)>, u32)> = all.collect();
     let trials: Vec<Made<'_>> = all
         .iter()
-        .map(|(point, repeat)| Made {
-            point,
-            repeat: *repeat,
-            tps: 1000.0,
-            mean_ms: 8.0,
-        })
+        .map(|(point, repeat)| Made::new(point, *repeat, 1000.0, 8.0))
         .collect();
     made("Identical", &trials)
 }
@@ -48,8 +43,7 @@ fn measure(result: &mut RunResult, time: f64, random: &mut Random) {
 
 /// What a terminal shows, on one line.
 fn outlined(result: &RunResult) -> String {
-    let text = report::study::outline(result).text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&outline(result))
 }
 
 /// "throughput is 1.3 times ..." of points that do not differ.

@@ -1,85 +1,48 @@
 //! Leader boards, on results made without a server: those of the device paper.
 
-use crate::common::made::{Made, made};
-use crate::common::{golden, typed};
+use crate::common::made::{Made, made, swept};
+use crate::common::{flat, golden};
 use measure::result::RunResult;
 use measure::setup::Outcome;
-use plan::Point;
 use report::rank::Ranking;
 use report::text::Layout;
 use report::{Answer, AnswerError, Source};
 
+const SERVERS: &str = "topology.instances";
+
 /// A device that was measured three times with so many servers at once.
-fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
-    let repeats = [0.998, 1.0, 1.002].iter().zip(1..);
-    let trials: Vec<Made<'_>> = repeats
-        .flat_map(|(luck, repeat)| {
-            points.iter().map(move |(_, tps, mean_ms)| Made {
-                point: &[],
-                repeat,
-                tps: tps * luck,
-                mean_ms: mean_ms / luck,
-            })
-        })
-        .collect();
-    let mut result = made(title, &trials);
-    let servers = points.iter().map(|(servers, ..)| *servers).cycle();
-    for (trial, servers) in result.trials.iter_mut().zip(servers) {
-        trial.setup.planned.topology.instances = servers.parse().unwrap();
-        trial.setup.planned.point = Point::from([("topology.instances", typed(servers))]);
-    }
-    result.design.axes = vec!["topology.instances".into()];
-    result
+fn device(title: &str, points: &[(u32, f64, f64)]) -> RunResult {
+    swept(title, SERVERS, points, 3, |repeat| {
+        0.996 + 0.002 * f64::from(repeat)
+    })
 }
 
 /// Two categories; two devices that nothing tells apart; one with several servers.
 fn devices() -> Vec<(&'static str, &'static str, RunResult)> {
+    const ISE: [(u32, f64, f64); 4] = [
+        (4, 4424.0, 29.0),
+        (8, 6568.0, 39.0),
+        (12, 7160.0, 54.0),
+        (16, 6625.0, 80.0),
+    ];
+    let one = |title, tps, mean_ms| device(title, &[(1, tps, mean_ms)]);
     vec![
-        (
-            "sata",
-            "m500",
-            device("Micron M500 480GB", &[("1", 668.6, 47.86)]),
-        ),
-        (
-            "pcie",
-            "other",
-            device("Almost an ES3000", &[("1", 2733.0, 11.71)]),
-        ),
-        (
-            "pcie",
-            "es3000",
-            device("Huawei ES3000 2.4TB", &[("1", 2734.69, 11.7)]),
-        ),
-        (
-            "hybrid",
-            "ise860",
-            device(
-                "X-IO ISE 860",
-                &[
-                    ("4", 4424.0, 29.0),
-                    ("8", 6568.0, 39.0),
-                    ("12", 7160.0, 54.0),
-                    ("16", 6625.0, 80.0),
-                ],
-            ),
-        ),
-        (
-            "pcie",
-            "slow",
-            device("An older card", &[("1", 1500.0, 21.3)]),
-        ),
+        ("sata", "m500", one("Micron M500 480GB", 668.6, 47.86)),
+        ("pcie", "other", one("Almost an ES3000", 2733.0, 11.71)),
+        ("pcie", "es3000", one("Huawei ES3000 2.4TB", 2734.69, 11.7)),
+        ("hybrid", "ise860", device("X-IO ISE 860", &ISE)),
+        ("pcie", "slow", one("An older card", 1500.0, 21.3)),
     ]
 }
 
-fn rank(
-    devices: &[(&str, &str, RunResult)],
-    point: &[(&str, &str)],
-) -> Result<Ranking, AnswerError> {
+type Devices<'a> = [(&'a str, &'a str, RunResult)];
+
+fn rank(devices: &Devices<'_>, point: &[(&str, &str)]) -> Result<Ranking, AnswerError> {
     rank_or_force(devices, point, false)
 }
 
 fn rank_or_force(
-    devices: &[(&str, &str, RunResult)],
+    devices: &Devices<'_>,
     point: &[(&str, &str)],
     force: bool,
 ) -> Result<Ranking, AnswerError> {
@@ -109,8 +72,7 @@ fn places(ranking: &Ranking) -> Vec<String> {
 
 /// The text on one line.
 fn unwrapped(ranking: &Ranking) -> String {
-    let text = ranking.text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&ranking.text(Layout::DEFAULT))
 }
 
 #[test]
@@ -155,20 +117,8 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
 
 #[test]
 fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
-    let trial = |threads, tps| Made {
-        point: &[],
-        repeat: 1,
-        tps,
-        mean_ms: threads,
-    };
-    let mut result = made(
-        "Threads",
-        &[trial(8.0, 900.0), trial(16.0, 1200.0), trial(32.0, 1100.0)],
-    );
-    result.design.axes = vec!["load.threads".into()];
-    for (trial, threads) in result.trials.iter_mut().zip(["8", "16", "32"]) {
-        trial.setup.planned.point = Point::from([("load.threads", typed(threads))]);
-    }
+    let points = [(8, 900.0, 8.0), (16, 1200.0, 16.0), (32, 1100.0, 32.0)];
+    let result = swept("Threads", "load.threads", &points, 1, |_| 1.0);
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
     assert!(
@@ -195,15 +145,12 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
 
 #[test]
 fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
-    let trial = |variant, tps| Made {
-        point: if variant == "ext4" {
-            &[("variant", "ext4")]
-        } else {
-            &[("variant", "xfs")]
-        },
-        repeat: 1,
-        tps,
-        mean_ms: 5.0,
+    let trial = |variant, tps| {
+        let point: &[_] = match variant {
+            "ext4" => &[("variant", "ext4")],
+            _ => &[("variant", "xfs")],
+        };
+        Made::new(point, 1, tps, 5.0)
     };
     let one = made(
         "File systems",
@@ -271,7 +218,7 @@ fn without_intervals_nothing_is_told_apart() {
 #[test]
 fn hostile_words_stay_words_on_a_board() {
     let bad = "<img src=x>|=1\u{1b}[2J";
-    let all = [("", bad, device(bad, &[("1", 100.0, 1.0)]))];
+    let all = [("", bad, device(bad, &[(1, 100.0, 1.0)]))];
     let ranking = rank(&all, &[]).unwrap();
     assert!(!ranking.html().unwrap().contains("<img"));
     assert!(!ranking.text(Layout::DEFAULT).contains('\u{1b}'));
@@ -281,24 +228,17 @@ fn hostile_words_stay_words_on_a_board() {
 /// Both vary the rows, so that they may be of the same work; their best points are not.
 #[test]
 fn points_of_different_work_are_no_rivals() {
-    let swept = |title: &str, rows: [&str; 2]| {
-        let trial = |tps| Made {
-            point: &[],
-            repeat: 1,
-            tps,
-            mean_ms: 10.0,
-        };
-        let mut result = made(title, &[trial(1000.0), trial(900.0)]);
-        result.design.axes = vec!["data.rows".into()];
+    let of_rows = |title: &str, rows: [u64; 2]| {
+        let points = [(rows[0], 1000.0, 10.0), (rows[1], 900.0, 10.0)];
+        let mut result = swept(title, "data.rows", &points, 1, |_| 1.0);
         for (trial, rows) in result.trials.iter_mut().zip(rows) {
-            trial.setup.planned.point = Point::from([("data.rows", typed(rows))]);
-            trial.setup.planned.data.rows = rows.parse().unwrap();
+            trial.setup.planned.data.rows = rows;
         }
         result
     };
     let both = [
-        ("", "small", swept("Small", ["1000", "2000"])),
-        ("", "large", swept("Large", ["2000", "3000"])),
+        ("", "small", of_rows("Small", [1000, 2000])),
+        ("", "large", of_rows("Large", [2000, 3000])),
     ];
     let error = rank(&both, &[]).unwrap_err().to_string();
     assert!(

@@ -4,7 +4,7 @@
 //! `REPORT_OUT=FILE` keeps the page, to be looked at.
 
 use crate::common::scale_up::{STUDY, incomplete};
-use crate::common::{self, golden, outline};
+use crate::common::{self, flat, golden, outline, report_of};
 use measure::change_point::LevelChange;
 use measure::fault::{FaultRecord, Loss, Recovery};
 use measure::ledger::LedgerSummary;
@@ -29,11 +29,8 @@ fn text_of_a_study() {
 fn markdown_of_a_study() {
     let left = incomplete();
     let report = Report {
-        result: &left.result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
         study: Some(STUDY),
+        ..report_of(&left.result)
     };
     golden("study.md", &report.markdown());
 }
@@ -69,13 +66,7 @@ fn thresholds_are_in_every_form_of_the_report() {
     let (thresholds, _) = thresholds.split_once("\nWarnings\n").unwrap();
     golden("thresholds.txt", thresholds);
     golden("junit.xml", &report::junit::xml(&result).unwrap());
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         assert!(
             text.contains("5 of 8 thresholds were missed, 1 is undecided"),
@@ -103,16 +94,10 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     ];
     let thresholds = thresholds.map(|text| Threshold::parse_line(&text).unwrap());
     result.thresholds = judge(&thresholds, &result.trials, Baseline::None);
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let range = result.thresholds[2].range.unwrap();
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
-        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line = flat(&text);
         for words in [
             "1 of 3 thresholds were missed, 1 is undecided: the limit is within the confidence \
              interval",
@@ -187,11 +172,8 @@ fn a_change_of_level_is_told_and_marked() {
         .warnings
         .push(Warning::LevelChanged { changes });
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(html.contains("\"changes\":[[43.0,812.0,640.0]]"));
@@ -204,11 +186,9 @@ fn a_change_of_level_is_told_and_marked() {
 fn a_page_needs_no_network() {
     let (result, series) = common::study(&[1, 2, 4, 8, 16, 24]);
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
         study: Some("title = \"How many?\"\n"),
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     if let Some(path) = std::env::var_os("REPORT_OUT") {
@@ -239,11 +219,8 @@ fn figures_offer_no_upload() {
 fn one_trial_has_no_sweep_figure() {
     let (result, series) = common::study(&[8]);
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(!html.contains("id=\"sweep-tps\"") && html.contains("id=\"curves\""));
@@ -253,13 +230,7 @@ fn one_trial_has_no_sweep_figure() {
 fn no_trial_at_all_is_said() {
     let (mut result, _) = common::study(&[1]);
     result.trials.clear();
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     assert!(
         report
             .html()
@@ -283,11 +254,9 @@ fn hostile_words_are_inert() {
     trial.by_statement[0].name = bad.into();
     trial.outcome = Outcome::Stopped { error: bad.into() };
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
         study: Some(bad),
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(!html.contains("<img"));
@@ -313,11 +282,8 @@ fn too_many_points_are_thinned_and_it_is_said() {
         long.push(point);
     }
     let report = Report {
-        result: &result,
         series: &[long],
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(html.contains("200,010 seconds") && html.contains("up to 2 seconds"));
@@ -335,82 +301,74 @@ fn said_of_ledgers(trials: &[&[LedgerSummary]]) -> String {
 
 #[test]
 fn the_first_sentence_is_about_acknowledged_commits() {
-    let intact = LedgerSummary {
-        acknowledged: 1482,
+    let ledger = |acknowledged, lost, phantom| LedgerSummary {
+        acknowledged,
+        lost,
+        phantom,
         checked: vec![1, 2, 3],
         ..LedgerSummary::default()
     };
-    let lossy = LedgerSummary {
-        lost: 7,
-        phantom: 2,
+    let intact = || ledger(1482, 0, 0);
+    let lossy = || LedgerSummary {
         diverged: 1,
         examples: vec!["transfer 5 of user 1 is missing on member 2".to_owned()],
-        ..intact.clone()
+        ..ledger(1482, 7, 2)
     };
-    let partly = LedgerSummary {
-        checked: vec![1],
-        unchecked: vec![(2, "it is down".to_owned())],
-        ..intact.clone()
+    let checked = |checked: &[u32], unchecked| LedgerSummary {
+        checked: checked.to_vec(),
+        unchecked: vec![(unchecked, "it is down".to_owned())],
+        ..intact()
     };
-    let part = "No acknowledged commit was lost: 1,482 transfers checked on 1 member. \
-                1 member could not be checked. ";
-    let haunted = LedgerSummary {
-        phantom: 2,
-        ..intact.clone()
-    };
-    let none_lost = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
-                     Transfers present though they failed or were never made: 2. ";
-    let idle = LedgerSummary {
-        acknowledged: 0,
-        ..intact.clone()
-    };
-    let gone = LedgerSummary {
-        lost: 7,
-        ..intact.clone()
-    };
-    let unchecked = LedgerSummary {
-        checked: Vec::new(),
-        unchecked: vec![(1, "it is down".to_owned())],
-        ..intact.clone()
-    };
-    let one = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. ";
-    let two = "No acknowledged commit was lost: 2,964 transfers checked in 2 trials. ";
-    let half = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
-                1 of 2 ledgers could not be checked. ";
-    let loss = "LOST: 7 of 1,482 acknowledged transfers are missing on the primary. \
-                Transfers present though they failed or were never made: 2. \
-                Members that differ from the primary: 1. ";
-    let some =
-        "LOST: 7 of 2,964 acknowledged transfers are missing on the primary in 1 of 2 trials. ";
-    let (intact, lossy) = (&[intact][..], &[lossy][..]);
     let cases: [(&[&[LedgerSummary]], &str); 10] = [
-        (&[&[haunted]], none_lost),
         (
-            &[&[idle]],
+            &[&[ledger(1482, 0, 2)]],
+            "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
+             Transfers present though they failed or were never made: 2. ",
+        ),
+        (
+            &[&[ledger(0, 0, 0)]],
             "No transfer was acknowledged, so the ledger proves nothing. ",
         ),
-        (&[intact, std::slice::from_ref(&unchecked)], half),
         (
-            &[&[gone]],
+            &[&[intact()], &[checked(&[], 1)]],
+            "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
+             1 of 2 ledgers could not be checked. ",
+        ),
+        (
+            &[&[ledger(1482, 7, 0)]],
             "LOST: 7 of 1,482 acknowledged transfers are missing on the primary. ",
         ),
-        (&[&[partly]], part),
-        (&[intact], one),
-        (&[intact, &[], intact], two),
-        (&[lossy], loss),
-        (&[intact, lossy], some),
         (
-            &[std::slice::from_ref(&unchecked)],
-            "The ledger could not be checked. ",
+            &[&[checked(&[1], 2)]],
+            "No acknowledged commit was lost: 1,482 transfers checked on 1 member. \
+             1 member could not be checked. ",
         ),
+        (
+            &[&[intact()]],
+            "No acknowledged commit was lost: 1,482 transfers checked on 3 members. ",
+        ),
+        (
+            &[&[intact()], &[], &[intact()]],
+            "No acknowledged commit was lost: 2,964 transfers checked in 2 trials. ",
+        ),
+        (
+            &[&[lossy()]],
+            "LOST: 7 of 1,482 acknowledged transfers are missing on the primary. \
+             Transfers present though they failed or were never made: 2. \
+             Members that differ from the primary: 1. ",
+        ),
+        (
+            &[&[intact()], &[lossy()]],
+            "LOST: 7 of 2,964 acknowledged transfers are missing on the primary in 1 of 2 trials. ",
+        ),
+        (&[&[checked(&[], 1)]], "The ledger could not be checked. "),
     ];
     for (trials, words) in cases {
-        let said = said_of_ledgers(trials);
-        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(joined.contains(words), "{said}");
+        let said = flat(&said_of_ledgers(trials));
+        assert!(said.contains(words), "{said}");
         let unsure = words.contains("ledger could") || words.contains("ledgers could");
-        assert_eq!(joined.contains("server 1 not checked: it is down"), unsure);
-        let shown = joined.contains("transfer 5 of user 1 is missing on member 2");
+        assert_eq!(said.contains("server 1 not checked: it is down"), unsure);
+        let shown = said.contains("transfer 5 of user 1 is missing on member 2");
         let has_example = trials.iter().copied().flatten().any(|one| one.diverged > 0);
         assert_eq!(shown, has_example, "{said}");
     }
@@ -470,7 +428,7 @@ fn that_nothing_was_lost_says_how_little_it_proves() {
         trial.faults = vec![killed(Some(1.0), 2.0)];
     }
     let said = outline(&result);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&said);
     let words = "None of 3 faults of the primary lost one, so at most 63.2 % of such faults do \
                  (95 % confidence); 9 were acknowledged in the last 10 ms before.";
     assert!(said.contains(words), "{said}");
@@ -491,13 +449,7 @@ fn the_lead_tells_the_recovery_and_repeats_have_one_name() {
     result.trials[1].warnings = vec![Warning::Reconnects { count: 2 }];
     let cluster = serde_json::from_str(r#"{"kind": "galera", "members": 3}"#).unwrap();
     result.trials[0].setup.planned.topology.cluster = Some(cluster);
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let page = report.markdown().replace("\\>", ">");
     let lead = "TWO PRIMARIES accepted writes at once for 0.750 s after kill of server 2 (primary), \
                 and after 2 other faults. \

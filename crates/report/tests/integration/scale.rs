@@ -1,9 +1,9 @@
 //! How far a study's system scales, in every kind of report.
 
 use crate::common::made::{Made, made};
-use crate::common::{self, outline};
+use crate::common::{self, flat, outline, report_of};
 use measure::result::RunResult;
-use report::{Answer, Report};
+use report::Answer;
 
 /// Throughput by users by the law of which the numbers are: λ = 100, σ = 0.05, κ = 0.002.
 fn by_law(users: u32) -> f64 {
@@ -22,12 +22,12 @@ fn study(sizes: &[&str], repeats: u32, tps: impl Fn(u32) -> f64) -> RunResult {
             let users: u32 = point[0].1.parse().unwrap();
             // Repeats differ by 1 %, always the same way.
             let luck = 1.0 + 0.01 * f64::from((users + repeat) % 3) - 0.01;
-            Made {
+            Made::new(
                 point,
                 repeat,
-                tps: tps(users) * luck,
-                mean_ms: 1000.0 * f64::from(users) / tps(users),
-            }
+                tps(users) * luck,
+                1000.0 * f64::from(users) / tps(users),
+            )
         })
     });
     made("How many users?", &trials.collect::<Vec<_>>())
@@ -36,13 +36,7 @@ fn study(sizes: &[&str], repeats: u32, tps: impl Fn(u32) -> f64) -> RunResult {
 const SIZES: [&str; 7] = ["1", "2", "4", "8", "16", "32", "64"];
 
 fn reports(result: &RunResult) -> [String; 3] {
-    let report = Report {
-        result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(result);
     [outline(result), report.markdown(), report.html().unwrap()]
 }
 
@@ -77,7 +71,7 @@ fn a_law_that_tells_nothing_is_refused_with_its_reason() {
     let few = study(&SIZES[..5], 3, by_law);
     let reason = "only 5 were measured";
     for text in reports(&few) {
-        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line = flat(&text);
         assert!(one_line.contains(reason), "{text}");
         assert!(!text.contains("id=\"scale\"") && !text.contains("R²"));
     }
@@ -102,7 +96,7 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
         100.0 * f64::from(users) * held_back
     });
     let text = outline(&result);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&text);
     assert!(
         text.contains("It scales linearly, with no measurable contention"),
         "{text}"
@@ -121,7 +115,7 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
 fn what_grows_by_more_than_in_proportion_has_no_law() {
     let result = study(&SIZES, 1, |users| 100.0 * f64::from(users).powf(1.2));
     let text = outline(&result);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&text);
     assert!(
         text.contains("No scalability law was fitted: throughput grows more than linearly"),
         "{text}"

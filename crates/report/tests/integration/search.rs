@@ -2,15 +2,9 @@
 //! server.
 
 use crate::common::search::{FOUND, searched};
-use crate::common::{self, golden, outline};
+use crate::common::{self, flat, golden, outline, report_of};
 use measure::find_max::{SearchEnd, StepCaveat};
-use report::{Answer, Report};
-
-/// The words of a text on one line, with plain spaces.
-fn flat(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
-}
+use report::Answer;
 
 fn text(ends: &[(&str, SearchEnd)]) -> String {
     flat(&outline(&searched(ends).result))
@@ -19,13 +13,7 @@ fn text(ends: &[(&str, SearchEnd)]) -> String {
 #[test]
 fn the_answer_comes_first_in_every_form() {
     let left = searched(&[("1000", FOUND)]);
-    let report = Report {
-        result: &left.result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&left.result);
     let answer = "The highest rate that keeps 99 % of the response times below 20 ms is between \
                   766.8 and 802.6 transactions per second: at the lower one p99 was 18.50 ms, at \
                   the higher one p99 was 30.00 ms. The lower one is 77 % of the 1,000 in a closed loop with 8 users.";

@@ -1,11 +1,10 @@
 //! How many servers a load needs, on results made without a server: those of the paper on
 //! scaling up, then out.
 
-use crate::common::made::{Made, made};
-use crate::common::{golden, typed};
+use crate::common::made::swept;
+use crate::common::{flat, golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
-use plan::Point;
 use report::size::{Question, Sizing};
 use report::text::Layout;
 use report::{Answer, AnswerError};
@@ -25,24 +24,10 @@ const PAPER: [(u32, f64, f64); 8] = [
 
 /// The paper's server, each point so many times.
 fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
-    let mut trials = Vec::new();
-    for repeat in 1..=repeats {
-        let luck = 1.0 + (f64::from(repeat) - f64::from(repeats + 1) / 2.0) * 0.01;
-        trials.extend(points.iter().map(|(_, tps, mean_ms)| Made {
-            point: &[],
-            repeat,
-            tps: tps * luck,
-            mean_ms: mean_ms / luck,
-        }));
-    }
-    let mut result = made("How many instances should share a server?", &trials);
-    let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
-    for (trial, instances) in result.trials.iter_mut().zip(numbers) {
-        trial.setup.planned.topology.instances = instances;
-        trial.setup.planned.point = Point::from([("topology.instances", instances)]);
-    }
-    result.design.axes = vec!["topology.instances".into()];
-    result
+    let title = "How many instances should share a server?";
+    let middle = f64::from(repeats + 1) / 2.0;
+    let luck = |repeat| 1.0 + (f64::from(repeat) - middle) * 0.01;
+    swept(title, "topology.instances", points, repeats, luck)
 }
 
 fn question(efficiency: Option<f64>) -> Question<'static> {
@@ -55,8 +40,7 @@ fn question(efficiency: Option<f64>) -> Question<'static> {
 }
 
 fn unwrapped(sizing: &Sizing) -> String {
-    let text = sizing.text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&sizing.text(Layout::DEFAULT))
 }
 
 /// 4 servers of six instances, 9 of one, 56 % saved.

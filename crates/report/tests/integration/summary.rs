@@ -2,7 +2,7 @@
 
 use crate::common::made::{Made, made};
 use crate::common::scale_up::incomplete;
-use crate::common::{golden, outline};
+use crate::common::{flat, golden, outline};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::verdict::{Bottleneck, Verdict};
@@ -35,12 +35,7 @@ fn large() -> RunResult {
         .collect();
     let trials: Vec<Made<'_>> = (1..=3)
         .flat_map(|repeat| points.iter().map(move |point| (repeat, point)))
-        .map(|(repeat, point)| Made {
-            point,
-            repeat,
-            tps: 1000.0,
-            mean_ms: 10.0,
-        })
+        .map(|(repeat, point)| Made::new(point, repeat, 1000.0, 10.0))
         .collect();
     let mut result = made("Large", &trials);
     for (place, trial) in result.trials.iter_mut().enumerate() {
@@ -84,7 +79,7 @@ fn many_trials_are_at_most_a_screen() {
             "and 28 more",
             "The report and --verbose",
         ] {
-            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let one_line = flat(&text);
             assert!(one_line.contains(said), "{said}\n{text}");
         }
     }
@@ -94,15 +89,7 @@ fn many_trials_are_at_most_a_screen() {
 
 /// A benchmark with all that can be said of one: an overloaded open loop on a busy host.
 fn benchmark() -> RunResult {
-    let mut result = made(
-        "oltp_read_write",
-        &[Made {
-            point: &[],
-            repeat: 1,
-            tps: 1000.0,
-            mean_ms: 10.0,
-        }],
-    );
+    let mut result = made("oltp_read_write", &[Made::new(&[], 1, 1000.0, 10.0)]);
     result.design.trials = 1;
     let trial = &mut result.trials[0];
     trial.setup.planned.load.rate = Some(3000.0);
@@ -151,12 +138,8 @@ fn a_benchmark_is_at_most_fifteen_lines_and_ends_with_its_result() {
 /// Whether it has repeats or more points, and before growth can be told.
 #[test]
 fn an_overloaded_open_loop_says_so_first() {
-    let trial = |threads: &'static [(&str, &str)], repeat, tps| Made {
-        point: threads,
-        repeat,
-        tps,
-        mean_ms: 10.0,
-    };
+    let trial =
+        |threads: &'static [(&str, &str)], repeat, tps| Made::new(threads, repeat, tps, 10.0);
     let repeats: Vec<Made<'_>> = (1..=4).map(|n| trial(&[], n, 1000.0)).collect();
     let points = [
         trial(&[("load.threads", "1")], 1, 900.0),
@@ -179,7 +162,7 @@ fn an_overloaded_open_loop_says_so_first() {
         let text = summary::sheet(&result).text(Layout::DEFAULT);
         let first = format!("Only 1,000 of 3,000/s were served{at}. ");
         assert!(text.starts_with(&first), "{text}");
-        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line = flat(&text);
         let (_, warnings) = one_line.split_once("- Warning, ").unwrap();
         assert!(warnings.contains("cannot keep up"), "{text}");
         assert!(warnings.contains("- and 1 more kind of warnings"), "{text}");

@@ -12,12 +12,7 @@ fn swept(key: &str, values: &[&str], set: impl Fn(&mut Setup, &str)) -> RunResul
     let points: Vec<[(&str, &str); 1]> = values.iter().map(|value| [(key, *value)]).collect();
     let trials: Vec<Made<'_>> = points
         .iter()
-        .map(|point| Made {
-            point,
-            repeat: 1,
-            tps: 1000.0,
-            mean_ms: 16.0,
-        })
+        .map(|point| Made::new(point, 1, 1000.0, 16.0))
         .collect();
     let mut result = made("Work", &trials);
     for (trial, value) in result.trials.iter_mut().zip(values) {

@@ -16,6 +16,22 @@ pub(crate) struct Made<'a> {
     pub(crate) mean_ms: f64,
 }
 
+impl<'a> Made<'a> {
+    pub(crate) fn new(
+        point: &'a [(&'a str, &'a str)],
+        repeat: u32,
+        tps: f64,
+        mean_ms: f64,
+    ) -> Self {
+        Self {
+            point,
+            repeat,
+            tps,
+            mean_ms,
+        }
+    }
+}
+
 /// Half width of every interval within a trial, as a share.
 pub(crate) const SURE: f64 = 0.004;
 
@@ -36,6 +52,25 @@ pub(crate) fn made(title: &str, trials: &[Made<'_>]) -> RunResult {
         ..Design::default()
     };
     result
+}
+
+/// A result of points with a value of `key`, a throughput and a mean response time, each so many
+/// times; a repeat is faster by its luck.
+pub(crate) fn swept<V: ToString>(
+    title: &str,
+    key: &str,
+    points: &[(V, f64, f64)],
+    repeats: u32,
+    luck: impl Fn(u32) -> f64,
+) -> RunResult {
+    let values: Vec<String> = points.iter().map(|(value, ..)| value.to_string()).collect();
+    let places: Vec<[(&str, &str); 1]> = values.iter().map(|value| [(key, &**value)]).collect();
+    let trials = (1..=repeats).flat_map(|repeat| {
+        let luck = luck(repeat);
+        let points = points.iter().zip(&places);
+        points.map(move |((_, tps, ms), place)| Made::new(place, repeat, tps * luck, ms / luck))
+    });
+    made(title, &trials.collect::<Vec<_>>())
 }
 
 fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {

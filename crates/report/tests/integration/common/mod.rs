@@ -15,6 +15,7 @@ use measure::summarize::summarize;
 use measure::summary::TrialSummary;
 use plan::StatementClass;
 use plan::{Point, Value};
+use report::Report;
 use report::text::Layout;
 
 /// Holds a text against the one that is kept; `UPDATE_GOLDEN=1` keeps it.
@@ -30,6 +31,22 @@ pub(crate) fn golden(name: &str, text: &str) {
 /// All that a terminal shows of a result.
 pub(crate) fn outline(result: &RunResult) -> String {
     report::study::outline(result).text(Layout::DEFAULT)
+}
+
+/// A report without series.
+pub(crate) fn report_of(result: &RunResult) -> Report<'_> {
+    Report {
+        result,
+        series: &[],
+        monitors: &[],
+        faults: &[],
+        study: None,
+    }
+}
+
+/// The words of a text on one line, with plain spaces.
+pub(crate) fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A value as a study reads it.

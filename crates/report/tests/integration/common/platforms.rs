@@ -29,12 +29,7 @@ pub(crate) fn platform(side: usize, repeats: u32) -> RunResult {
     }
     let made_trials: Vec<Made<'_>> = trials
         .iter()
-        .map(|(_, repeat, tps, mean_ms)| Made {
-            point: &[],
-            repeat: *repeat,
-            tps: *tps,
-            mean_ms: *mean_ms,
-        })
+        .map(|(_, repeat, tps, mean_ms)| Made::new(&[], *repeat, *tps, *mean_ms))
         .collect();
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {

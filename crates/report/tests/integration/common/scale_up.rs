@@ -9,14 +9,26 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 use measure::verdict::{Bottleneck, Verdict};
 use plan::Point;
+use report::Report;
 
-use super::{study, wander};
+use super::{report_of, study, wander};
 
 /// What a study leaves: its result, and the series of each trial.
 pub(crate) struct Left {
     pub(crate) result: RunResult,
     pub(crate) series: Vec<Vec<SeriesPoint>>,
     pub(crate) monitors: Vec<Vec<MonitorPoint>>,
+}
+
+impl Left {
+    pub(crate) fn report(&self) -> Report<'_> {
+        Report {
+            series: &self.series,
+            monitors: &self.monitors,
+            study: Some(STUDY),
+            ..report_of(&self.result)
+        }
+    }
 }
 
 pub(crate) const STUDY: &str = r#"title = "Scale up: how many MariaDB servers should share this host?"

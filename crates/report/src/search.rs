@@ -1,6 +1,5 @@
 //! Searches for the highest rate within a limit: what they found, and by which steps.
 
-mod csv;
 mod words;
 
 use measure::column;
@@ -12,9 +11,8 @@ use measure::steady::MIN_SECONDS;
 use crate::columns::Columns;
 use crate::grid::Grid;
 use crate::keys;
+use crate::list::joined;
 use crate::sheet::{self, Block, Figure, Section};
-
-pub use csv::csv;
 
 /// The answer in a few sentences; `None` without a search.
 pub(crate) fn lead(result: &RunResult) -> Option<String> {
@@ -25,17 +23,14 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
 pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let searches = result.searches.as_slice();
     let first = searches.first()?;
-    let mut blocks: Vec<Block> =
-        sheet::words(searches.iter().map(|search| words::of(search, result))).collect();
+    let told = searches.iter().map(|search| words::of(search, result));
+    let mut blocks: Vec<Block> = sheet::words(told).collect();
     blocks.push(Block::Figure(figure(first)));
-    if searches.len() > 1 {
-        blocks.push(Block::Table(found(result)));
-    }
-    blocks.extend(
-        searches
-            .iter()
-            .map(|search| Block::Table(steps(search, result))),
-    );
+    blocks.extend((searches.len() > 1).then(|| Block::Table(found(result))));
+    let steps = searches
+        .iter()
+        .map(|search| Block::Table(steps(search, result)));
+    blocks.extend(steps);
     Some(Section::new("Highest rate within a limit", blocks))
 }
 
@@ -157,4 +152,34 @@ fn figure(search: &FoundMax) -> Figure {
              arrivals exceeded throughput. Ring: the knee, where response times begin to climb."
         ),
     }
+}
+
+/// A line for each step of each search; nothing is rounded. `None` without a search.
+pub fn csv(result: &RunResult) -> Option<String> {
+    let first = result.searches.first()?;
+    let axes = keys::axes(result).into_iter();
+    let axes = axes.filter(|key| first.point.contains_key(*key));
+    let columns = Columns::<(&FoundMax, &SearchStep)>::new()
+        .each(axes, |columns, key| {
+            columns.with(key, move |(search, _)| search.point.get(key))
+        })
+        .with("repeat", |(search, _)| search.repeat)
+        .with("column", |(search, _)| &search.column)
+        .with("limit_ms", |(search, _)| search.limit_ms)
+        .with("capacity_per_s", |(search, _)| search.capacity_per_s)
+        .with("trial", |(_, step)| step.trial)
+        .with("rate_per_s", |(_, step)| step.rate_per_s)
+        .with("achieved_per_s", |(_, step)| step.achieved_per_s)
+        .with("mean_ms", |(_, step)| step.mean_ms)
+        .with("value_ms", |(_, step)| step.value_ms)
+        .with("long", |(_, step)| step.long)
+        .with("verdict", |(_, step)| step.verdict.to_string())
+        .with("caveats", |(_, step)| {
+            joined(step.caveats.iter().map(StepCaveat::to_string), "; ")
+        });
+    let searches = result.searches.iter();
+    Some(columns.csv(searches.flat_map(|search| {
+        let steps = search.steps.iter();
+        steps.map(move |step| (search, step))
+    })))
 }

@@ -12,9 +12,9 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
+use crate::answer::Report;
 use crate::keys;
 use crate::lead;
-use crate::report::Report;
 use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
 use searches::Search;
@@ -36,7 +36,6 @@ pub(crate) struct Overview {
     searches: Vec<Search>,
     scale: Option<Scale>,
     curves: Vec<Curve>,
-    /// The categories of CPU time.
     cpu: [&'static str; 8],
     names: Vec<String>,
     /// The place of the trial that is shown first, from 1.

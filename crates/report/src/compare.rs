@@ -6,27 +6,24 @@
 
 mod cautions;
 mod differences;
-mod merged;
 mod platforms;
 mod points;
 mod show;
-mod table;
 mod words;
 
-use measure::result::RunResult;
+use measure::result::{Design, RunResult};
+use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use crate::keys;
+use crate::keys::{self, VARIANT};
+use crate::list::distinct;
 use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
 
-/// One of two.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// What it is called.
     pub name: &'a str,
-    /// What it found.
     pub result: &'a RunResult,
     /// The variant that is intended; `None` for the whole result.
     pub variant: Option<&'a str>,
@@ -42,7 +39,6 @@ pub struct IntendedSetting {
     pub new: Option<String>,
 }
 
-/// Two sides, point by point.
 #[derive(Debug, Serialize)]
 pub struct ResultComparison {
     /// What the first is called…
@@ -54,11 +50,9 @@ pub struct ResultComparison {
     pub(crate) interleaved: bool,
     /// Every point that either side has.
     pub(crate) points: Vec<Matched>,
-    /// Average changes over several points.
     pub(crate) averages: Vec<Average>,
     /// What differs as it was intended to: the settings of the variants.
     pub(crate) intended: Vec<Difference>,
-    /// What else differs.
     pub(crate) others: Vec<Difference>,
     /// What to know before it is trusted.
     pub(crate) cautions: Vec<String>,
@@ -79,7 +73,7 @@ impl ResultComparison {
     /// The same before the numbers are decided together.
     fn undecided(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let interleaved = std::ptr::eq(base.result, new.result);
-        let merged = merged::merge(base, new);
+        let merged = merge(base, new);
         let points = points::matched(&merged, base.name, new.name, interleaved);
         let differences = differences::all(base, new, &merged, intended);
         let (intended, others) = differences
@@ -98,7 +92,6 @@ impl ResultComparison {
         }
     }
 
-    /// What the two are called.
     pub fn names(&self) -> [&str; 2] {
         [&self.base, &self.new]
     }
@@ -152,6 +145,52 @@ fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
 /// The variants of a study, in its order.
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
-    let values = keys::values(&trials, keys::VARIANT).into_iter();
+    let values = keys::values(&trials, VARIANT).into_iter();
     values.filter_map(|name| name?.as_text()).collect()
+}
+
+/// What the variants of a result are called where the sides are the variants.
+const SETTING: &str = "setting";
+
+/// The trials of both; all else is the base's.
+fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
+    let sides = [base, new];
+    let axes = sides.iter().flat_map(|side| keys::axes(side.result));
+    let axes = distinct(axes.filter(|key| *key != VARIANT));
+    let settings = sides
+        .iter()
+        .any(|side| side.variant.is_none() && keys::axes(side.result).contains(&VARIANT));
+    let mut all = vec![VARIANT];
+    all.extend(settings.then_some(SETTING));
+    all.extend(axes);
+    let trials = sides.iter().flat_map(|side| {
+        let trials = side.result.trials.iter();
+        let wanted = trials.filter(|trial| {
+            let variant = side.variant;
+            variant.is_none() || keys::variant(trial) == variant
+        });
+        wanted.map(|trial| of_side(trial, side))
+    });
+    RunResult {
+        title: format!("{} against {}", new.name, base.name),
+        design: Design {
+            trials: 0,
+            axes: all.into_iter().map(str::to_owned).collect(),
+            ..base.result.design.clone()
+        },
+        trials: trials.collect(),
+        schema_version: base.result.schema_version,
+        environment: base.result.environment.clone(),
+        ..RunResult::default()
+    }
+}
+
+fn of_side(trial: &TrialSummary, side: &Side<'_>) -> TrialSummary {
+    let mut trial = trial.clone();
+    let point = &mut trial.setup.planned.point;
+    let own = point.insert(VARIANT.to_owned(), side.name.into());
+    if let (None, Some(setting)) = (side.variant, own) {
+        point.insert(SETTING.to_owned(), setting);
+    }
+    trial
 }

@@ -1,0 +1,237 @@
+//! Writes a sheet for a terminal, without colors: notices last, next to the prompt.
+
+mod visible;
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+pub use visible::{ascii, steers, visible};
+
+use crate::grid::Grid;
+use crate::sheet::{Block, Item, Section, Sheet};
+
+/// Columns that running text in a cell may take.
+const MOST_WORDS: usize = 60;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns that running text may take.
+    pub width: usize,
+    /// Whether every character has to be ASCII.
+    pub ascii: bool,
+}
+
+impl Layout {
+    /// For a file, or a terminal of unknown width.
+    pub const DEFAULT: Self = Self {
+        width: 88,
+        ascii: false,
+    };
+}
+
+impl Sheet {
+    /// For a terminal: without the title, which repeats the command, and the figures.
+    pub fn text(&self, layout: Layout) -> String {
+        let mut writer = Writer {
+            text: String::new(),
+            layout,
+            follows_title: false,
+        };
+        for words in [&self.lead].into_iter().chain(&self.description) {
+            writer.paragraph(words);
+        }
+        for section in self.sections.iter().chain(&self.notices) {
+            writer.section(section);
+        }
+        writer.text
+    }
+}
+
+struct Writer {
+    text: String,
+    layout: Layout,
+    follows_title: bool,
+}
+
+impl Writer {
+    fn section(&mut self, section: &Section) {
+        if section.is_only_on_page() {
+            return;
+        }
+        self.paragraph(&section.title);
+        self.follows_title = !section.title.is_empty();
+        self.blocks(&section.blocks);
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+            self.follows_title = matches!(block, Block::Heading(_));
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(words) | Block::Words(words) => self.paragraph(words),
+            Block::List(items) => {
+                // A list stands right below its title.
+                if !self.follows_title {
+                    self.gap();
+                }
+                items.iter().for_each(|item| self.item(item));
+            }
+            Block::Facts(facts) => {
+                self.gap();
+                for (name, value) in facts {
+                    self.line(&format!("{name}: "), value);
+                }
+            }
+            Block::Table(table) => {
+                self.paragraph(&table.caption);
+                if table.caption.is_empty() {
+                    self.gap();
+                }
+                self.text.push_str(&grid(table, self.layout));
+                self.paragraph(&table.note);
+            }
+            Block::Code { label, code } => {
+                self.paragraph(&format!("{label}:"));
+                for line in code.lines() {
+                    let _ = writeln!(self.text, "    {}", plain(line, self.layout));
+                }
+            }
+            Block::Figure(_) => {}
+            Block::Fold { summary, blocks } => {
+                self.paragraph(summary);
+                self.blocks(blocks);
+            }
+            Block::Trials { trials, .. } => {
+                if let [only] = trials.as_slice() {
+                    self.blocks(&only.blocks);
+                }
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        let mut words = item.words.clone();
+        if !item.name.is_empty() {
+            words = format!("{}: {words}", item.name);
+        }
+        if !item.scope.is_empty() {
+            let _ = write!(words, " ({})", item.scope);
+        }
+        self.line("- ", &words);
+        if !item.why.is_empty() {
+            self.line("  why: ", &item.why);
+        }
+        // A command stays in one piece, to be copied.
+        if let Some(fix) = &item.fix {
+            let _ = writeln!(self.text, "  fix: {}", plain(fix, self.layout));
+        }
+    }
+
+    fn line(&mut self, start: &str, words: &str) {
+        let _ = writeln!(self.text, "{}", wrap(start, words, self.layout));
+    }
+
+    /// With an empty line before it; of no words nothing.
+    fn paragraph(&mut self, words: &str) {
+        if !words.is_empty() {
+            self.gap();
+            self.line("", words);
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+}
+
+fn grid(grid: &Grid, layout: Layout) -> String {
+    let in_cell = Layout {
+        width: MOST_WORDS.min(layout.width),
+        ..layout
+    };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(grid.flat_heads().iter().map(|head| plain(head, layout)));
+    for row in &grid.rows {
+        let cells = row.iter().enumerate();
+        table.add_row(cells.map(|(column, cell)| match grid.is_words(&column) {
+            true => wrap("", &cell.to_string(), in_cell),
+            false => plain(&cell.to_string(), layout),
+        }));
+    }
+    for (column, shape) in table.column_iter_mut().enumerate() {
+        if column >= grid.keys && !grid.is_words(&column) {
+            shape.set_cell_alignment(CellAlignment::Right);
+        }
+        shape.set_padding((u16::from(column > 0), 1));
+    }
+    let lines = table.lines();
+    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Breaks a text between words; further lines are indented by the width of `start`, up to four
+/// columns.
+fn wrap(start: &str, text: &str, layout: Layout) -> String {
+    let mut lines = plain(start, layout);
+    let mut column = lines.chars().count();
+    let margin = " ".repeat(column.min(4));
+    for (place, word) in plain(text, layout).split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if place > 0 && column + 1 + length > layout.width {
+            lines.extend(["\n", &margin]);
+            column = margin.len();
+        } else if place > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+/// One line without anything that a terminal would obey: a server's words may hold anything.
+fn plain(text: &str, layout: Layout) -> String {
+    let one_line = text.replace(['\n', '\r', '\t'], " ");
+    let shown = visible(&one_line);
+    match layout.ascii {
+        true => ascii(&shown).into_owned(),
+        false => shown.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_broken_between_words_at_the_width_of_the_terminal() {
+        for width in [60, Layout::DEFAULT.width, 100] {
+            let layout = Layout {
+                width,
+                ..Layout::DEFAULT
+            };
+            let text = wrap("Warning: ", &"word ".repeat(60), layout);
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest.is_some_and(|longest| longest <= width && longest > width - 5));
+            let mut rest = text.lines().skip(1);
+            assert!(rest.all(|line| line.starts_with("    word")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_obeys_no_text_and_may_want_ascii() {
+        let text = wrap("Error: ", "\u{1b}[2J\u{7}gone\r\nover", Layout::DEFAULT);
+        assert_eq!(text, r"Error: \u{1b}[2J\u{7}gone over");
+        let (width, ascii) = (60, true);
+        let text = wrap("", "5,634 ± 84 of λ…", Layout { width, ascii });
+        assert_eq!(text, "5,634 +/- 84 of lambda...");
+    }
+}
