@@ -204,7 +204,6 @@ build() {
     names=($(servers | cut -d' ' -f1))
     say "downloading packages to $dir"
     fetch "$work" "${PACKAGES[@]}" "${names[@]}"
-    umask 022
     unpack "$work" "$root"
     copy_servers "$root" "${names[@]}"
     configure "$root"
@@ -232,6 +231,8 @@ case ${1-} in
 esac
 [ $# -le 1 ] || die "expected one directory"
 dir=${1-$(guest_dir)}
+# The account that runs guests reads the image.
+umask 022
 mkdir -p "$dir" || die "cannot create $dir"
 # If two test runs call this at once, the second one waits and then has nothing to do.
 exec 9>"$dir/.lock"

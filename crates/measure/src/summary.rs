@@ -25,7 +25,7 @@ use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Version of the stored form; incremented when a field changes its meaning.
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError};
+use crate::cell::{Cell, FEW};
 use crate::columns::Columns;
 use crate::figures::{self, Figures};
 use crate::findings;
@@ -336,7 +337,16 @@ impl Sizing {
             .when(self.price.is_some(), |columns| {
                 columns.with("price", |row| row.choice.price.map(typed))
             });
-        columns.grid(CELLS, &self.choices)
+        let has_few = |row: &Row| {
+            [row.best.mean_ms, row.best.p99_ms]
+                .iter()
+                .any(Cell::has_few_trials)
+        };
+        let explained = match self.choices.iter().any(has_few) {
+            true => format!("{CELLS} {FEW}"),
+            false => CELLS.to_owned(),
+        };
+        columns.grid(&explained, &self.choices)
     }
 }
 

@@ -19,8 +19,13 @@ pub fn keep(dir: &Path, result: &RunResult, study: &str) {
 
 /// The lines of a table `WORDS => TEXT & TEXT`: what is typed, and what the answer must contain.
 pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
-    let lines = table.lines().filter_map(|line| line.split_once("=>"));
-    lines.map(|(words, texts)| (words.trim(), texts.split(" & ").map(str::trim).collect()))
+    let lines = table.lines().filter(|line| !line.trim().is_empty());
+    let mut cases = lines.map(|line| {
+        let (words, texts) = line.split_once("=>").expect(line);
+        (words.trim(), texts.split(" & ").map(str::trim).collect())
+    });
+    let first = cases.next().expect("a table without cases");
+    std::iter::once(first).chain(cases)
 }
 
 /// What explains a failed assertion about a trial.

@@ -30,6 +30,7 @@ const REFUSE_AT_ONCE: &str = "SET SESSION lock_wait_timeout = 1";
 const REFUSE_PAUSE: Duration = Duration::from_millis(50);
 /// The error number of a statement that waited too long for a lock.
 const LOCK_WAIT_TIMEOUT: u32 = 1205;
+const ACCEPT_WRITES: &str = "SET GLOBAL read_only = OFF";
 /// Whether a server refuses writes.
 const READ_ONLY: &str = "SELECT @@global.read_only";
 
@@ -180,7 +181,12 @@ impl Failover for BinaryLog {
                     Err(error) if is_stuck(&error) && Instant::now() < deadline => {
                         sleep_until(Instant::now() + REFUSE_PAUSE).await;
                     }
-                    refused => return refused,
+                    Err(error) => {
+                        // It may refuse some writes already, and remains the primary.
+                        let _ = connection.run(ACCEPT_WRITES).await;
+                        return Err(error);
+                    }
+                    done => return done,
                 }
             }
         })?;
@@ -232,7 +238,7 @@ impl BinaryLog {
                 "SET GLOBAL {replica} = OFF, GLOBAL {source} = {waits}"
             ));
         }
-        statements.push("SET GLOBAL read_only = OFF".to_owned());
+        statements.push(ACCEPT_WRITES.to_owned());
         run(member, &statements)
     }
 }

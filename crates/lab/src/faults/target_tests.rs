@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use testkit::{MariaDb, Proxy};
 
@@ -9,11 +10,13 @@ use super::*;
 
 /// Listens on a port once it is free.
 fn listen(port: u16) -> TcpListener {
+    let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(listener) => return listener,
-            Err(_) => thread::yield_now(),
+            Err(error) => assert!(Instant::now() < deadline, "port {port}: {error}"),
         }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,8 +1,9 @@
 //! Kills processes that outlived their run, and no others.
 //!
-//! The kernel kills a run's servers with dyno, except child processes of servers. Each program has its run directory in its environment, and a server has
-//! its configuration file as its standard input; child processes inherit both, and some overwrite
-//! the environment to change their title. Either one, together with the owner, proves to which run
+//! The kernel kills a run's servers with dyno, except child processes of servers. Each program has
+//! its run directory in its environment, and a server has its configuration file as its standard
+//! input; child processes inherit both, and some overwrite the environment to change their title.
+//! Either one, together with the owner, proves to which run
 //! a process belongs. Without that proof, a process of the same user whose command line names the
 //! directory is never killed, and the directory stays.
 

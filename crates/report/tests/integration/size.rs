@@ -52,6 +52,7 @@ fn it_is_the_papers_plan() {
     };
     let sizing = Sizing::of(&server(&PAPER, 1), &question).unwrap();
     golden("size.txt", &sizing.text(Layout::DEFAULT));
+    assert!(!unwrapped(&sizing).contains("two or three trials"));
     assert!(unwrapped(&sizing).contains(
         "17,000 transactions per second need 4 servers of 6 instances each, instead of 9 servers \
          of one instance: 56 % saved. They cost 48,000 instead of 108,000. The same number of servers with 4 \
@@ -121,6 +122,7 @@ fn the_interval_of_the_best_of_several_points_is_wider() {
 #[test]
 fn without_an_efficiency_it_comes_from_the_law() {
     let sizing = Sizing::of(&server(&PAPER, 3), &question(None)).unwrap();
+    assert!(unwrapped(&sizing).contains("minimum and maximum of two or three trials"));
     let text = unwrapped(&sizing);
     for words in [
         "is 1 − σ of the Universal Scalability Law",

@@ -41,7 +41,10 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
             Some((VARIANT, rest)) if rest.ends_with(".name") => names.push((change, rest)),
             Some((VARIANT, rest)) => of_variants.push((change, rest)),
             _ => {
-                walk.content.forget(&change.key);
+                // An unknown key is one mistake, and must not remove what it stands above.
+                if Name::find(&change.key).is_ok_and(|name| name.is_some()) {
+                    walk.content.forget(&change.key);
+                }
                 walk.put(change, &mut part);
             }
         }

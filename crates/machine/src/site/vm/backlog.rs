@@ -17,7 +17,8 @@ const CONNECTIONS: i32 = 4096;
 pub(super) fn widen(child: u32, port: u16) -> io::Result<()> {
     let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
     let process = pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
-    let entries = fs::read_dir(format!("/proc/{child}/fd")).map_err(|_| Errno::SRCH)?;
+    let entries = fs::read_dir(format!("/proc/{child}/fd"))
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::SRCH))?;
     let names = entries.flatten().map(|entry| entry.file_name());
     let numbers = names.filter_map(|name| name.to_str()?.parse().ok());
     let shared = |number| pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
