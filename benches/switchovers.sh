@@ -1,7 +1,7 @@
 #!/bin/bash
 # Switches the primary of every kind of cluster over to a replica again and again under load, and counts what is left behind.
 #
-#   benches/switchovers.sh [SWITCHOVERS] [KIND...]     10 switchovers of each kind take about 25 minutes
+#   benches/switchovers.sh [SWITCHOVERS] [KIND...]     10 switchovers of each kind take about 30 minutes
 #
 # A kind is ENGINE:CLUSTER. Prints for each: switchovers that took effect under load, lost transfers of acknowledged ones, switchovers
 # that left something behind or failed, members that the ledger could not check, and the seconds until the first accepted
@@ -25,7 +25,7 @@ trap 'rm -rf "$out"' EXIT
 interval_s() {
     case $1 in
         postgres:*) echo 15 ;;
-        *) echo 8 ;;
+        *) echo 12 ;;
     esac
 }
 
