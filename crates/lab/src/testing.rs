@@ -133,7 +133,7 @@ pub(crate) fn nodes(
     started.collect()
 }
 
-/// A cluster of so many members that dyno did not start.
+/// A cluster of `members` servers that dyno did not start.
 pub(crate) fn found(dir: &tempfile::TempDir, members: u32) -> Cluster {
     let member = |number: u32| {
         let dir = dir.path().join(number.to_string());

@@ -42,7 +42,7 @@ fn with_a_stall(server: &Server) -> Finished {
 fn a_stall_shows_in_the_response_time_though_not_in_the_service_time() {
     let server = mariadb();
     prepare(&server, "stalls");
-    // The service time of so few cannot show it, unless the machine stalls, too.
+    // With so few users, service times stay low unless the machine itself stalls.
     let hides_it = |done: &Finished| {
         let trial = done.trial();
         trial.service_ms.unwrap().p99 < trial.response_ms.unwrap().p99 / 2.0

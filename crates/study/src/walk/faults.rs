@@ -94,8 +94,8 @@ impl Walk {
         }
     }
 
-    /// Reads a fault with the words in which a result stores it. What is invalid is reported, and
-    /// read as if it were not given.
+    /// Reads a fault with the words in which a result stores it. Reports invalid options, and reads
+    /// the rest.
     fn fault(&mut self, table: &DeTable<'_>, at: Span) -> Option<TypedFault> {
         let (mut fields, mut kinds) = (serde_json::Map::new(), Vec::new());
         let mut places = std::collections::BTreeMap::new();
