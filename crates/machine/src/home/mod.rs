@@ -4,7 +4,7 @@
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
-//! CACHE/run/5e1c…/host    the host that it belongs to: see `host`
+//! CACHE/run/5e1c…/host    the host that it belongs to: see `run_dir`
 //! CACHE/run/5e1c…/lock    held as long as that process lives
 //! CACHE/run/5e1c…/s1.0/   one of its servers: see `lab::servers::DataDir`
 //! ```
@@ -17,14 +17,14 @@
 //! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
 
 pub(crate) mod containers;
-mod host;
 pub mod lock;
 pub(crate) mod marker;
 pub(crate) mod mounted;
 pub mod outside;
-mod root;
+pub(crate) mod remote;
+pub(crate) mod root;
 mod run_dir;
-pub(crate) mod shared_memory;
+pub mod scheduler;
 pub mod survivors;
 mod sweep;
 pub(crate) mod trust;
@@ -42,7 +42,6 @@ use lock::Lock;
 use crate::failure::Failure;
 
 pub use outside::Unmounted;
-pub(crate) use root::check_reachable;
 
 /// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
@@ -135,7 +134,6 @@ impl Home {
         // Another process must not claim the new directory before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
         let run = run_dir::make(&root)?;
-        host::record(&run)?;
         let own = Lock::exclusive(&run.join(LOCK))?;
         let found = sweep::claim(&root)?;
         drop(whole);

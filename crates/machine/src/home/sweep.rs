@@ -7,14 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::outside::{self, Unmounted};
-use super::{
-    Cleaned, LOCK, Leftover, host, mounted, root, run_dir, shared_memory, survivors, trust,
-};
+use super::{Cleaned, LOCK, Leftover, mounted, remote, root, run_dir, scheduler, survivors, trust};
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::site::machine;
 use crate::tree;
-use crate::volume::put_back_all;
 
 /// A dead run's directory, claimed by this process.
 #[derive(Debug)]
@@ -61,7 +57,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
-    host::check(dir)?;
+    run_dir::check_host(dir)?;
     if let Some(lock) = Lock::try_existing(&dir.join(LOCK))? {
         let dir = dir.to_owned();
         return Ok(Some(Dead { dir, _lock: lock }));
@@ -70,9 +66,9 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     if entries
         .flatten()
-        .all(|entry| entry.file_name() == host::FILE)
+        .all(|entry| entry.file_name() == run_dir::HOST)
     {
-        let _ = fs::remove_file(dir.join(host::FILE));
+        let _ = fs::remove_file(dir.join(run_dir::HOST));
         let _ = fs::remove_dir(dir);
     }
     Ok(None)
@@ -101,7 +97,7 @@ fn remove_dead(
     cleaned.processes += survivors::end(&dead.dir, account)?;
     let entries = fs::read_dir(&dead.dir).map_err(Failure::at("read", &dead.dir))?;
     for entry in entries.flatten() {
-        shared_memory::remove_recorded(&entry.path(), account);
+        survivors::remove_shared_memory(&entry.path(), account);
     }
     let released = release(&dead.dir);
     let inside_bytes = match released {
@@ -131,9 +127,9 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Resu
 /// directory. Continues if a host is gone; returns the first error.
 fn release(dir: &Path) -> Result<(), Failure> {
     [
-        put_back_all(dir),
+        scheduler::put_back_all(dir),
         mounted::end_below(dir),
-        machine::remove_all(dir),
+        remote::remove_all(dir),
     ]
     .into_iter()
     .fold(Ok(()), Result::and)
@@ -142,7 +138,7 @@ fn release(dir: &Path) -> Result<(), Failure> {
 /// Removes the lock last, while nobody searches for dead runs, so that nobody finds a directory
 /// without one.
 fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), Failure> {
-    let lasting = [LOCK, host::FILE].map(|name| dir.join(name));
+    let lasting = [LOCK, run_dir::HOST].map(|name| dir.join(name));
     for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
         let entry = entry.map_err(Failure::at("read", dir))?;
         let path = entry.path();

@@ -2,22 +2,24 @@
 //! the directory of a killed dyno.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::agent::Agent;
-use super::ssh::{self, COMMAND_LIMIT, Destination, quoted, script};
+use super::Home;
+use super::marker::MARKER;
+use super::outside::own_prefix;
 use crate::failure::Failure;
-use crate::home::Home;
-use crate::home::marker::MARKER;
-use crate::home::outside::own_prefix;
 use crate::process::NEVER;
+use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 
 const PREFIX: &str = "machine";
+/// Defines `end_processes`.
+pub(crate) const END: &str = include_str!("end.sh");
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
 
 #[derive(Debug)]
-pub(super) struct Record {
+pub(crate) struct Record {
     to: Destination,
     dir: PathBuf,
     /// Exists from before the directory is created until after it has been removed. `None` for a
@@ -26,13 +28,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Creates a directory below `below`. It is recorded first, unless the machine is a guest.
-    pub(super) fn make(
+    /// Creates a directory below `below` by a command that `run` executes there. It is recorded
+    /// first, unless the machine is a guest.
+    pub(crate) fn make(
         home: &Home,
         to: &Destination,
         below: &Path,
-        agent: &Agent,
         is_guest: bool,
+        run: impl FnOnce(&str) -> io::Result<Answer>,
     ) -> Result<Self, Failure> {
         let file = home.new_path(PREFIX);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -45,8 +48,7 @@ impl Record {
         record.write()?;
         let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
         let text = "dyno made this directory, and deletes it when it ends.";
-        let made = agent.run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}"));
-        match made {
+        match run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}")) {
             Ok(made) if made.code == 0 => Ok(record),
             Ok(made) => {
                 // Nothing was created: whatever exists there is not dyno's.
@@ -76,16 +78,16 @@ impl Record {
         self.file.as_ref().map_or(Ok(()), remove)
     }
 
-    pub(super) fn to(&self) -> &Destination {
+    pub(crate) fn to(&self) -> &Destination {
         &self.to
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Removes the directory by a command that `run` executes there, then the record.
-    pub(super) fn end(
+    pub(crate) fn end(
         &self,
         run: impl FnOnce(String) -> Result<(), Failure>,
     ) -> Result<(), Failure> {

@@ -9,12 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use host::{Files, device, text};
+use host::{LOCAL, device, text};
 
-use super::claim::Claim;
+use super::Home;
+use crate::device::Claim;
 use crate::failure::Failure;
-use crate::home::Home;
-use crate::site::{Site, ThisHost};
 
 const RECORD: &str = "scheduler";
 
@@ -29,8 +28,7 @@ pub struct Scheduler {
 impl Scheduler {
     /// Sets the scheduler of the devices below a directory.
     pub fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, Failure> {
-        let host = ThisHost::default();
-        let devices = device::below_dir(host.files(), dir);
+        let devices = device::below_dir(&LOCAL, dir);
         if devices.is_empty() {
             return Err(unfit(
                 format!("{} is on no block device", dir.display()),
@@ -41,12 +39,12 @@ impl Scheduler {
         for device in &devices {
             // Other users cannot change it.
             if rustix::process::geteuid().is_root() {
-                claims.push(claim(host.files(), device)?);
+                claims.push(claim(device)?);
             }
-            let words = text(host.files(), file(device)).unwrap_or_default();
+            let words = text(&LOCAL, file(device)).unwrap_or_default();
             let current = current(device, &words, wanted)?;
             if current != wanted {
-                let identity = identity(host.files(), device);
+                let identity = identity(device);
                 before.push(format!("{device} {identity} {current} {wanted}\n"));
             }
         }
@@ -97,8 +95,6 @@ fn put_back(record: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         text => text.map_err(Failure::at("read", record))?,
     };
-    let host = ThisHost::default();
-    let files = host.files();
     for line in lines.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let &[device, number, boot, before, wanted] = words.as_slice() else {
@@ -106,11 +102,11 @@ fn put_back(record: &Path) -> Result<(), Failure> {
         };
         // The name may belong to another device by now, and someone else may have chosen a
         // scheduler.
-        if identity(files, device) != format!("{number} {boot}") {
+        if identity(device) != format!("{number} {boot}") {
             continue;
         }
-        let _claim = claim(files, device)?;
-        let words = text(files, file(device)).unwrap_or_default();
+        let _claim = claim(device)?;
+        let words = text(&LOCAL, file(device)).unwrap_or_default();
         if words.contains(&format!("[{wanted}]")) {
             write(device, before)?;
         }
@@ -118,8 +114,8 @@ fn put_back(record: &Path) -> Result<(), Failure> {
     fs::remove_file(record).map_err(Failure::at("remove", record))
 }
 
-fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
-    let number = host::line(files, format!("/sys/block/{device}/dev")).unwrap_or_default();
+fn claim(device: &str) -> Result<Claim, Failure> {
+    let number = host::line(&LOCAL, format!("/sys/block/{device}/dev")).unwrap_or_default();
     Claim::take(number)?.ok_or_else(|| {
         unfit(
             format!("another dyno has set that of {device}"),
@@ -129,8 +125,8 @@ fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
 }
 
 /// Identifies a device, even if another one gets its name: the kernel's number, and the boot.
-fn identity(files: &dyn Files, device: &str) -> String {
-    let word = |path: &str| host::line(files, path).unwrap_or_else(|| "-".to_owned());
+fn identity(device: &str) -> String {
+    let word = |path: &str| host::line(&LOCAL, path).unwrap_or_else(|| "-".to_owned());
     let number = word(&format!("/sys/block/{device}/diskseq"));
     format!("{number} {}", word("/proc/sys/kernel/random/boot_id"))
 }
