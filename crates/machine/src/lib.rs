@@ -4,13 +4,16 @@
 
 pub mod account;
 pub mod copy;
+mod device;
 pub mod failure;
 pub mod home;
 pub mod ip;
 pub mod port;
 pub mod process;
 pub mod site;
+pub mod ssh;
 #[cfg(test)]
 mod testing;
+mod tool;
 pub mod tree;
 pub mod volume;

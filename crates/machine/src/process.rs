@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -13,7 +14,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::account::Account;
 use crate::failure::{Fact, Failure, canceled};
@@ -210,6 +212,12 @@ fn alive(child: &mut Child) -> Option<Pid> {
     let runs = matches!(child.try_wait(), Ok(None));
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
     pid.filter(|_| runs)
+}
+
+/// A handle of a process, which stays valid even if the process ID is reused.
+pub(crate) fn handle(pid: u32) -> Result<OwnedFd, Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pidfd_open(pid.ok_or(Errno::INVAL)?, PidfdFlags::empty())
 }
 
 /// Runs a command to its end, limited as by [`finish`].

@@ -199,8 +199,7 @@ impl Building<'_, '_> {
         };
         match (sites.first(), home) {
             (Some(site), Some(home)) if replication.traits().service_ports > 0 => {
-                let site = site.beside(home)?;
-                Ok(Some(site))
+                site::beside(&**site, home).map(Some)
             }
             _ => Ok(None),
         }

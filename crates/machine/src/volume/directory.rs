@@ -9,8 +9,9 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::outside::{Kind, Outside};
-use crate::home::{self, Home, trust};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
+use crate::home::{Home, root, trust};
 use crate::volume::Volume;
 
 const KEY: &str = "volume.directory";
@@ -77,7 +78,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, Fail
         )
     })?;
     if let Some(user) = account.other_name() {
-        home::check_reachable(&path, user).map_err(|error| {
+        root::check_reachable(&path, user).map_err(|error| {
             unfit(
                 format!("cannot be used: {error}"),
                 "let other users enter it (chmod o+x), or choose another directory",

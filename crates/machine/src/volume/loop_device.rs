@@ -13,9 +13,8 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
 
-use super::tool::shown;
 use crate::failure::Failure;
-use crate::volume::no_volume;
+use crate::tool::{no_volume, shown};
 
 /// The file that allocates free devices.
 const CONTROL: &str = "/dev/loop-control";

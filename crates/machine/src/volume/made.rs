@@ -8,24 +8,25 @@
 //! The directory is in the run directory, or below one that the study names. Cleaning up unmounts
 //! what is mounted in it; then the kernel detaches the loop devices.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::{Devices, DiskLimits};
 
-use super::claim::Claim;
+use super::file_system::{FileSystem, file_system};
 use super::loop_device::LoopDevice;
-use super::tool::{Tool, shown};
-use super::{FileSystem, Volume, directory, file_system, named_device};
+use super::{Volume, directory};
+use crate::device::{self, Claim};
 use crate::failure::{Failure, disk_full};
-use crate::home::outside::{Kind, Outside};
-use crate::home::{Home, mounted};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
+use crate::home::{Home, mounted, root};
 use crate::site::{Site, ThisHost};
+use crate::tool::{Tool, no_volume, shown};
 use crate::tree;
-use crate::volume::no_volume;
 
 #[derive(Debug)]
 pub struct Made {
@@ -58,7 +59,7 @@ impl Base {
             return Outside::make(home, Kind::Directory, &below).map(Self::Outside);
         }
         let path = home.new_path("volume");
-        make_dir(&path)?;
+        root::make_dir(&path).map_err(Failure::at("create", &path))?;
         Ok(Self::InRun(path))
     }
 
@@ -81,7 +82,7 @@ impl Base {
 /// Checks that the file system can be made: its tools are installed, and its device is empty.
 pub(super) fn check(plan: &plan::FileSystem) -> Result<(), Failure> {
     check_tools(plan)?;
-    plan.named_device().map_or(Ok(()), named_device::check)
+    plan.named_device().map_or(Ok(()), device::check)
 }
 
 fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
@@ -108,8 +109,8 @@ impl Made {
     ) -> Result<Self, Failure> {
         check_tools(plan)?;
         // Checked while nobody else can format the device.
-        let claim = plan.named_device().map(named_device::claim).transpose()?;
-        plan.named_device().map_or(Ok(()), named_device::check)?;
+        let claim = plan.named_device().map(device::claim).transpose()?;
+        plan.named_device().map_or(Ok(()), device::check)?;
         let base = Base::new(home, below)?;
         let mut made = Self {
             kind: file_system(plan),
@@ -125,7 +126,7 @@ impl Made {
         // If a step below fails, dropping this value undoes the earlier ones.
         made.attach()?;
         made.format(interrupted)?;
-        make_dir(&made.mount_point)?;
+        root::make_dir(&made.mount_point).map_err(Failure::at("create", &made.mount_point))?;
         made.mount()?;
         made.empty_bytes = made.all_used_bytes()?;
         Ok(made)
@@ -279,7 +280,7 @@ impl Volume for Made {
         self.kind.forget(&self.devices());
         self.loops().clear();
         if let Some(device) = self.plan.named_device() {
-            named_device::wipe_own(device)?;
+            device::wipe_own(device)?;
         }
         self.base.end()
     }
@@ -290,20 +291,4 @@ impl Drop for Made {
         // What remains is removed with the run directory.
         let _ = self.end();
     }
-}
-
-pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, Failure> {
-    let space = rustix::fs::statvfs(mount_point);
-    let space = space.map_err(Failure::at("read the file system of", mount_point))?;
-    Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
-}
-
-/// A directory that dyno owns and others may enter.
-fn make_dir(path: &Path) -> Result<(), Failure> {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o755);
-    builder.create(path).map_err(Failure::at("create", path))?;
-    // `DirBuilder`'s mode is subject to the umask.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
 }

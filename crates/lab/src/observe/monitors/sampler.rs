@@ -50,7 +50,7 @@ impl SampledServer {
             number: server.number,
             site: Arc::clone(&server.site),
             process: server.process.clone(),
-            machine: server.site.machine().map(|_| SampledMachine {
+            machine: (!server.site.is_here()).then(|| SampledMachine {
                 disks: disks(&*server.site, &server.directories),
                 paths: Vec::new(),
             }),
@@ -99,9 +99,7 @@ impl Sampler {
     /// Must be called on the thread that takes the snapshots.
     pub(super) fn new(monitored: Monitored) -> Self {
         let servers = monitored.servers;
-        let here = servers
-            .iter()
-            .filter(|server| server.site.machine().is_none());
+        let here = servers.iter().filter(|server| server.site.is_here());
         let directories = here.flat_map(|server| server.directories.clone()).collect();
         Self {
             servers: servers.iter().map(SampledServer::new).collect(),

@@ -219,10 +219,7 @@ impl Launcher {
         running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
-            fs::remove_file(&path).map_err(Failure::at("remove", &path))?;
-            if let Some(machine) = self.site.machine() {
-                machine.remove_file(&path)?;
-            }
+            self.site.remove_file(&path)?;
         }
         Ok(Started {
             running,
@@ -259,10 +256,10 @@ impl Launcher {
     /// The socket on this host through which dyno logs in.
     pub(super) fn socket(&self, data: &DataDir, port: u16) -> PathBuf {
         let engine = self.installed.engine;
-        match self.site.machine() {
-            None => engine.socket(&data.own(), port),
+        match self.site.is_here() {
+            true => engine.socket(&data.own(), port),
             // `own` belongs to the server's account, which could redirect what dyno creates there.
-            Some(_) => engine.socket(data.dir(), port),
+            false => engine.socket(data.dir(), port),
         }
     }
 

@@ -18,7 +18,8 @@ use host::group::Usage;
 use plan::{DiskLimits, Limits};
 
 use crate::home::Home;
-use crate::home::outside::{Kind, Outside};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
 use parent::Parent;
 
 use crate::failure::Failure;

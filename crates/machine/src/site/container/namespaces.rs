@@ -52,8 +52,8 @@ pub(super) fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TOOL_DIRS;
     use super::*;
+    use crate::home::containers::TOOL_DIRS;
 
     #[test]
     fn a_missing_tool_is_named_with_its_package() {

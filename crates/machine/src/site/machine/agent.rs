@@ -1,20 +1,23 @@
-//! Reads files and runs commands on a host over one connection.
+//! Reads files and runs commands on a host over one connection, on which the host first reports
+//! whether servers can run there.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::mem;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::{Files, Space};
+use ipnet::Ipv4Net;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::ssh::{COMMAND_LIMIT, Destination, quoted, script};
 use crate::failure::Failure;
 use crate::process;
+use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
 
 /// The line after which the agent's greeting begins; a shell's start-up files may print something
 /// before it.
@@ -46,12 +49,6 @@ struct Pipes {
     answers: BufReader<ChildStdout>,
     /// Whether an answer was late: then the next one to arrive may be that answer.
     is_lost: bool,
-}
-
-/// The output of a command, and its exit code.
-pub(super) struct Output {
-    pub(super) text: String,
-    pub(super) code: i32,
 }
 
 impl Agent {
@@ -125,12 +122,12 @@ impl Agent {
     }
 
     /// Runs a shell command without input.
-    pub(super) fn run(&self, command: &str) -> io::Result<Output> {
+    pub(super) fn run(&self, command: &str) -> io::Result<Answer> {
         let request = request('C', command)?;
         let mut pipes = self.pipes();
         pipes.send(&request)?;
         let (text, code) = pipes.answer(COMMAND_LIMIT)?;
-        Ok(Output { text, code })
+        Ok(Answer { text, code })
     }
 
     fn pipes(&self) -> MutexGuard<'_, Pipes> {
@@ -304,6 +301,83 @@ fn space(said: &str) -> Option<Space> {
     })
 }
 
+/// What a host reports about itself.
+pub(super) struct Greeting {
+    system: String,
+    pub(super) uid: u32,
+    pub(super) user: String,
+    /// The client's address and port, then the host's.
+    pub(super) connection: String,
+    page_bytes: String,
+    ticks_per_s: String,
+    missing: String,
+}
+
+impl Greeting {
+    pub(super) fn of(lines: &[String]) -> Option<Self> {
+        let [
+            system,
+            uid,
+            user,
+            connection,
+            page_bytes,
+            ticks_per_s,
+            missing,
+        ] = lines
+        else {
+            return None;
+        };
+        Some(Self {
+            system: system.clone(),
+            uid: uid.parse().ok()?,
+            user: user.clone(),
+            connection: connection.clone(),
+            page_bytes: page_bytes.clone(),
+            ticks_per_s: ticks_per_s.clone(),
+            missing: missing.trim().to_owned(),
+        })
+    }
+
+    /// Why servers cannot run there, and the remedy; `None` if they can.
+    pub(super) fn unfit(&self) -> Option<(String, String)> {
+        let is_same = |theirs: &str, ours: u64| theirs.parse() == Ok(ours);
+        if self.system != "Linux" {
+            let why = format!("it runs {}", self.system);
+            return Some((why, "choose a host that runs Linux".to_owned()));
+        }
+        if !self.missing.is_empty() {
+            let why = format!("it has no {}", self.missing.replace(' ', ", "));
+            return Some((why, format!("install there: {}", self.missing)));
+        }
+        let page_bytes = u64::try_from(rustix::param::page_size()).unwrap_or(0);
+        if !is_same(&self.page_bytes, page_bytes)
+            || !is_same(&self.ticks_per_s, rustix::param::clock_ticks_per_second())
+        {
+            let why = format!(
+                "its kernel has pages of {} bytes and {} ticks per second; this host's are {page_bytes} and {}",
+                self.page_bytes,
+                self.ticks_per_s,
+                rustix::param::clock_ticks_per_second()
+            );
+            return Some((why, "choose a host with the same kind of CPU".to_owned()));
+        }
+        None
+    }
+}
+
+/// The address that servers listen on: the one that the client connected to, with the smallest
+/// network that also contains the client's.
+pub(super) fn address(connection: &str) -> Option<Ipv4Net> {
+    let mut words = connection.split_whitespace();
+    let client: Ipv4Addr = words.next()?.parse().ok()?;
+    let server: Ipv4Addr = words.nth(1)?.parse().ok()?;
+    if server.is_loopback() {
+        return Some(Ipv4Addr::LOCALHOST.into());
+    }
+    let differing = (u32::from(client) ^ u32::from(server)).leading_zeros();
+    Ipv4Net::new(server, u8::try_from(differing).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -332,5 +406,17 @@ mod tests {
         assert!(late.kind() == io::ErrorKind::TimedOut && pipes.is_lost);
         host.kill().unwrap();
         host.wait().unwrap();
+    }
+
+    #[test]
+    fn servers_admit_the_smallest_network_with_the_client() {
+        let of = |connection| address(connection).map(|net| net.to_string());
+        assert_eq!(of("127.0.0.1 50 127.0.0.1 22"), Some("127.0.0.1/32".into()));
+        assert_eq!(of("10.0.0.7 50 10.0.0.5 22"), Some("10.0.0.5/30".into()));
+        assert_eq!(of("10.0.0.5 50 10.0.0.5 22"), Some("10.0.0.5/32".into()));
+        assert_eq!(of("192.168.1.1 50 10.0.0.5 22"), Some("10.0.0.5/0".into()));
+        for wrong in ["", "::1 50 ::1 22", "10.0.0.7 50"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 }

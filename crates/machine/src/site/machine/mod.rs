@@ -13,9 +13,6 @@
 
 mod agent;
 mod disk;
-mod greeting;
-mod record;
-mod ssh;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -30,20 +27,16 @@ use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
-use super::{Launched, Process, Program};
+use super::launched::{Launched, Process, Program};
 use crate::account::Account;
-use crate::home::Home;
-use crate::process::{self, NEVER, WORK_LIMIT};
-use agent::Agent;
-use greeting::{Greeting, address};
-use record::Record;
-use ssh::{COMMAND_LIMIT, quoted, script};
-
 use crate::failure::Failure;
+use crate::home::Home;
+use crate::home::remote::{END, Record};
+use crate::process::{self, NEVER, WORK_LIMIT};
+use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
+use agent::{Agent, Greeting, address};
 
 pub(crate) use disk::Disk;
-pub(crate) use record::remove_all;
-pub use ssh::{Destination, shown};
 
 /// How long a program may take to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -56,7 +49,6 @@ const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 const LAUNCH: &str = include_str!("launch.sh");
-const END: &str = include_str!("end.sh");
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
@@ -118,7 +110,9 @@ impl Machine {
                     "install the server's package there, or log in as another user",
                 )
             })?;
-        let record = Record::make(home, to, below, &agent, disk.is_some())?;
+        let record = Record::make(home, to, below, disk.is_some(), |command| {
+            agent.run(command)
+        })?;
         Ok(Self {
             record,
             agent,
@@ -378,7 +372,7 @@ impl Machine {
         self.record.end(|command| self.session(command, &NEVER))
     }
 
-    fn run(&self, command: &str) -> Result<agent::Output, Failure> {
+    fn run(&self, command: &str) -> Result<Answer, Failure> {
         self.agent.run(command).map_err(|error| {
             self.record.to().unusable(
                 format!("the connection was lost: {error}"),

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use host::Files;
-use host::group::Usage;
 use ipnet::Ipv4Net;
-use plan::{DiskLimits, SlowLink};
+use plan::SlowLink;
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -38,7 +37,7 @@ pub struct Namespace {
 impl Namespace {
     /// Creates a namespace with an unused address of the switch; processes run as on [`ThisHost`].
     pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
-        let host = ThisHost::in_network(home, site)?;
+        let host = ThisHost::with(home, site, true)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
@@ -49,6 +48,11 @@ impl Namespace {
             cut: Mutex::default(),
             switch: Arc::clone(switch),
         })
+    }
+
+    /// Another namespace of the switch, without limits.
+    pub(in crate::site) fn beside(&self, home: &Home) -> Result<Self, Failure> {
+        Self::new(home, &self.switch, &plan::Site::default())
     }
 
     /// The namespace's name for `ip`.
@@ -68,8 +72,8 @@ impl Site for Namespace {
         self.host.start(home, &network, program)
     }
 
-    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        self.host.admit(readable, writable);
+    fn files(&self) -> &dyn Files {
+        self.host.files()
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -85,32 +89,16 @@ impl Site for Namespace {
         self.address
     }
 
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
-        Ok(Arc::new(Self::new(
-            home,
-            &self.switch,
-            &plan::Site::default(),
-        )?))
-    }
-
-    fn links(&self) -> Option<&Namespace> {
-        Some(self)
-    }
-
     fn platform(&self) -> Option<String> {
         self.host.platform()
     }
 
-    fn files(&self) -> &dyn Files {
-        self.host.files()
+    fn this_host(&self) -> Option<&ThisHost> {
+        Some(&self.host)
     }
 
-    fn usage(&self) -> Option<Usage> {
-        self.host.usage()
-    }
-
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
-        self.host.limit_io(devices, limits)
+    fn links(&self) -> Option<&Namespace> {
+        Some(self)
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::Destination;
 use super::no_guest;
 use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT};
+use crate::ssh::Destination;
 
 /// The guest's second disk, a file in its directory: a tar archive with its keys.
 pub(super) const ARCHIVE: &str = "keys";

@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 use plan::Limits;
 use rustix::io::Errno;
 
-use super::Destination;
 use super::machine::Disk;
 use crate::home::Home;
 use crate::home::survivors::RUN_DIR;
 use crate::port;
 use crate::process;
+use crate::ssh::Destination;
 use keys::Keys;
 use qemu::{Accelerator, Hardware, Image};
 
