@@ -142,7 +142,8 @@ impl Namespace {
     /// fraction of it; returns when that took effect. A namespace has at most one such limit.
     pub fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
-        *slowed = Some(Slowed::new(self, peers, how)?);
+        let own = self.address.addr();
+        *slowed = Some(Slowed::new(&self.name(), self.path(), own, peers, how)?);
         Ok(Instant::now())
     }
 

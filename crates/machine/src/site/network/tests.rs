@@ -138,3 +138,18 @@ fn a_seed_chooses_the_packets_that_get_lost() {
         assert!(travels(&from, &to, LIMIT).is_some());
     }
 }
+
+#[test]
+fn a_subnet_to_which_a_route_leads_is_not_free_subnets() {
+    let routes = "default via 192.0.2.1 dev eth0 \n\
+                  198.18.0.0/16 dev tun0 scope link \n\
+                  blackhole 198.19.128.0/17 \n\
+                  local 198.19.3.9 dev lo table local proto kernel scope host src 198.19.3.9 \n\
+                  198.19.64.0/18 via 192.0.2.7 dev eth0 table 7";
+    let mut found: Vec<Ipv4Net> = free_subnets(routes).collect();
+    found.sort();
+    assert_eq!(found.len(), 63);
+    assert!(!found.contains(&"198.19.3.0/24".parse().unwrap()));
+    assert_eq!(found.last(), Some(&"198.19.63.0/24".parse().unwrap()));
+    assert_eq!(free_subnets("default via 192.0.2.1 dev eth0").count(), 512);
+}

@@ -8,7 +8,6 @@
 //! ```
 
 mod backlog;
-mod keys;
 mod qemu;
 
 use std::fmt::Display;
@@ -30,7 +29,6 @@ use crate::home::survivors::RUN_DIR;
 use crate::port;
 use crate::process;
 use crate::ssh::Destination;
-use keys::Keys;
 use qemu::{Accelerator, Hardware, Image};
 
 use crate::failure::{Exit, Failure, canceled};
@@ -64,7 +62,7 @@ pub(super) struct Guest {
     /// The guest's directory in the run directory.
     dir: PathBuf,
     home: Home,
-    keys: Keys,
+    destination: Destination,
     disk: Disk,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
@@ -137,7 +135,7 @@ impl Guest {
             },
         };
         let guest = booted.map_err(Failure::from)?;
-        let (to, disk) = (guest.keys.destination.clone(), guest.disk.clone());
+        let (to, disk) = (guest.destination.clone(), guest.disk.clone());
         Ok((guest, to, disk))
     }
 
@@ -174,7 +172,7 @@ impl Guest {
         home.account().own(&temporary)?;
         home.account().let_enter(&dir)?;
         let ports = [port::free()?, port::free()?];
-        let keys = Keys::make(&dir, ports[0])?;
+        let destination = qemu::make_keys(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
         home.account().own(disk.file())?;
         let guest = Self {
@@ -184,7 +182,7 @@ impl Guest {
             accelerator,
             dir,
             home: home.clone(),
-            keys,
+            destination,
             disk,
             ports,
         };
