@@ -283,21 +283,22 @@ fn output_to(
     };
     let mut child = spawn(command)?;
     let deadline = Instant::now() + limit;
-    while !is_long() {
+    let failure = loop {
+        if is_long() {
+            break at()(io::Error::other("it prints too much"));
+        }
         if let Some(status) = wait(&mut child, POLL_INTERVAL) {
             return Ok(status);
         }
         if interrupted.load(Ordering::Relaxed) {
-            kill(&mut child);
-            return Err(canceled());
+            break canceled();
         }
         if Instant::now() > deadline {
-            kill(&mut child);
-            return Err(endless(&program, limit));
+            break endless(&program, limit);
         }
-    }
+    };
     kill(&mut child);
-    Err(at()(io::Error::other("it prints too much")))
+    Err(failure)
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {

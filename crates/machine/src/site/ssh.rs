@@ -24,7 +24,7 @@ impl Ssh {
     /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Ok(Self {
-            machine: Machine::connect(home, to, below)?,
+            machine: Machine::connect(home, to, below, None)?,
             guest: None,
         })
     }
@@ -33,7 +33,7 @@ impl Ssh {
     pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
         let (guest, to, disk) = Guest::boot(home, limits, image)?;
         Ok(Self {
-            machine: Machine::guest(home, &to, disk)?,
+            machine: Machine::connect(home, &to, Path::new("/var/tmp"), Some(disk))?,
             guest: Some(guest),
         })
     }

@@ -19,6 +19,7 @@ use super::*;
 use crate::device;
 use crate::home::lock::Lock;
 use crate::home::scheduler::{self, Scheduler};
+use crate::locked;
 use crate::process::NEVER;
 
 /// What this machine can have; the test ends if it cannot.
@@ -466,7 +467,7 @@ fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     let plan = simple(Btrfs);
     let volume = or_skip!(made(&home, &plan));
     let made = volume.made().unwrap();
-    let files = device::scrub_files(made.loops()[0].path());
+    let files = device::scrub_files(locked(&made.loops)[0].path());
     let are_kept = || files.iter().any(|file| file.exists());
     fs::write(made.path().join("data"), content(1_000_000).repeat(200)).unwrap();
     let scrub = made.scrub().unwrap();

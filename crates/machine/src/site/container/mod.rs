@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use plan::Runtime;
 
@@ -18,6 +18,7 @@ use super::cgroup::Groups;
 use crate::failure::Failure;
 use crate::home::containers::TOOL_DIRS;
 use crate::home::{Home, root};
+use crate::locked;
 use crate::process::{self, NEVER};
 use crate::tree;
 use client::{Installed, Named};
@@ -72,7 +73,7 @@ impl Container {
             named: None,
         };
         let request = (runtime, own_network);
-        let mut proven = PROVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut proven = locked(&PROVEN);
         if let Some((_, installed)) = proven.iter().find(|(known, _)| *known == request) {
             let named = installed.clone();
             let named = named.map(|one| Named::new(home, &container.root, one));
@@ -123,7 +124,7 @@ impl Container {
         // dyno's environment may contain passwords, so the program does not get it.
         let mut command = process::own_command(Path::new("env"));
         command.env_clear().envs(process::environment());
-        let mut directories = self.directories().clone();
+        let mut directories = locked(&self.directories).clone();
         if self.named.as_ref().is_some_and(Named::is_dockers) {
             // A daemon that is in a container itself does not see dyno's directories.
             directories.push(Directory {
@@ -150,15 +151,9 @@ impl Container {
         Err(no_container(why, remedy))
     }
 
-    fn directories(&self) -> MutexGuard<'_, Vec<Directory>> {
-        self.directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes these directories available to programs in the container.
     pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        let mut all = self.directories();
+        let mut all = locked(&self.directories);
         for (paths, is_writable) in [(readable, false), (writable, true)] {
             for path in paths {
                 // The target of a link must be available, too.
@@ -178,7 +173,7 @@ impl Container {
     /// The entry that enters `groups`, a network by its entry `network`, and a new container, in
     /// which it runs the program that follows.
     pub(super) fn entry(&self, groups: Option<&Groups>, network: &[OsString]) -> Vec<OsString> {
-        self.entry_with(&self.directories(), groups, network)
+        self.entry_with(&locked(&self.directories), groups, network)
     }
 
     fn entry_with(

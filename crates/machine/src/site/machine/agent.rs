@@ -7,7 +7,7 @@ use std::mem;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use host::{Files, Space};
@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
 use crate::failure::Failure;
+use crate::locked;
 use crate::process;
 use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
 
@@ -103,35 +104,22 @@ impl Agent {
     }
 
     pub(super) fn disconnect(&self) {
-        process::kill(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner));
+        process::kill(&mut locked(&self.child));
     }
 
     /// Takes over another agent's connection.
-    pub(super) fn replace(&self, mut other: Self) {
-        let child = other
-            .child
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let pipes = other
-            .pipes
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *self.pipes(), pipes);
-        let mut own = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *own, child);
+    pub(super) fn replace(&self, other: &Self) {
+        mem::swap(&mut *locked(&self.pipes), &mut *locked(&other.pipes));
+        mem::swap(&mut *locked(&self.child), &mut *locked(&other.child));
     }
 
     /// Runs a shell command without input.
     pub(super) fn run(&self, command: &str) -> io::Result<Answer> {
         let request = request('C', command)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         let (text, code) = pipes.answer(COMMAND_LIMIT)?;
         Ok(Answer { text, code })
-    }
-
-    fn pipes(&self) -> MutexGuard<'_, Pipes> {
-        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The output of a command that succeeded.
@@ -223,21 +211,20 @@ impl Pipes {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        let child = self.child.get_mut();
-        process::kill(child.unwrap_or_else(PoisonError::into_inner));
+        self.disconnect();
     }
 }
 
 impl Files for Agent {
     fn read(&self, path: &Path) -> io::Result<String> {
         let request = read_request(path)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         pipes.file()
     }
 
     fn read_all(&self, paths: &[PathBuf]) -> Vec<io::Result<String>> {
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         let mut read = Vec::new();
         for some in paths.chunks(MAX_REQUESTS) {
             let requests: Vec<_> = some.iter().map(|path| read_request(path)).collect();

@@ -73,17 +73,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Connects to a host, and creates a directory below `below` on it.
-    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
-        Self::new(home, to, below, None)
-    }
-
-    /// Connects to a guest with this disk, which has at most one node.
-    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, Failure> {
-        Self::new(home, to, Path::new("/var/tmp"), Some(disk))
-    }
-
-    fn new(
+    /// Connects to a machine, and creates a directory below `below` on it. A guest, which has at
+    /// most one node, has this disk.
+    pub(super) fn connect(
         home: &Home,
         to: &Destination,
         below: &Path,
@@ -213,7 +205,7 @@ impl Machine {
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
         let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
-        self.agent.replace(agent);
+        self.agent.replace(&agent);
         let mounted = self.mounted.get();
         mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
     }

@@ -16,7 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,7 @@ use rustix::io::Errno;
 use super::machine::Disk;
 use crate::home::Home;
 use crate::home::survivors::RUN_DIR;
+use crate::locked;
 use crate::port;
 use crate::process;
 use crate::ssh::Destination;
@@ -207,7 +208,7 @@ impl Guest {
         command.env(RUN_DIR, self.home.run_dir());
         let child = process::spawn(command)?;
         let id = child.id();
-        *self.qemu() = Some(child);
+        *locked(&self.qemu) = Some(child);
         self.wait_until_up(interrupted)?;
         match backlog::widen(id, self.port()) {
             // Sockets of another account's process need CAP_SYS_PTRACE. Without it, connecting many
@@ -226,7 +227,9 @@ impl Guest {
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
         loop {
-            let status = self.qemu().as_mut().map_or(Ok(None), Child::try_wait);
+            let status = locked(&self.qemu)
+                .as_mut()
+                .map_or(Ok(None), Child::try_wait);
             if text(qemu::CONSOLE).contains(IS_UP) {
                 return Ok(());
             }
@@ -258,7 +261,7 @@ impl Guest {
 
     /// Switches the guest off; returns when that was done.
     pub(super) fn cut(&self) -> Instant {
-        let qemu = self.qemu().take();
+        let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
     }
 
@@ -270,7 +273,7 @@ impl Guest {
     /// Whether the guest was switched off or QEMU has ended.
     pub(super) fn is_off(&self) -> bool {
         let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
-        self.qemu().as_mut().is_none_or(ended)
+        locked(&self.qemu).as_mut().is_none_or(ended)
     }
 
     pub(super) fn is_emulated(&self) -> bool {
@@ -293,10 +296,6 @@ impl Guest {
             Err(error) if self.dir.exists() => Err(Failure::at("remove", &self.dir)(error)),
             _ => Ok(()),
         }
-    }
-
-    fn qemu(&self) -> MutexGuard<'_, Option<Child>> {
-        self.qemu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
