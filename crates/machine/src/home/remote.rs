@@ -20,8 +20,8 @@ const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.
 
 #[derive(Debug)]
 pub(crate) struct Record {
-    to: Destination,
-    dir: PathBuf,
+    pub(crate) to: Destination,
+    pub(crate) dir: PathBuf,
     /// Exists from before the directory is created until after it has been removed. `None` for a
     /// guest, whose files end with it.
     file: Option<PathBuf>,
@@ -76,14 +76,6 @@ impl Record {
     fn forget(&self) -> Result<(), Failure> {
         let remove = |file: &PathBuf| fs::remove_file(file).map_err(Failure::at("remove", file));
         self.file.as_ref().map_or(Ok(()), remove)
-    }
-
-    pub(crate) fn to(&self) -> &Destination {
-        &self.to
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     /// Removes the directory by a command that `run` executes there, then the record.

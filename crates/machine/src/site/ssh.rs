@@ -45,7 +45,7 @@ impl Site for Ssh {
     }
 
     fn files(&self) -> &dyn Files {
-        self.machine.files()
+        &self.machine.agent
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ impl Site for Ssh {
     }
 
     fn address(&self) -> Ipv4Net {
-        self.machine.address()
+        self.machine.address
     }
 
     fn port(&self) -> Option<u16> {
@@ -90,7 +90,8 @@ impl Power for Ssh {
 
     fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
-        self.machine.disconnect();
+        // No request waits for an answer.
+        self.machine.agent.disconnect();
         cut_at.unwrap_or_else(Instant::now)
     }
 

@@ -39,7 +39,7 @@ const MEMORY: &str = "tmpfs";
 
 /// A program on a host that answers requests. It and its connection end when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(in crate::site) struct Agent {
     child: Mutex<Child>,
     pipes: Mutex<Pipes>,
 }
@@ -103,7 +103,7 @@ impl Agent {
         }
     }
 
-    pub(super) fn disconnect(&self) {
+    pub(in crate::site) fn disconnect(&self) {
         process::kill(&mut locked(&self.child));
     }
 
