@@ -59,7 +59,7 @@ impl Agent {
         to: &Destination,
         control: &Path,
         log: &Path,
-    ) -> Result<(Self, Vec<String>), Failure> {
+    ) -> Result<(Self, Greeting), Failure> {
         let path = format!("ControlPath={}", control.display());
         let options = [
             "-o",
@@ -79,28 +79,25 @@ impl Agent {
             .stdout(Stdio::piped())
             .stderr(errors);
         let mut child = process::spawn(ssh)?;
-        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let greeted = pipes.and_then(|(requests, answers)| {
+            let mut pipes = Pipes {
+                requests,
+                answers: BufReader::new(answers),
+                is_lost: false,
+            };
+            let greeting = Greeting::of(pipes.greeting().ok()?)?;
+            Some((pipes, greeting))
+        });
+        let Some((pipes, greeting)) = greeted else {
             process::kill(&mut child);
             return Err(to.failed(log));
         };
-        let mut pipes = Pipes {
-            requests,
-            answers: BufReader::new(answers),
-            is_lost: false,
+        let agent = Self {
+            child: Mutex::new(child),
+            pipes: Mutex::new(pipes),
         };
-        match pipes.greeting() {
-            Ok(greeting) => {
-                let agent = Self {
-                    child: Mutex::new(child),
-                    pipes: Mutex::new(pipes),
-                };
-                Ok((agent, greeting))
-            }
-            Err(_) => {
-                process::kill(&mut child);
-                Err(to.failed(log))
-            }
-        }
+        Ok((agent, greeting))
     }
 
     pub(in crate::site) fn disconnect(&self) {
@@ -295,13 +292,14 @@ pub(super) struct Greeting {
     pub(super) user: String,
     /// The client's address and port, then the host's.
     pub(super) connection: String,
-    page_bytes: String,
-    ticks_per_s: String,
+    /// The size of its pages in bytes, and its ticks per second.
+    kernel: [String; 2],
     missing: String,
 }
 
 impl Greeting {
-    pub(super) fn of(lines: &[String]) -> Option<Self> {
+    fn of(lines: Vec<String>) -> Option<Self> {
+        let lines: [String; GREETING_LINES] = lines.try_into().ok()?;
         let [
             system,
             uid,
@@ -310,45 +308,39 @@ impl Greeting {
             page_bytes,
             ticks_per_s,
             missing,
-        ] = lines
-        else {
-            return None;
-        };
+        ] = lines;
         Some(Self {
-            system: system.clone(),
+            system,
             uid: uid.parse().ok()?,
-            user: user.clone(),
-            connection: connection.clone(),
-            page_bytes: page_bytes.clone(),
-            ticks_per_s: ticks_per_s.clone(),
+            user,
+            connection,
+            kernel: [page_bytes, ticks_per_s],
             missing: missing.trim().to_owned(),
         })
     }
 
     /// Why servers cannot run there, and the remedy; `None` if they can.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
-        let is_same = |theirs: &str, ours: u64| theirs.parse() == Ok(ours);
+        let [page_bytes, ticks_per_s] = &self.kernel;
+        let here = [
+            rustix::param::page_size().to_string(),
+            rustix::param::clock_ticks_per_second().to_string(),
+        ];
         if self.system != "Linux" {
             let why = format!("it runs {}", self.system);
-            return Some((why, "choose a host that runs Linux".to_owned()));
-        }
-        if !self.missing.is_empty() {
+            Some((why, "choose a host that runs Linux".to_owned()))
+        } else if !self.missing.is_empty() {
             let why = format!("it has no {}", self.missing.replace(' ', ", "));
-            return Some((why, format!("install there: {}", self.missing)));
-        }
-        let page_bytes = u64::try_from(rustix::param::page_size()).unwrap_or(0);
-        if !is_same(&self.page_bytes, page_bytes)
-            || !is_same(&self.ticks_per_s, rustix::param::clock_ticks_per_second())
-        {
+            Some((why, format!("install there: {}", self.missing)))
+        } else if self.kernel != here {
             let why = format!(
-                "its kernel has pages of {} bytes and {} ticks per second; this host's are {page_bytes} and {}",
-                self.page_bytes,
-                self.ticks_per_s,
-                rustix::param::clock_ticks_per_second()
+                "its kernel has pages of {page_bytes} bytes and {ticks_per_s} ticks per second; this host's are {} and {}",
+                here[0], here[1]
             );
-            return Some((why, "choose a host with the same kind of CPU".to_owned()));
+            Some((why, "choose a host with the same kind of CPU".to_owned()))
+        } else {
+            None
         }
-        None
     }
 }
 

@@ -34,7 +34,7 @@ use crate::home::Home;
 use crate::home::remote::{END, Record};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
-use agent::{Agent, Greeting, address};
+use agent::{Agent, address};
 
 pub(crate) use disk::Disk;
 
@@ -83,7 +83,6 @@ impl Machine {
     ) -> Result<Self, Failure> {
         let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
         let (agent, greeting) = Agent::connect(to, &control, &log)?;
-        let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }

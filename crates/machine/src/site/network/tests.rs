@@ -14,10 +14,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Two namespaces of one switch; `None` where this user may not create them.
 fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
-    let dir = tempfile::tempdir().unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(dir.path(), open).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
+    let (dir, home) = crate::testing::home();
     let switch = match Switch::new(&home) {
         Ok(switch) => Arc::new(switch),
         Err(error) => {
