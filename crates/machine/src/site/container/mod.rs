@@ -1,11 +1,15 @@
 //! A container on this host: its root directory has only the system's programs and configuration,
 //! read-only, and the server's directories.
+//!
+//! Besides podman's and docker's containers, there are those of kernel namespaces alone, which need
+//! util-linux, and no other program, image, or daemon. There, each program gets mount, IPC, and UTS
+//! namespaces of its own, and a root directory in memory. It stays a child of dyno, so that it is
+//! stopped, killed, and sampled like any other process, and nothing of the container outlives it.
 
 mod client;
-mod namespaces;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +32,11 @@ const SYSTEM: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
 ];
 
+/// Programs that the container's setup requires.
+const TOOLS: [&str; 4] = ["unshare", "mount", "umount", "pivot_root"];
+/// Arguments: an empty directory, pairs of mount options and directories, and, after `--`, a
+/// program.
+const SET_UP: &str = include_str!("namespaces.sh");
 /// Identifies this host in any namespace.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -110,7 +119,7 @@ impl Container {
             Runtime::Docker => Some(Installed::docker()?),
             Runtime::Namespaces | Runtime::Auto => {
                 let path = env::var_os("PATH").unwrap_or_default();
-                namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
+                check_tools(&[path, TOOL_DIRS.into()])?;
                 None
             }
         };
@@ -189,7 +198,7 @@ impl Container {
             }
             None => {
                 let groups = groups.map(Groups::entry).unwrap_or_default();
-                let own = namespaces::entry(&self.root, directories);
+                let own = namespaces(&self.root, directories);
                 [&groups, network, &own].concat()
             }
         }
@@ -236,4 +245,54 @@ fn no_container(why: impl Display, remedy: &str) -> Failure {
     Failure::usage(format!("cannot set up a container: {why}"))
         .remedy(remedy)
         .key("site.kind")
+}
+
+/// The entry that enters a new container, whose root is mounted on `root`, and executes the program
+/// that follows.
+fn namespaces(root: &Path, directories: &[Directory]) -> Vec<OsString> {
+    let words = ["unshare", "--mount", "--ipc", "--uts", "--propagation"];
+    let shell = ["private", "/bin/sh", "-c", SET_UP, "container"];
+    let mut words: Vec<OsString> = words.into_iter().chain(shell).map(Into::into).collect();
+    words.push(root.into());
+    for directory in directories {
+        let options = match directory.is_writable {
+            true => "rbind",
+            false => "rbind,ro",
+        };
+        words.extend([OsString::from(options), directory.path.clone().into()]);
+    }
+    words.push("--".into());
+    words
+}
+
+/// Checks that the tools are in one of these lists of directories.
+fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
+    let has = |list: &OsStr, tool: &&str| env::split_paths(list).any(|dir| dir.join(tool).exists());
+    let mut tools = TOOLS.iter();
+    let Some(missing) = tools.find(|tool| !paths.iter().any(|list| has(list, tool))) else {
+        return Ok(());
+    };
+    Err(no_container(
+        format!("{missing} is not installed"),
+        "install the packages util-linux and mount",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::containers::TOOL_DIRS;
+
+    #[test]
+    fn a_missing_tool_is_named_with_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        for tool in &TOOLS[..3] {
+            std::fs::write(dir.path().join(tool), "").unwrap();
+        }
+        let error = check_tools(&[dir.path().into()]).unwrap_err();
+        assert!(error.message.contains("pivot_root"), "{error}");
+        let remedy = error.remedy.as_deref().unwrap();
+        assert!(remedy.contains("util-linux"), "{remedy}");
+        check_tools(&[dir.path().into(), TOOL_DIRS.into()]).unwrap();
+    }
 }
