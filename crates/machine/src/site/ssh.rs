@@ -31,9 +31,10 @@ impl Ssh {
 
     /// Boots a guest with the CPUs and memory of these limits.
     pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let (guest, to, disk) = Guest::boot(home, limits, image)?;
+        let guest = Guest::boot(home, limits, image)?;
+        let (to, disk) = (&guest.destination, guest.disk.clone());
         Ok(Self {
-            machine: Machine::connect(home, &to, Path::new("/var/tmp"), Some(disk))?,
+            machine: Machine::connect(home, to, Path::new("/var/tmp"), Some(disk))?,
             guest: Some(guest),
         })
     }

@@ -30,7 +30,7 @@ use crate::locked;
 use crate::port;
 use crate::process;
 use crate::ssh::Destination;
-use qemu::{Accelerator, Hardware, Image};
+use qemu::{Accelerator, Hardware};
 
 use crate::failure::{Exit, Failure, canceled};
 
@@ -57,14 +57,14 @@ static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    image: Image,
     hardware: Hardware,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
     home: Home,
-    destination: Destination,
-    disk: Disk,
+    /// How ssh reaches the guest.
+    pub(super) destination: Destination,
+    pub(super) disk: Disk,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
     ports: [u16; 2],
@@ -105,16 +105,11 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    /// Boots a guest; returns how ssh reaches it, and its disk.
-    pub(super) fn boot(
-        home: &Home,
-        limits: &Limits,
-        image: &Path,
-    ) -> Result<(Self, Destination, Disk), Failure> {
+    /// Boots a guest with the image in a directory.
+    pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
         qemu::program()?;
-        let image = Image::find(image)?;
-        let hardware = Hardware::new(limits);
-        let boot = |accelerator| Self::on_free_ports(home, &image, &hardware, accelerator);
+        let hardware = Hardware::new(limits, image)?;
+        let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
         let booted = match NO_KVM.get() {
             Some(Some(_)) => boot(Accelerator::Emulation),
             Some(None) => match boot(Accelerator::Kvm) {
@@ -135,32 +130,24 @@ impl Guest {
                 }
             },
         };
-        let guest = booted.map_err(Failure::from)?;
-        let (to, disk) = (guest.destination.clone(), guest.disk.clone());
-        Ok((guest, to, disk))
+        Ok(booted?)
     }
 
     fn on_free_ports(
         home: &Home,
-        image: &Image,
         hardware: &Hardware,
         accelerator: Accelerator,
     ) -> Result<Self, Failed> {
-        for _ in 1..MAX_PORT_TRIES {
-            match Self::start(home, image, hardware, accelerator) {
-                Err(Failed::PortTaken) => {}
+        let mut tries = 1..MAX_PORT_TRIES;
+        loop {
+            match Self::start(home, hardware, accelerator) {
+                Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
         }
-        Self::start(home, image, hardware, accelerator)
     }
 
-    fn start(
-        home: &Home,
-        image: &Image,
-        hardware: &Hardware,
-        accelerator: Accelerator,
-    ) -> Result<Self, Failed> {
+    fn start(home: &Home, hardware: &Hardware, accelerator: Accelerator) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
         let create = |dir: &Path| {
@@ -178,7 +165,6 @@ impl Guest {
         home.account().own(disk.file())?;
         let guest = Self {
             qemu: Mutex::default(),
-            image: image.clone(),
             hardware: hardware.clone(),
             accelerator,
             dir,
@@ -198,7 +184,6 @@ impl Guest {
         self.home.account().own(&console)?;
         let mut command = qemu::command(
             self.home.account(),
-            &self.image,
             &self.hardware,
             self.accelerator,
             &self.dir,

@@ -52,34 +52,25 @@ impl Accelerator {
     }
 }
 
-/// The files that `scripts/build-guest.sh` creates.
-#[derive(Debug, Clone)]
-pub(super) struct Image(PathBuf);
-
-/// Resources of a guest.
+/// What a guest consists of besides its disk.
 #[derive(Debug, Clone)]
 pub(super) struct Hardware {
+    /// The directory that `scripts/build-guest.sh` fills.
+    image: PathBuf,
     cpus: usize,
     cpuset: Option<String>,
     memory_mib: u64,
 }
 
-impl Image {
-    /// The image in a directory, if it is complete.
-    pub(super) fn find(dir: &Path) -> Result<Self, Failure> {
-        match dir.join(".complete").exists() {
-            true => Ok(Self(dir.to_owned())),
-            false => Err(no_guest(
-                format!("there is no image in {}", dir.display()),
-                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
-            )),
-        }
-    }
-}
-
 impl Hardware {
-    /// The CPUs and memory of a site's limits.
-    pub(super) fn new(limits: &Limits) -> Self {
+    /// The CPUs and memory of a site's limits, and a complete image.
+    pub(super) fn new(limits: &Limits, image: &Path) -> Result<Self, Failure> {
+        if !image.join(".complete").exists() {
+            return Err(no_guest(
+                format!("there is no image in {}", image.display()),
+                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
+            ));
+        }
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
         // Studies accept only whole numbers up to 10,000 here.
@@ -90,11 +81,12 @@ impl Hardware {
         )]
         let cpus = cpus.map_or_else(here, |cpus| cpus as usize);
         let memory = limits.memory.as_ref();
-        Self {
+        Ok(Self {
+            image: image.to_owned(),
             cpus,
             cpuset: limits.cpuset.as_ref().map(|set| set.value.to_string()),
             memory_mib: memory.map_or(MEMORY_BYTES, |memory| memory.value) >> 20,
-        }
+        })
     }
 }
 
@@ -102,7 +94,6 @@ impl Hardware {
 /// ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(
     account: &Account,
-    image: &Image,
     hardware: &Hardware,
     accelerator: Accelerator,
     dir: &Path,
@@ -130,8 +121,8 @@ pub(super) fn command(
     let console = option("file,id=console,path=", &dir.join(CONSOLE), "");
     command.arg("-chardev").arg(console);
     command.args(["-serial", "chardev:console"]);
-    command.arg("-kernel").arg(image.0.join("vmlinuz"));
-    command.arg("-initrd").arg(image.0.join("initrd"));
+    command.arg("-kernel").arg(hardware.image.join("vmlinuz"));
+    command.arg("-initrd").arg(hardware.image.join("initrd"));
     command.args(["-append", KERNEL_OPTIONS]);
     // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
     // it.
@@ -139,7 +130,7 @@ pub(super) fn command(
     drive(
         &mut command,
         "root",
-        &image.0.join("root.img"),
+        &hardware.image.join("root.img"),
         "snapshot=on",
     );
     drive(&mut command, "keys", &dir.join(KEYS), "readonly=on");
