@@ -10,12 +10,13 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 use crate::home::lock::Lock;
+use crate::locked;
 use crate::tool::{Tool, no_volume, shown};
 
 /// Label of each file system that dyno makes.
@@ -128,7 +129,7 @@ pub(crate) struct Claim(String);
 impl Claim {
     /// Claims the device with a number such as `8:16`; `None` if another dyno has claimed it.
     pub(crate) fn take(number: String) -> Result<Option<Self>, Failure> {
-        let mut claimed = claimed();
+        let mut claimed = locked(&CLAIMED);
         match claimed.get_mut(&number) {
             Some((_, times)) => *times += 1,
             None => match Lock::try_exclusive(&claim_file(&number))? {
@@ -142,7 +143,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut claimed = claimed();
+        let mut claimed = locked(&CLAIMED);
         let Some((_, times)) = claimed.get_mut(&self.0) else {
             return;
         };
@@ -167,10 +168,6 @@ pub(crate) fn number(device: &Path) -> Result<String, Failure> {
 
 pub(crate) fn claim_file(number: &str) -> PathBuf {
     PathBuf::from(format!("/run/dyno-device-{number}"))
-}
-
-fn claimed() -> MutexGuard<'static, BTreeMap<String, (Lock, u32)>> {
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The kernel's directory of the file system on these devices.

@@ -17,3 +17,10 @@ mod testing;
 mod tool;
 pub mod tree;
 pub mod volume;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a value, even if a thread has panicked meanwhile: none leaves it half changed.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -71,16 +71,23 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
 /// when dyno dies. The programs of `entry` run first, as dyno's own user, and each one executes the
 /// next: the child is the program's process, unless the entry has a [`guard`] of its own.
 pub fn command(account: &Account, entry: &[OsString], program: &Path) -> Command {
-    match entry.split_first() {
-        None => prepared(Command::new(SETPRIV), account, &guard(), program),
-        Some((first, rest)) => {
-            let mut command = Command::new(first);
-            command.args(rest).arg(SETPRIV);
-            let is_guarded = rest.iter().any(|word| word == GUARD);
-            let guard = if is_guarded { &[][..] } else { &guard() };
-            prepared(command, account, guard, program)
-        }
+    let mut words = entry.to_vec();
+    words.extend([SETPRIV, "--pdeathsig", "KILL"].map(Into::into));
+    words.extend(account.setpriv_options().into_iter().map(Into::into));
+    words.push("--".into());
+    if !entry.iter().any(|word| word == GUARD) {
+        words.extend(guard());
     }
+    let mut words = words.into_iter();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).arg(program);
+    command.env_clear().envs(environment());
+    // The account may be unable to enter dyno's working directory.
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .process_group(0);
+    command
 }
 
 /// The part of an entry, after the request for a parent-death signal, that makes sure that the
@@ -103,24 +110,6 @@ pub fn own_command(program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL", "--"]);
     command.args(guard()).arg(program);
     command.stdin(Stdio::null()).process_group(0);
-    command
-}
-
-fn prepared(
-    mut command: Command,
-    account: &Account,
-    guard: &[OsString],
-    program: &Path,
-) -> Command {
-    command.args(["--pdeathsig", "KILL"]);
-    command.args(account.setpriv_options()).arg("--");
-    command.args(guard).arg(program);
-    command.env_clear().envs(environment());
-    // The account may be unable to enter dyno's working directory.
-    command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .process_group(0);
     command
 }
 
@@ -283,21 +272,22 @@ fn output_to(
     };
     let mut child = spawn(command)?;
     let deadline = Instant::now() + limit;
-    while !is_long() {
+    let failure = loop {
+        if is_long() {
+            break at()(io::Error::other("it prints too much"));
+        }
         if let Some(status) = wait(&mut child, POLL_INTERVAL) {
             return Ok(status);
         }
         if interrupted.load(Ordering::Relaxed) {
-            kill(&mut child);
-            return Err(canceled());
+            break canceled();
         }
         if Instant::now() > deadline {
-            kill(&mut child);
-            return Err(endless(&program, limit));
+            break endless(&program, limit);
         }
-    }
+    };
     kill(&mut child);
-    Err(at()(io::Error::other("it prints too much")))
+    Err(failure)
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {

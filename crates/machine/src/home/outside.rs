@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use super::journal::{Kind, Step, Target, Undo};
-use super::{Home, containers, marker, mounted, root, trust};
+use super::trust::{self, untrusted};
+use super::{Home, containers, marker, mounted, root};
 use crate::failure::{Fact, Failure};
-use crate::home::trust::untrusted;
 use crate::ip;
 use crate::process::POLL_INTERVAL;
 use crate::tree;
@@ -48,11 +48,12 @@ impl Outside {
         }
         let step = home.record(number, Undo::Remove(target.clone()))?;
         let path = &target.path;
+        let failed = Failure::at("create", path);
         let made = match kind {
-            Kind::Group => fs::create_dir(path).map_err(Failure::at("create", path)),
+            Kind::Group => fs::create_dir(path).map_err(failed),
             Kind::Namespace => ip::run("ip", &format!("netns add {name}")).map(drop),
             Kind::Container => Ok(()),
-            Kind::Directory => root::make_dir(path).map_err(Failure::at("create", path)),
+            Kind::Directory => root::make_dir(path).map_err(failed),
         };
         if let Err(error) = made {
             // Nothing was created: whatever exists there is not dyno's.

@@ -18,8 +18,8 @@ const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.
 
 #[derive(Debug)]
 pub(crate) struct Record {
-    to: Destination,
-    dir: PathBuf,
+    pub(crate) to: Destination,
+    pub(crate) dir: PathBuf,
     /// `None` for a guest, whose files end with it.
     step: Option<Step>,
 }
@@ -63,14 +63,6 @@ impl Record {
             }
             Err(_) => Err(record.to.error("")),
         }
-    }
-
-    pub(crate) fn to(&self) -> &Destination {
-        &self.to
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     /// Removes the directory by a command that `run` executes there, then the record.

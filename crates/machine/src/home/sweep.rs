@@ -17,27 +17,20 @@ use crate::tree;
 
 /// A dead run's directory, claimed by this process.
 #[derive(Debug)]
-struct Dead {
+pub(super) struct Dead {
     dir: PathBuf,
     /// Held until the directory is removed.
     _lock: Lock,
 }
 
-/// The dead runs in the cache.
-#[derive(Debug, Default)]
-pub(super) struct DeadRuns {
-    dead: Vec<Dead>,
-    /// Directories that are named like a run's and are not certain to be a dead run's.
-    left: Vec<Leftover>,
-}
-
-/// Claims every run directory of this host that no live process holds. Meanwhile, the caller
-/// prevents the creation of new ones.
-pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
+/// Claims every run directory of this host that no live process holds; also returns those that are
+/// named like a run's and are not certain to be a dead run's. Meanwhile, the caller prevents the
+/// creation of new ones.
+pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> {
     let run = root.join(root::RUN);
-    let mut found = DeadRuns::default();
+    let (mut found, mut left) = (Vec::new(), Vec::new());
     let entries = match fs::read_dir(&run) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((found, left)),
         entries => entries.map_err(Failure::at("read", &run))?,
     };
     for entry in entries {
@@ -47,12 +40,12 @@ pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
         }
         let dir = entry.path();
         match try_claim(&dir) {
-            Ok(Some(dead)) => found.dead.push(dead),
+            Ok(Some(dead)) => found.push(dead),
             Ok(None) => {}
-            Err(error) => found.left.push(Leftover::new(&dir, &error)),
+            Err(error) => left.push(Leftover::new(&dir, &error)),
         }
     }
-    Ok(found)
+    Ok((found, left))
 }
 
 fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
@@ -78,12 +71,16 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
 }
 
 /// Kills the processes of dead runs and removes their directories. Reports what it cannot remove.
-pub(super) fn remove(root: &Path, found: DeadRuns, account: &Account) -> Cleaned {
+pub(super) fn remove(
+    root: &Path,
+    (found, left): (Vec<Dead>, Vec<Leftover>),
+    account: &Account,
+) -> Cleaned {
     let mut cleaned = Cleaned {
-        left: found.left,
+        left,
         ..Cleaned::default()
     };
-    for dead in found.dead {
+    for dead in found {
         if let Err(error) = remove_dead(root, &dead, account, &mut cleaned) {
             cleaned.left.push(Leftover::new(&dead.dir, &error));
         }

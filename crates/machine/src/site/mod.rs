@@ -228,6 +228,21 @@ impl dyn Site + '_ {
         machine.map_or_else(|| here.to_owned(), |machine| machine.path(here))
     }
 
+    /// Copies the node's directory `dir` to the site before its server starts, without the data, and
+    /// connects the socket `here` on this host to the server's.
+    pub fn bring(
+        &self,
+        dir: &Path,
+        (here, there): (&Path, &Path),
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(machine) = self.machine() else {
+            return Ok(());
+        };
+        machine.bring(dir, false, interrupted)?;
+        machine.forward(here, there)
+    }
+
     /// Removes a file of a node's directory, here and on the site.
     pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
         fs::remove_file(here).map_err(Failure::at("remove", here))?;

@@ -24,16 +24,17 @@ impl Ssh {
     /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Ok(Self {
-            machine: Machine::connect(home, to, below)?,
+            machine: Machine::connect(home, to, below, None)?,
             guest: None,
         })
     }
 
     /// Boots a guest with the CPUs and memory of these limits.
     pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let (guest, to, disk) = Guest::boot(home, limits, image)?;
+        let guest = Guest::boot(home, limits, image)?;
+        let (to, disk) = (&guest.destination, guest.disk.clone());
         Ok(Self {
-            machine: Machine::guest(home, &to, disk)?,
+            machine: Machine::connect(home, to, Path::new("/var/tmp"), Some(disk))?,
             guest: Some(guest),
         })
     }
@@ -45,7 +46,7 @@ impl Site for Ssh {
     }
 
     fn files(&self) -> &dyn Files {
-        self.machine.files()
+        &self.machine.agent
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -55,7 +56,7 @@ impl Site for Ssh {
     }
 
     fn address(&self) -> Ipv4Net {
-        self.machine.address()
+        self.machine.address
     }
 
     fn port(&self) -> Option<u16> {
@@ -90,7 +91,8 @@ impl Power for Ssh {
 
     fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
-        self.machine.disconnect();
+        // No request waits for an answer.
+        self.machine.agent.disconnect();
         cut_at.unwrap_or_else(Instant::now)
     }
 

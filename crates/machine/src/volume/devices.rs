@@ -14,6 +14,7 @@ use super::loop_device::LoopDevice;
 use super::made::Made;
 use crate::device;
 use crate::failure::{Failure, canceled};
+use crate::locked;
 use crate::process;
 use crate::tool::{Tool, shown};
 
@@ -121,7 +122,7 @@ impl Made {
     /// Puts the new device, which has the content of number `device`, in the place of that one,
     /// which is detached.
     fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), Failure> {
-        let mut loops = self.loops();
+        let mut loops = locked(&self.loops);
         let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
             return Err(no_device(device, loops.len()));
         };
@@ -133,7 +134,7 @@ impl Made {
         device: u32,
         work: impl FnOnce(&LoopDevice) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let loops = self.loops();
+        let loops = locked(&self.loops);
         let found = index(device).and_then(|index| loops.get(index));
         found.map_or_else(|| Err(no_device(device, loops.len())), work)
     }

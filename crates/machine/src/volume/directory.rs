@@ -17,23 +17,18 @@ use crate::volume::Volume;
 const KEY: &str = "volume.directory";
 
 /// A new directory below one that the study names.
-#[derive(Debug)]
-pub(super) struct Directory(Outside);
-
-impl Directory {
-    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, Failure> {
-        let below = check(below, home.account())?;
-        Outside::make(home, Kind::Directory, &below).map(Self)
-    }
+pub(super) fn make(home: &Home, below: &Path) -> Result<Outside, Failure> {
+    let below = check(below, home.account())?;
+    Outside::make(home, Kind::Directory, &below)
 }
 
-impl Volume for Directory {
+impl Volume for Outside {
     fn path(&self) -> &Path {
-        self.0.path()
+        self.path()
     }
 
     fn end(&self) -> Result<(), Failure> {
-        self.0.end()
+        self.end()
     }
 }
 

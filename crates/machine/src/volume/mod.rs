@@ -67,7 +67,7 @@ pub fn create(
             below.map(|d| &*d.value),
             interrupted,
         )?),
-        (None, Some(below)) => Arc::new(directory::Directory::new(home, below)?),
+        (None, Some(below)) => Arc::new(directory::make(home, below)?),
         (None, None) => Arc::new(own),
     })
 }

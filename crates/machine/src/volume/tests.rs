@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
@@ -12,7 +11,6 @@ use std::time::{Duration, Instant};
 use plan::FileSystemKind::{self, Btrfs, Ext4, Xfs};
 use plan::{Compression, Devices, Profile, Spanned};
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 use testkit::SmallDisk;
 
 use super::*;
@@ -20,7 +18,9 @@ use crate::device;
 use crate::home::lock::Lock;
 use crate::home::scheduler::Scheduler;
 use crate::home::sweep::undo_steps;
+use crate::locked;
 use crate::process::NEVER;
+use crate::testing::home;
 
 /// What this machine can have; the test ends if it cannot.
 macro_rules! or_skip {
@@ -71,13 +71,6 @@ fn on_device(kind: FileSystemKind, path: &Path) -> plan::Volume {
 /// A file system on one loop device.
 fn simple(kind: FileSystemKind) -> plan::Volume {
     volume_of(plan_of(kind, 1, Profile::Single))
-}
-
-fn home() -> (TempDir, Home) {
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
-    (dir, home)
 }
 
 /// `None`, and a skipped test, if this machine cannot make the volume.
@@ -467,7 +460,7 @@ fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     let plan = simple(Btrfs);
     let volume = or_skip!(made(&home, &plan));
     let made = volume.made().unwrap();
-    let files = device::scrub_files(made.loops()[0].path());
+    let files = device::scrub_files(locked(&made.loops)[0].path());
     let are_kept = || files.iter().any(|file| file.exists());
     fs::write(made.path().join("data"), content(1_000_000).repeat(200)).unwrap();
     let scrub = made.scrub().unwrap();

@@ -231,8 +231,7 @@ impl Launcher {
 
     /// The paths of a node as its server sees them.
     pub(super) fn on_site(&self, here: &Paths) -> Paths {
-        let machine = self.site.machine();
-        machine.map_or_else(|| here.clone(), |machine| elsewhere::paths(machine, here))
+        elsewhere::paths(&*self.site, here)
     }
 
     /// Copies the files that the server reads to its site, if that is another machine, and connects
@@ -244,12 +243,9 @@ impl Launcher {
         on_site: &Paths,
         interrupted: &AtomicBool,
     ) -> Result<Paths, Failure> {
-        let Some(machine) = self.site.machine() else {
-            return Ok(here);
-        };
-        machine.bring(data.dir(), false, interrupted)?;
         let socket = self.socket(data, here.port);
-        machine.forward(&socket, &on_site.socket)?;
+        let sockets = (&*socket, &*on_site.socket);
+        self.site.bring(data.dir(), sockets, interrupted)?;
         Ok(Paths { socket, ..here })
     }
 

@@ -4,15 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use crate::home::Unmounted;
 use crate::home::journal::remaining;
 use crate::home::sweep::undo_steps;
-use crate::testing::account;
-
-fn home() -> (tempfile::TempDir, Home) {
-    let dir = tempfile::tempdir().unwrap();
-    let open = PermissionsExt::from_mode(0o755);
-    fs::set_permissions(dir.path(), open).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
-    (dir, home)
-}
+use crate::testing::{account, home};
 
 fn count(dir: &Path) -> usize {
     fs::read_dir(dir).unwrap().count()

@@ -1,15 +1,19 @@
 //! A container on this host: its root directory has only the system's programs and configuration,
 //! read-only, and the server's directories.
+//!
+//! Besides podman's and docker's containers, there are those of kernel namespaces alone, which need
+//! util-linux, and no other program, image, or daemon. There, each program gets mount, IPC, and UTS
+//! namespaces of its own, and a root directory in memory. It stays a child of dyno, so that it is
+//! stopped, killed, and sampled like any other process, and nothing of the container outlives it.
 
 mod client;
-mod namespaces;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use plan::Runtime;
 
@@ -18,6 +22,7 @@ use super::cgroup::Groups;
 use crate::failure::Failure;
 use crate::home::containers::TOOL_DIRS;
 use crate::home::{Home, root};
+use crate::locked;
 use crate::process::{self, NEVER};
 use crate::tree;
 use client::{Installed, Named};
@@ -27,6 +32,11 @@ const SYSTEM: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
 ];
 
+/// Programs that the container's setup requires.
+const TOOLS: [&str; 4] = ["unshare", "mount", "umount", "pivot_root"];
+/// Arguments: an empty directory, pairs of mount options and directories, and, after `--`, a
+/// program.
+const SET_UP: &str = include_str!("namespaces.sh");
 /// Identifies this host in any namespace.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -72,7 +82,7 @@ impl Container {
             named: None,
         };
         let request = (runtime, own_network);
-        let mut proven = PROVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut proven = locked(&PROVEN);
         if let Some((_, installed)) = proven.iter().find(|(known, _)| *known == request) {
             let named = installed.clone();
             let named = named.map(|one| Named::new(home, &container.root, one));
@@ -109,7 +119,7 @@ impl Container {
             Runtime::Docker => Some(Installed::docker()?),
             Runtime::Namespaces | Runtime::Auto => {
                 let path = env::var_os("PATH").unwrap_or_default();
-                namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
+                check_tools(&[path, TOOL_DIRS.into()])?;
                 None
             }
         };
@@ -123,7 +133,7 @@ impl Container {
         // dyno's environment may contain passwords, so the program does not get it.
         let mut command = process::own_command(Path::new("env"));
         command.env_clear().envs(process::environment());
-        let mut directories = self.directories().clone();
+        let mut directories = locked(&self.directories).clone();
         if self.named.as_ref().is_some_and(Named::is_dockers) {
             // A daemon that is in a container itself does not see dyno's directories.
             directories.push(Directory {
@@ -150,15 +160,9 @@ impl Container {
         Err(no_container(why, remedy))
     }
 
-    fn directories(&self) -> MutexGuard<'_, Vec<Directory>> {
-        self.directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes these directories available to programs in the container.
     pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        let mut all = self.directories();
+        let mut all = locked(&self.directories);
         for (paths, is_writable) in [(readable, false), (writable, true)] {
             for path in paths {
                 // The target of a link must be available, too.
@@ -178,7 +182,7 @@ impl Container {
     /// The entry that enters `groups`, a network by its entry `network`, and a new container, in
     /// which it runs the program that follows.
     pub(super) fn entry(&self, groups: Option<&Groups>, network: &[OsString]) -> Vec<OsString> {
-        self.entry_with(&self.directories(), groups, network)
+        self.entry_with(&locked(&self.directories), groups, network)
     }
 
     fn entry_with(
@@ -194,7 +198,7 @@ impl Container {
             }
             None => {
                 let groups = groups.map(Groups::entry).unwrap_or_default();
-                let own = namespaces::entry(&self.root, directories);
+                let own = namespaces(&self.root, directories);
                 [&groups, network, &own].concat()
             }
         }
@@ -241,4 +245,54 @@ fn no_container(why: impl Display, remedy: &str) -> Failure {
     Failure::usage(format!("cannot set up a container: {why}"))
         .remedy(remedy)
         .key("site.kind")
+}
+
+/// The entry that enters a new container, whose root is mounted on `root`, and executes the program
+/// that follows.
+fn namespaces(root: &Path, directories: &[Directory]) -> Vec<OsString> {
+    let words = ["unshare", "--mount", "--ipc", "--uts", "--propagation"];
+    let shell = ["private", "/bin/sh", "-c", SET_UP, "container"];
+    let mut words: Vec<OsString> = words.into_iter().chain(shell).map(Into::into).collect();
+    words.push(root.into());
+    for directory in directories {
+        let options = match directory.is_writable {
+            true => "rbind",
+            false => "rbind,ro",
+        };
+        words.extend([OsString::from(options), directory.path.clone().into()]);
+    }
+    words.push("--".into());
+    words
+}
+
+/// Checks that the tools are in one of these lists of directories.
+fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
+    let has = |list: &OsStr, tool: &&str| env::split_paths(list).any(|dir| dir.join(tool).exists());
+    let mut tools = TOOLS.iter();
+    let Some(missing) = tools.find(|tool| !paths.iter().any(|list| has(list, tool))) else {
+        return Ok(());
+    };
+    Err(no_container(
+        format!("{missing} is not installed"),
+        "install the packages util-linux and mount",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::containers::TOOL_DIRS;
+
+    #[test]
+    fn a_missing_tool_is_named_with_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        for tool in &TOOLS[..3] {
+            std::fs::write(dir.path().join(tool), "").unwrap();
+        }
+        let error = check_tools(&[dir.path().into()]).unwrap_err();
+        assert!(error.message.contains("pivot_root"), "{error}");
+        let remedy = error.remedy.as_deref().unwrap();
+        assert!(remedy.contains("util-linux"), "{remedy}");
+        check_tools(&[dir.path().into(), TOOL_DIRS.into()]).unwrap();
+    }
 }

@@ -7,7 +7,7 @@ use std::mem;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use host::{Files, Space};
@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
 use crate::failure::Failure;
+use crate::locked;
 use crate::process;
 use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
 
@@ -38,7 +39,7 @@ const MEMORY: &str = "tmpfs";
 
 /// A program on a host that answers requests. It and its connection end when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(in crate::site) struct Agent {
     child: Mutex<Child>,
     pipes: Mutex<Pipes>,
 }
@@ -58,7 +59,7 @@ impl Agent {
         to: &Destination,
         control: &Path,
         log: &Path,
-    ) -> Result<(Self, Vec<String>), Failure> {
+    ) -> Result<(Self, Greeting), Failure> {
         let path = format!("ControlPath={}", control.display());
         let options = [
             "-o",
@@ -78,60 +79,44 @@ impl Agent {
             .stdout(Stdio::piped())
             .stderr(errors);
         let mut child = process::spawn(ssh)?;
-        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let greeted = pipes.and_then(|(requests, answers)| {
+            let mut pipes = Pipes {
+                requests,
+                answers: BufReader::new(answers),
+                is_lost: false,
+            };
+            let greeting = Greeting::of(pipes.greeting().ok()?)?;
+            Some((pipes, greeting))
+        });
+        let Some((pipes, greeting)) = greeted else {
             process::kill(&mut child);
             return Err(to.failed(log));
         };
-        let mut pipes = Pipes {
-            requests,
-            answers: BufReader::new(answers),
-            is_lost: false,
+        let agent = Self {
+            child: Mutex::new(child),
+            pipes: Mutex::new(pipes),
         };
-        match pipes.greeting() {
-            Ok(greeting) => {
-                let agent = Self {
-                    child: Mutex::new(child),
-                    pipes: Mutex::new(pipes),
-                };
-                Ok((agent, greeting))
-            }
-            Err(_) => {
-                process::kill(&mut child);
-                Err(to.failed(log))
-            }
-        }
+        Ok((agent, greeting))
     }
 
-    pub(super) fn disconnect(&self) {
-        process::kill(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(in crate::site) fn disconnect(&self) {
+        process::kill(&mut locked(&self.child));
     }
 
     /// Takes over another agent's connection.
-    pub(super) fn replace(&self, mut other: Self) {
-        let child = other
-            .child
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let pipes = other
-            .pipes
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *self.pipes(), pipes);
-        let mut own = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *own, child);
+    pub(super) fn replace(&self, other: &Self) {
+        mem::swap(&mut *locked(&self.pipes), &mut *locked(&other.pipes));
+        mem::swap(&mut *locked(&self.child), &mut *locked(&other.child));
     }
 
     /// Runs a shell command without input.
     pub(super) fn run(&self, command: &str) -> io::Result<Answer> {
         let request = request('C', command)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         let (text, code) = pipes.answer(COMMAND_LIMIT)?;
         Ok(Answer { text, code })
-    }
-
-    fn pipes(&self) -> MutexGuard<'_, Pipes> {
-        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The output of a command that succeeded.
@@ -223,21 +208,20 @@ impl Pipes {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        let child = self.child.get_mut();
-        process::kill(child.unwrap_or_else(PoisonError::into_inner));
+        self.disconnect();
     }
 }
 
 impl Files for Agent {
     fn read(&self, path: &Path) -> io::Result<String> {
         let request = read_request(path)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         pipes.file()
     }
 
     fn read_all(&self, paths: &[PathBuf]) -> Vec<io::Result<String>> {
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         let mut read = Vec::new();
         for some in paths.chunks(MAX_REQUESTS) {
             let requests: Vec<_> = some.iter().map(|path| read_request(path)).collect();
@@ -308,13 +292,14 @@ pub(super) struct Greeting {
     pub(super) user: String,
     /// The client's address and port, then the host's.
     pub(super) connection: String,
-    page_bytes: String,
-    ticks_per_s: String,
+    /// The size of its pages in bytes, and its ticks per second.
+    kernel: [String; 2],
     missing: String,
 }
 
 impl Greeting {
-    pub(super) fn of(lines: &[String]) -> Option<Self> {
+    fn of(lines: Vec<String>) -> Option<Self> {
+        let lines: [String; GREETING_LINES] = lines.try_into().ok()?;
         let [
             system,
             uid,
@@ -323,45 +308,39 @@ impl Greeting {
             page_bytes,
             ticks_per_s,
             missing,
-        ] = lines
-        else {
-            return None;
-        };
+        ] = lines;
         Some(Self {
-            system: system.clone(),
+            system,
             uid: uid.parse().ok()?,
-            user: user.clone(),
-            connection: connection.clone(),
-            page_bytes: page_bytes.clone(),
-            ticks_per_s: ticks_per_s.clone(),
+            user,
+            connection,
+            kernel: [page_bytes, ticks_per_s],
             missing: missing.trim().to_owned(),
         })
     }
 
     /// Why servers cannot run there, and the remedy; `None` if they can.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
-        let is_same = |theirs: &str, ours: u64| theirs.parse() == Ok(ours);
+        let [page_bytes, ticks_per_s] = &self.kernel;
+        let here = [
+            rustix::param::page_size().to_string(),
+            rustix::param::clock_ticks_per_second().to_string(),
+        ];
         if self.system != "Linux" {
             let why = format!("it runs {}", self.system);
-            return Some((why, "choose a host that runs Linux".to_owned()));
-        }
-        if !self.missing.is_empty() {
+            Some((why, "choose a host that runs Linux".to_owned()))
+        } else if !self.missing.is_empty() {
             let why = format!("it has no {}", self.missing.replace(' ', ", "));
-            return Some((why, format!("install there: {}", self.missing)));
-        }
-        let page_bytes = u64::try_from(rustix::param::page_size()).unwrap_or(0);
-        if !is_same(&self.page_bytes, page_bytes)
-            || !is_same(&self.ticks_per_s, rustix::param::clock_ticks_per_second())
-        {
+            Some((why, format!("install there: {}", self.missing)))
+        } else if self.kernel != here {
             let why = format!(
-                "its kernel has pages of {} bytes and {} ticks per second; this host's are {page_bytes} and {}",
-                self.page_bytes,
-                self.ticks_per_s,
-                rustix::param::clock_ticks_per_second()
+                "its kernel has pages of {page_bytes} bytes and {ticks_per_s} ticks per second; this host's are {} and {}",
+                here[0], here[1]
             );
-            return Some((why, "choose a host with the same kind of CPU".to_owned()));
+            Some((why, "choose a host with the same kind of CPU".to_owned()))
+        } else {
+            None
         }
-        None
     }
 }
 

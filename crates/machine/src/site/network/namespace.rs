@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use host::Files;
@@ -16,6 +16,7 @@ use super::slow::Slowed;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
+use crate::locked;
 use crate::process;
 use crate::site::{Launched, Program, Site, ThisHost};
 
@@ -109,7 +110,7 @@ impl Namespace {
     /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
     /// twice.
     pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
-        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cut = locked(&self.cut);
         for peer in peers {
             let times = cut.entry(*peer).or_default();
             *times += 1;
@@ -125,7 +126,7 @@ impl Namespace {
 
     /// Undoes [`Self::cut`]; returns when that took effect.
     pub fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
-        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cut = locked(&self.cut);
         let mut restored = Ok(());
         for peer in peers {
             let times = cut.entry(*peer).or_default();
@@ -141,14 +142,15 @@ impl Namespace {
     /// Limits or delays everything that the namespace sends to these addresses together, or drops a
     /// fraction of it; returns when that took effect. A namespace has at most one such limit.
     pub fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
-        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
-        *slowed = Some(Slowed::new(self, peers, how)?);
+        let mut slowed = locked(&self.slowed);
+        let own = self.address.addr();
+        *slowed = Some(Slowed::new(&self.name(), self.path(), own, peers, how)?);
         Ok(Instant::now())
     }
 
     /// Undoes [`Self::slow`]; returns when that took effect.
     pub fn speed_up(&self) -> Result<Instant, Failure> {
-        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slowed = locked(&self.slowed);
         if let Some(slowed) = &*slowed {
             slowed.stop(&self.name())?;
         }
