@@ -22,6 +22,9 @@ mod trial;
 
 use drive::{clock, files, threads};
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
+use setup::cluster::{Cluster, Member};
+use setup::instance::Instance;
+use setup::rig::Rig;
 use setup::{cluster, instance, rig, server_process, spec};
 
 /// An open database.

@@ -1,20 +1,22 @@
-//! Where a fault is injected, and how a node there becomes a member of its cluster again.
+//! Where a fault is injected: which member it hits, whose role is looked up then, and how a node there
+//! becomes a member of its cluster again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
-use plan::FaultVolume;
+use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use super::regroup;
-use crate::failure::{Failure, canceled};
-use crate::setup::cluster::{Cluster, Member, not_started};
-use crate::setup::instance::Instance;
-use crate::setup::servers::Node;
+use super::operator::wait_for_group;
+use crate::failure::canceled;
+use crate::observe::probe::view_of;
+use crate::servers::Node;
+use crate::setup::cluster::not_started;
 use crate::site::Site;
 use crate::volume::{Made, Volume};
+use crate::{Cluster, Failure, Instance, Member, Rig};
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -77,7 +79,7 @@ impl<'a> FaultContext<'a> {
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, Failure> {
         let needs_group = self.node()?.starts_in_group();
-        let turn = needs_group.then(|| regroup::wait(self)).transpose()?;
+        let turn = needs_group.then(|| wait_for_group(self)).transpose()?;
         let mut node = self.node()?;
         if let Some(successor) = self.successor()
             && self.was_primary
@@ -141,7 +143,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
     fn rejoin(&self) -> Result<(), Failure> {
-        drop(regroup::wait(self)?);
+        drop(wait_for_group(self)?);
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
             match self.node()?.try_rejoin() {
@@ -149,7 +151,7 @@ impl<'a> FaultContext<'a> {
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            drop(regroup::wait(self)?);
+            drop(wait_for_group(self)?);
         }
     }
 
@@ -217,3 +219,83 @@ pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
 pub(super) fn no_log() -> Failure {
     Failure::server("the log has no volume of its own: use [log_volume]")
 }
+
+/// The instances that have the target, with their numbers.
+pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = (u32, &Instance)> {
+    let has = move |(_, instance): &(u32, &Instance)| match target {
+        FaultTarget::Server(server) => {
+            let mut members = instance.cluster.members().iter();
+            members.any(|member| member.number == server)
+        }
+        _ => true,
+    };
+    (1..).zip(&rig.instances).filter(has)
+}
+
+/// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or
+/// what follows them. A replica is one that has not been chosen before.
+pub(super) fn find(
+    target: FaultTarget,
+    cluster: &Cluster,
+    is_hit: impl Fn(u32) -> bool,
+    chosen: &[usize],
+) -> Result<usize, Failure> {
+    let members = cluster.members();
+    let primary = cluster.primary_index();
+    let mut all = 0..members.len();
+    let (found, who) = match target {
+        FaultTarget::Coordinator => (Some(members.len()), "the coordinator"),
+        FaultTarget::Server(number) => {
+            let found = members.iter().position(|member| member.number == number);
+            (found, "that server")
+        }
+        FaultTarget::Primary => {
+            let roles = roles(cluster);
+            let mut expected_first = std::iter::once(primary).chain(all);
+            let found = expected_first.find(|index| roles[*index] == Some(Role::Primary));
+            (found, "the primary")
+        }
+        FaultTarget::Replica => {
+            let roles = roles(cluster);
+            let is_free = |index: &usize| *index != primary && !chosen.contains(index);
+            let found = all.find(|index| is_free(index) && is_replica(cluster, roles[*index]));
+            (found, "a replica")
+        }
+        FaultTarget::All => (None, "all of them"),
+        FaultTarget::Any(seed) => {
+            let drawn = SplitMix64::new(seed).below(members.len());
+            let mut from_drawn = (drawn..members.len()).chain(0..drawn);
+            let found = from_drawn.find(|index| !is_hit(members[*index].number));
+            (found, "without a fault")
+        }
+    };
+    found.ok_or_else(|| Failure::server(format!("no member of the cluster is {who} now")))
+}
+
+/// With many primaries, those that the load does not write to are replicas.
+fn is_replica(cluster: &Cluster, role: Option<Role>) -> bool {
+    role == Some(Role::Replica) || (role == Some(Role::Primary) && cluster.has_many_primaries())
+}
+
+/// The roles of all members, who are asked at the same time: each that hangs is waited for.
+fn roles(cluster: &Cluster) -> Vec<Option<Role>> {
+    thread::scope(|scope| {
+        let ask = |member| scope.spawn(move || role_of(cluster, member));
+        let asked: Vec<_> = cluster.members().iter().map(ask).collect();
+        let answers = asked.into_iter().map(|asked| asked.join().ok().flatten());
+        answers.collect()
+    })
+}
+
+/// A member's role, as it says itself; `None` if it does not answer.
+pub(super) fn role_of(cluster: &Cluster, member: &Member) -> Option<Role> {
+    if !cluster.is_replicated() {
+        // A single server is its own primary, whether it answers or not.
+        return Some(Role::Primary);
+    }
+    Some(view_of(cluster, member).ok()?.state)
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

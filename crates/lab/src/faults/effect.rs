@@ -1,23 +1,37 @@
 //! What each kind of fault does, what heals it, and what must not outlive the load.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
 use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::context::{FaultContext, made};
-use super::partition::Sides;
-use super::{command, fill_disk, switchover};
-use crate::failure::{Fact, Failure, not_running};
-use crate::faults::broken_links::{BrokenLinks, Lost};
-use crate::setup::instance::Instance;
-use crate::setup::servers::{Node, Services};
+use super::links::{BrokenLinks, Lost, Sides};
+use super::operator::switch_over;
+use crate::failure::{Fact, canceled, not_running};
+use crate::servers::{Node, Services};
 use crate::site::Power;
 use crate::volume::{Job, Made};
+use crate::{Failure, Instance, Member, process};
+
+/// How much is allocated at once to fill a disk, at first and in the end.
+const LARGEST_BYTES: u64 = 1 << 30;
+const SMALLEST_BYTES: u64 = 4 << 10;
+
+/// How long a program of the study may take.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
+/// How much of its output an error quotes.
+const QUOTED_BYTES: u64 = 1000;
+/// Variables of dyno's own, some of which hold passwords.
+const OWN_VARIABLES: &str = "DYNO_";
 
 /// A fault of the study, done to one target.
 pub(super) struct Effect {
@@ -96,9 +110,9 @@ impl Effect {
             }
             FaultAction::FillDisk { volume } => {
                 let path = context.node()?.filler(*volume)?;
-                let path = path.ok_or_else(fill_disk::no_disk)?;
+                let path = path.ok_or_else(no_disk)?;
                 self.undo = Undo::Remove(path.clone());
-                fill_disk::fill(&path, context.over)?;
+                fill_disk(&path, context.over)?;
                 Ok(Instant::now())
             }
             FaultAction::FailDevice { volume, device } => {
@@ -125,7 +139,7 @@ impl Effect {
             }
             FaultAction::CutPower => cut_power(context),
             FaultAction::Switchover => {
-                let done = switchover::switch_over(context)?;
+                let done = switch_over(context)?;
                 self.old_primary = done.shut_down;
                 Ok(done.refuses_at)
             }
@@ -136,7 +150,7 @@ impl Effect {
                 if !heal_command.is_empty() {
                     self.undo = Undo::Run(heal_command.clone());
                 }
-                command::run(command, &self.output, context, context.over)
+                run_program(command, &self.output, context, context.over)
             }
         }
     }
@@ -242,7 +256,7 @@ impl Effect {
             }
             // What was broken must not stay so because the load ends meanwhile.
             Undo::Run(program) => {
-                command::run(&program, &self.output, context, &AtomicBool::new(false))
+                run_program(&program, &self.output, context, &AtomicBool::new(false))
             }
         }
     }
@@ -356,6 +370,117 @@ fn with_volume<T>(
 ) -> Result<T, Failure> {
     let volume = context.volume(which)?;
     work(made(&*volume)?)
+}
+
+/// Fills a file system with a new file, in ever smaller parts.
+fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::at("fill the disk with", path)(error);
+    let mut file = File::create_new(path).map_err(failed)?;
+    let (mut length, mut part) = (0, LARGEST_BYTES);
+    while part >= SMALLEST_BYTES {
+        if over.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
+        match fallocate(&file, FallocateFlags::empty(), length, part) {
+            Ok(()) => length += part,
+            Err(Errno::INTR) => {}
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
+            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+    Ok(())
+}
+
+/// For file systems that cannot allocate space without writing.
+fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    while !over.load(Ordering::Relaxed) {
+        match file.write(&zeros) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => break,
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn no_disk() -> Failure {
+    let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
+                   volume.directory to a directory on a disk of its own";
+    Failure::server(message)
+}
+
+/// Runs a program without a shell, with its output appended to a file; returns when it ended.
+fn run_program(
+    command: &[String],
+    output: &Path,
+    context: &FaultContext<'_>,
+    over: &AtomicBool,
+) -> Result<Instant, Failure> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::server("no program is named"));
+    };
+    let mut prepared = process::own_command(Path::new(program));
+    prepared.args(arguments);
+    without_secrets(&mut prepared);
+    prepared.envs(about(context));
+    let write = Failure::at("write", output);
+    let log = File::options().append(true).create(true).open(output);
+    let log = log.map_err(write)?;
+    prepared.stdout(log.try_clone().map_err(write)?).stderr(log);
+    let how = match process::run(prepared, PROGRAM_LIMIT, over)? {
+        Some(status) if status.success() => return Ok(Instant::now()),
+        Some(status) => process::how_it_ended(status),
+        None => format!("did not end within {} s", PROGRAM_LIMIT.as_secs()),
+    };
+    let quoted = quoted(output);
+    let message = format!("{program} {how}; its output ends:\n{quoted}");
+    Err(Failure::server(message))
+}
+
+/// The end of the output.
+fn quoted(output: &Path) -> String {
+    let read = || {
+        let mut file = File::open(output)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(QUOTED_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(QUOTED_BYTES).read_to_end(&mut bytes)?;
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+/// What a program is told of its target; of a server that runs already, dyno knows nothing.
+fn about(context: &FaultContext<'_>) -> Vec<(&'static str, String)> {
+    let Some(node) = context.member().ok().and_then(Member::try_lock) else {
+        return Vec::new();
+    };
+    let address = node.address();
+    let role = match context.was_primary {
+        true => "primary",
+        false => "replica",
+    };
+    let process = node.pid().map(|pid| ("TARGET_PID", pid.to_string()));
+    let known = [
+        ("TARGET_HOST", address.ip().to_string()),
+        ("TARGET_PORT", address.port().to_string()),
+        ("TARGET_ROLE", role.to_owned()),
+    ];
+    known.into_iter().chain(process).collect()
+}
+
+fn without_secrets(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(OWN_VARIABLES) {
+            command.env_remove(name);
+        }
+    }
 }
 
 #[cfg(test)]

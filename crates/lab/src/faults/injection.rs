@@ -7,18 +7,16 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord};
-use plan::{ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
+use plan::{ActsOn, Ends, Fault, FaultAction, FaultRules, FaultTarget, FaultVolume, QuorumLost};
 
 use super::active::{ActiveFault, Healing};
-use super::context::FaultContext;
+use super::context::{FaultContext, find};
 use super::effect::Effect;
-use super::schedule::Schedule;
-use super::{promotion, target};
+use super::{Schedule, operator};
 use crate::drive::trial_loop::TrialMessage;
-use crate::failure::{Failure, canceled};
+use crate::failure::canceled;
 use crate::observe::watch::Watch;
-use crate::setup::cluster::{Cluster, Member};
-use crate::setup::instance::Instance;
+use crate::{Cluster, Failure, Instance, Member};
 
 /// How often to check whether a server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -30,7 +28,7 @@ pub(super) struct Injection<'a> {
     pub(super) number: u32,
     /// Which part of a fault that is done in parts, from 1; 0: all of it.
     pub(super) step: u32,
-    pub(super) fault: plan::Fault,
+    pub(super) fault: Fault,
     /// When it is injected, in the measurement.
     pub(super) at: Duration,
     pub(super) instance_number: u32,
@@ -180,7 +178,7 @@ impl<'a> Injection<'a> {
         if let Some(at) = fails_over_at
             && heal_at.is_none_or(|heal_at| heal_at > at)
             && self.schedule.wait(at)
-            && (!is_of_volume || promotion::is_lost(context))
+            && (!is_of_volume || operator::is_lost(context))
         {
             let followed = self.fail_over(context, record);
             self.report(record, followed, false);
@@ -351,7 +349,7 @@ impl<'a> Injection<'a> {
             };
             let index = match self.successor(cluster)? {
                 Some(index) => index,
-                None => target::find(self.fault.target, cluster, is_out, &[])?,
+                None => find(self.fault.target, cluster, is_out, &[])?,
             };
             context.index = Some(index);
             context.was_primary = index == cluster.primary_index();
@@ -407,4 +405,63 @@ fn quorum_lost(lost: QuorumLost) -> Failure {
         lost.connected, lost.size, lost.needed
     ))
     .remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
+}
+
+impl<'a> Injection<'a> {
+    /// Injects the fault, step by step if it has several; returns those that took effect.
+    pub(super) fn run_steps(self) -> Vec<Injected<'a>> {
+        match self.fault.target {
+            FaultTarget::All => self.restart_all(&self.instance.cluster),
+            _ => self.run().into_iter().collect(),
+        }
+    }
+
+    fn restart_all(&self, cluster: &Cluster) -> Vec<Injected<'a>> {
+        let mut waiting: Vec<usize> = (0..cluster.members().len()).collect();
+        let (mut injected, mut ready) = (Vec::new(), Ok(()));
+        for number in 1.. {
+            let Some((action, target)) = next(cluster, &mut waiting) else {
+                break;
+            };
+            let step = self.step(number, action, target);
+            if let Err(error) = &ready {
+                step.omit(&format!("the server before it did not return: {error}"));
+                break;
+            }
+            // One that did not take effect has said why.
+            let Some(done) = step.run() else { break };
+            ready = done.context.wait_until_it_replicates();
+            injected.push(done);
+        }
+        injected
+    }
+
+    fn step(&self, number: u32, action: FaultAction, target: FaultTarget) -> Self {
+        Self {
+            step: number,
+            fault: Fault {
+                action,
+                target,
+                ..self.fault
+            },
+            at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
+            sender: self.sender.clone(),
+            ..*self
+        }
+    }
+}
+
+/// What is done next; `None` if no member is waiting.
+fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultAction, FaultTarget)> {
+    let is_replica = |index: &usize| *index != cluster.primary_index();
+    let index = match waiting.iter().position(is_replica) {
+        Some(replica) => waiting.remove(replica),
+        None if waiting.is_empty() => return None,
+        None if cluster.members().len() > 1 => {
+            return Some((FaultAction::Switchover, FaultTarget::Replica));
+        }
+        None => waiting.remove(0),
+    };
+    let member = cluster.members().get(index)?;
+    Some((FaultAction::Restart, FaultTarget::Server(member.number)))
 }
