@@ -20,7 +20,7 @@ mod study;
 mod testing;
 mod trial;
 
-use drive::{clock, files, threads};
+use drive::{clock, threads};
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
 use setup::instance::Instance;

@@ -16,7 +16,7 @@ use crate::servers::Node;
 use crate::setup::cluster::not_started;
 use crate::site::Site;
 use crate::volume::{Made, Volume};
-use crate::{Cluster, Failure, Instance, Member, Rig};
+use crate::{Cluster, Failure, Instance, Member};
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -220,16 +220,13 @@ pub(super) fn no_log() -> Failure {
     Failure::server("the log has no volume of its own: use [log_volume]")
 }
 
-/// The instances that have the target, with their numbers.
-pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = (u32, &Instance)> {
-    let has = move |(_, instance): &(u32, &Instance)| match target {
-        FaultTarget::Server(server) => {
-            let mut members = instance.cluster.members().iter();
-            members.any(|member| member.number == server)
-        }
+/// Whether the target may be a member of the instance.
+pub(super) fn has(instance: &Instance, target: FaultTarget) -> bool {
+    let mut members = instance.cluster.members().iter();
+    match target {
+        FaultTarget::Server(server) => members.any(|member| member.number == server),
         _ => true,
-    };
-    (1..).zip(&rig.instances).filter(has)
+    }
 }
 
 /// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or

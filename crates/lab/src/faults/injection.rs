@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::MutexGuard;
-use std::sync::mpsc::Sender;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -33,8 +32,7 @@ pub(super) struct Injection<'a> {
     pub(super) at: Duration,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
-    pub(super) watch: Option<&'a Watch>,
-    pub(super) sender: Sender<TrialMessage>,
+    pub(super) watch: &'a Watch,
 }
 
 /// Why a fault was not injected.
@@ -58,7 +56,7 @@ impl Injected<'_> {
 impl<'a> Injection<'a> {
     /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
     pub(super) fn run(self) -> Option<Injected<'a>> {
-        self.watch.into_iter().for_each(Watch::asked);
+        self.watch.asked();
         let mut record = self.record();
         let mut effect = Effect::new(&self.fault, self.output());
         let roles = self.roles();
@@ -84,9 +82,7 @@ impl<'a> Injection<'a> {
         drop(roles);
         match injected {
             Ok(since) => {
-                if let Some(watch) = self.watch {
-                    watch.took_effect(since, self.schedule.clock);
-                }
+                self.watch.took_effect(since, self.schedule.clock);
                 record.effect_s = Some(self.schedule.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
@@ -395,7 +391,7 @@ impl<'a> Injection<'a> {
         }
         let message = TrialMessage::Fault(Box::new(record.clone()), failure);
         // Without a receiver the trial is over.
-        let _ = self.sender.send(message);
+        let _ = self.schedule.sender.send(message);
     }
 }
 
@@ -445,7 +441,6 @@ impl<'a> Injection<'a> {
                 ..self.fault
             },
             at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
-            sender: self.sender.clone(),
             ..*self
         }
     }

@@ -48,6 +48,7 @@ pub(crate) struct Schedule<'a> {
     /// When the loads have ended, later faults are omitted, and those that must not outlive the
     /// load are ended.
     pub(crate) clock: Clock<'a>,
+    pub(crate) sender: &'a Sender<TrialMessage>,
     /// Becomes true when the trial is interrupted.
     pub(crate) interrupted: &'a AtomicBool,
 }
@@ -56,24 +57,26 @@ pub(crate) struct Schedule<'a> {
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     schedule: Schedule<'env>,
-    sender: &Sender<TrialMessage>,
 ) -> Result<Option<ScopedJoinHandle<'scope, ()>>, Failure> {
     if !schedule.trial.has_faults() {
         return Ok(None);
     }
-    let sender = sender.clone();
-    let run = move || schedule.run(&sender);
+    let run = move || schedule.run();
     threads::spawn(scope, "dyno-faults".to_owned(), run).map(Some)
 }
 
 impl<'a> Schedule<'a> {
     /// Each fault has a thread in each instance that it hits: it may take long to heal.
-    fn run(self, sender: &Sender<TrialMessage>) {
+    fn run(self) {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
                 let due = self.due(fault, &threads);
-                for (instance_number, instance) in context::instances(fault.target, self.rig) {
+                let instances = self.rig.instances.iter().zip(self.watches);
+                for (instance_number, (instance, watch)) in (1..).zip(instances) {
+                    if !context::has(instance, fault.target) {
+                        continue;
+                    }
                     let injection = Injection {
                         schedule: self,
                         number,
@@ -82,8 +85,7 @@ impl<'a> Schedule<'a> {
                         at: due.unwrap_or(fault.at),
                         instance_number,
                         instance,
-                        watch: self.watch(instance_number),
-                        sender: sender.clone(),
+                        watch,
                     };
                     if due.is_none() {
                         injection.omit("too little time was left");
@@ -93,7 +95,7 @@ impl<'a> Schedule<'a> {
                     match threads::spawn(scope, name, move || injection.run_steps()) {
                         Ok(thread) => threads.push(thread),
                         // Without a receiver the trial is over.
-                        Err(refused) => drop(sender.send(TrialMessage::Failed(refused))),
+                        Err(refused) => drop(self.sender.send(TrialMessage::Failed(refused))),
                     }
                 }
             }
@@ -134,12 +136,6 @@ impl<'a> Schedule<'a> {
     fn measured(self, at: Instant) -> Option<Duration> {
         let begun = self.clock.barrier.begun()? + self.trial.planned.load.warmup;
         Some(at.saturating_duration_since(begun))
-    }
-
-    /// What is watched of the instance of this number.
-    fn watch(self, instance: u32) -> Option<&'a Watch> {
-        self.watches
-            .get(usize::try_from(instance).ok()?.checked_sub(1)?)
     }
 
     fn wait_until_over(self) {

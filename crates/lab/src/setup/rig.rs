@@ -6,19 +6,17 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::instance::{Reset, ResetHow};
+use measure::setup::Setup;
 use measure::space::Space;
+use measure::warning::Warning;
 use plan::EngineSpec;
 
-use crate::Database;
-use crate::failure::Failure;
 use crate::observe::monitors::Monitored;
-use crate::observer::Observer;
 use crate::process::POLL_INTERVAL;
-use crate::setup::cluster::Member;
-use crate::setup::instance::Instance;
-use crate::setup::servers::{DataDir, Node, REPORT_LIMIT, Services};
-use crate::setup::template::Recipe;
+use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
 use crate::site::ThisHost;
+use crate::template::Recipe;
+use crate::{Database, Failure, Instance, Member, Observer, Trial};
 
 #[derive(Debug)]
 pub(crate) struct Rig {
@@ -86,6 +84,34 @@ impl Rig {
         match databases.count() {
             0 => first.unwrap_or_default(),
             more => format!("{} and {more} more", first.unwrap_or_default()),
+        }
+    }
+
+    /// Warns about foreign servers and logins that the running servers see or have refused.
+    pub(crate) fn strangers(&self) -> Option<Warning> {
+        let nodes = self.members().filter_map(|member| member.lock().ok());
+        let seen: Vec<String> = nodes
+            .flat_map(|node| {
+                let (number, seen) = (node.number(), node.strangers());
+                let words = move |what| format!("server {number}: {what}");
+                seen.into_iter().map(words)
+            })
+            .collect();
+        (!seen.is_empty()).then_some(Warning::Strangers { seen })
+    }
+
+    /// The setup of a trial on these instances.
+    pub(crate) fn setup(&self, trial: &Trial) -> Setup {
+        let Some(first) = self.databases().next() else {
+            return trial.planned_setup();
+        };
+        Setup {
+            server: self.shown(),
+            tls: first.server().and_then(|server| server.tls()),
+            workers: trial.workers(first),
+            platform: self.platform(),
+            emulated: self.is_emulated(),
+            ..trial.setup_of(first)
         }
     }
 

@@ -1,7 +1,6 @@
 //! The loop of a running trial: merges what loads, servers, faults, and monitors report, and ends the
 //! trial when one of them fails.
 
-mod failure;
 mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +19,11 @@ use measure::summarize::Summarizer;
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
-use crate::failure::Failure;
 use crate::observe::monitors::{Monitors, SampleClock};
-use crate::observer::Observer;
-use crate::setup::rig::Rig;
-use crate::trial::Trial;
+use crate::{Failure, Observer, Rig, Trial};
 
-use failure::failed;
-pub(crate) use results::LoadResults;
+pub(crate) use results::MeasuredLoads;
+use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -270,7 +266,7 @@ impl<'a> TrialLoop<'a> {
     fn load_ended(&mut self, index: usize, ended: Result<LoadOutcome, LoadError>) {
         let failure = match &ended {
             Ok(load) if self.is_expected(index, &load.end) => None,
-            ended => failure::of_load(self.rig.databases().nth(index), ended),
+            ended => results::failure_of_load(self.rig.databases().nth(index), ended),
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
             // The death of the server explains more than its load's error.
