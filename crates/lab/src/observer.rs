@@ -11,8 +11,7 @@ use measure::setup::StatementKind;
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 
-use crate::failure::Failure;
-use crate::trial::Trial;
+use crate::{Failure, Trial};
 
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer {

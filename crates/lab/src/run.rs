@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::observer::Observer;
+use crate::Observer;
 
 pub struct Run<'a> {
     pub observer: &'a mut dyn Observer,

@@ -5,9 +5,9 @@ use measure::setup::{Input, Outcome};
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
-use crate::ledger::{self, Ledger, Verified};
+use crate::ledger::{Ledger, Verified};
 use crate::setup::preload::preload;
-use crate::{Failure, Lab, Rig, Run, Trial, drive};
+use crate::{Failure, Lab, Rig, Run, Trial, drive, ledger};
 
 /// A trial that ran, perhaps not to its end.
 #[derive(Debug)]

@@ -18,15 +18,10 @@ use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::observer::Observer;
-use crate::run::Run;
-use crate::setup::cluster::Cluster;
-use crate::setup::servers::{self, Membership, Node};
-use crate::setup::template;
+use crate::servers::{Membership, Node};
 use crate::site::{Site, ThisHost};
-use crate::trial::{Target, Trial};
+use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers, template};
 
 /// Input for a summary of which only the seconds matter.
 pub(crate) fn input() -> Input {

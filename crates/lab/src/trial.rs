@@ -12,9 +12,8 @@ use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::Database;
 use crate::drive::find_max::search;
-use crate::failure::Failure;
+use crate::{Database, Failure};
 
 /// How long running transactions may take to end after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);

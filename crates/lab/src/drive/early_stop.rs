@@ -8,7 +8,7 @@ use measure::slice::{Phase, Second};
 use measure::summarize::push_throughput;
 use measure::until::is_precise;
 
-use crate::trial::Trial;
+use crate::Trial;
 
 /// When a trial may end before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -18,12 +18,12 @@ use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
-use crate::ledger::{self, Ledger};
+use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
 use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
-use crate::{Cluster, Database, Failure, FinishedTrial, Rig, Run, Trial, faults};
+use crate::{Cluster, Database, Failure, FinishedTrial, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
 use trial_loop::{LoadMessage, TrialLoop, TrialMessage};
 
@@ -248,7 +248,7 @@ mod tests {
     use engine::data::{Listener, Mode};
 
     use super::*;
-    use crate::setup::instance::Instance;
+    use crate::Instance;
     use crate::testing::{Silent, run_of, trial};
 
     #[test]

@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use super::context::{FaultContext, made};
 use super::links::{BrokenLinks, Lost, Sides};
 use super::operator::switch_over;
-use crate::failure::{Fact, canceled, not_running};
+use crate::failure::{canceled, not_running};
 use crate::servers::{Node, Services};
 use crate::site::Power;
 use crate::volume::{Job, Made};
-use crate::{Failure, Instance, Member, process};
+use crate::{Fact, Failure, Instance, Member, process};
 
 /// How much is allocated at once to fill a disk, at first and in the end.
 const LARGEST_BYTES: u64 = 1 << 30;

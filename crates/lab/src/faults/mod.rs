@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 use plan::{ActsOn, Chaos, Fault};
 
 use crate::drive::clock::Clock;
-use crate::drive::threads;
 use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::Watch;
-use crate::{Failure, Observer, Rig, Trial};
+use crate::{Failure, Observer, Rig, Trial, threads};
 
 pub(crate) use active::ActiveFaults;
 use injection::{Injected, Injection};

@@ -13,9 +13,8 @@ use measure::recovery::{self, Count, FirstWrite, Observed, Probe, TimedError as 
 use plan::StatementClass;
 
 use crate::drive::clock::{Clock, seconds};
-use crate::drive::threads;
 use crate::drive::trial_loop::MeasuredLoads;
-use crate::{Failure, Observer, Rig, Trial};
+use crate::{Failure, Observer, Rig, Trial, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);

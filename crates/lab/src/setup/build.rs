@@ -10,18 +10,14 @@ use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
 use plan::{DiskLimits, EngineSpec};
 
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::run::Run;
-use crate::setup::cluster::Cluster;
-use crate::setup::instance::Instance;
+use crate::servers::{DataDir, Membership, Node, Services};
 use crate::setup::rig::reset;
-use crate::setup::servers::{self, DataDir, Membership, Node, Services};
 use crate::setup::settle::settle;
 use crate::setup::spec::{guest_image, port};
-use crate::setup::template::{self, Template};
-use crate::site::{self, Site, ThisHost};
-use crate::trial::Trial;
+use crate::site::{Site, ThisHost};
+use crate::template::Template;
+use crate::{Cluster, Failure, Instance, Run, Trial, servers, site, template};
 
 /// What every step from loading data to starting nodes needs.
 pub(crate) struct Building<'a, 'r> {

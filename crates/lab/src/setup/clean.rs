@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
-use crate::home::{self, Cleaned};
-use crate::setup::servers;
-use crate::setup::template::cache;
+use crate::home::Cleaned;
+use crate::template::cache;
+use crate::{Failure, home, servers};
 
 /// Removes what dead runs left behind; with `templates`, also every template that no process uses.
 pub fn clean(templates: bool) -> Result<Cleaned, Failure> {

@@ -11,13 +11,12 @@ use measure::instance::ServerProcess;
 use plan::Follow;
 use workload::session::SessionError;
 
-use crate::failure::Failure;
 use crate::observe::monitors::MonitoredServer;
+use crate::servers::{Node, Services};
 use crate::setup::server_process::{self, FoundProcess};
-use crate::setup::servers::{Node, Services};
-use crate::setup::template::DATABASE;
 use crate::site::{Site, ThisHost};
-use crate::{Database, Rows};
+use crate::template::DATABASE;
+use crate::{Database, Failure, Rows};
 
 /// How long members may take to start replicating once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);

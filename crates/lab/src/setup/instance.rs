@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::Database;
 use crate::faults::ActiveFaults;
-use crate::setup::cluster::Cluster;
+use crate::{Cluster, Database};
 
 #[derive(Debug)]
 pub(crate) struct Instance {

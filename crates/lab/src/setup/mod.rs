@@ -24,21 +24,16 @@ use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
-use crate::Database;
-use crate::failure::{Failure, placed};
+use crate::failure::placed;
 use crate::home::Home;
 use crate::observe::probe;
-use crate::observer::Observer;
-use crate::run::Run;
 use crate::setup::build::Building;
-use crate::setup::instance::Instance;
 use crate::setup::prepare::prepare_for;
-use crate::setup::rig::{DataKey, ReuseKey, Rig, reset};
+use crate::setup::rig::{DataKey, ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
-use crate::setup::template::{Recipe, Template};
-use crate::site::{self, Site, ThisHost};
-use crate::trial::{Target, Trial};
-use crate::volume;
+use crate::site::{Site, ThisHost};
+use crate::template::{Recipe, Template};
+use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, site, volume};
 
 /// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::Server;
 use host::{Files, Memory, Space};
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Bytes of a row of the load's tables, with its index entry and unused space in pages. Tables of 1
 /// million rows take 252 to 264 after loading.

@@ -1,10 +1,6 @@
 //! Reads every table and index once, as a warm-up without transactions.
 
-use crate::Database;
-use crate::failure::Failure;
-use crate::run::Run;
-use crate::setup::rig::Rig;
-use crate::trial::Trial;
+use crate::{Database, Failure, Rig, Run, Trial};
 
 /// Does nothing unless the study asks for it.
 pub(crate) fn preload(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {

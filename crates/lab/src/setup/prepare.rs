@@ -4,10 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use engine::data::{Listener, Mode};
 
-use crate::Database;
-use crate::failure::{Exit, Failure};
-use crate::run::Run;
-use crate::trial::Trial;
+use crate::{Database, Exit, Failure, Run, Trial};
 
 pub(crate) fn prepare_for(
     trial: &Trial,

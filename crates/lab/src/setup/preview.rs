@@ -6,11 +6,9 @@ use engine::Server;
 use engine::data::Wanted;
 use plan::{EngineSpec, Topology};
 
-use crate::failure::{Failure, placed};
-use crate::home;
+use crate::failure::placed;
 use crate::setup::spec::{config, engine_of};
-use crate::setup::template;
-use crate::volume;
+use crate::{Failure, home, template, volume};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Preview {

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Advice, FileType, fadvise, syncfs};
 use rustix::io::Errno;
 
-use crate::failure::{Failure, canceled};
+use crate::Failure;
+use crate::failure::canceled;
 use crate::tree::OpenDir;
 
 /// Waits until everything on the directory's file system is on disk. With `cold`, then drops the

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
-use crate::failure::{Failure, placed};
-use crate::setup::servers;
+use crate::failure::placed;
+use crate::{Failure, servers};
 
 /// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {

@@ -9,13 +9,9 @@ use measure::summary::TrialSummary;
 use plan::Arrivals;
 use plan::{FindMax, Limited, Point, Value};
 
-use crate::run::Run;
-use crate::setup::Lab;
 use crate::study::attempt;
-use crate::trial::{Target, Trial};
+use crate::{Failure, Lab, Run, Target, Trial};
 use search::{MAX_TRIALS, Next, Search};
-
-use crate::failure::Failure;
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";

@@ -15,10 +15,9 @@ use workload::session::SessionError;
 use super::MemberProbe;
 use super::decision::{Decision, Rules};
 use crate::drive::clock::Clock;
-use crate::drive::threads;
 use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::{Level, Watch};
-use crate::{Cluster, Failure, Member, Trial};
+use crate::{Cluster, Failure, Member, Trial, threads};
 
 /// Maximum number of probes that are kept for a member; after that, only probes that show a change.
 const MAX_PROBES: usize = 200_000;

@@ -3,7 +3,7 @@
 use testkit::{MariaDb, Proxy};
 
 use super::*;
-use crate::failure::Exit;
+use crate::Exit;
 
 #[test]
 fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {

@@ -6,10 +6,8 @@ use client::sqlite::SqliteTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
-use crate::failure::Exit;
-use crate::setup::cluster::Cluster;
-use crate::setup::instance::Instance;
 use crate::testing::{Silent, node, run_of, trial};
+use crate::{Cluster, Exit, Instance};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
