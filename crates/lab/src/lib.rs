@@ -23,9 +23,8 @@ mod trial;
 use drive::{clock, threads};
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
-use setup::instance::Instance;
-use setup::rig::Rig;
-use setup::{cluster, instance, rig, server_process, spec};
+use setup::rig::{Instance, Rig};
+use setup::{cluster, rig, rig as instance, server_process, spec};
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -41,11 +40,8 @@ pub use observer::Observer;
 pub use plan::shown_bytes;
 pub use run::Run;
 pub use run_trial::{FinishedTrial, run as run_trial};
-pub use setup::Lab;
-pub use setup::clean::{clean, clean_in};
-pub use setup::prepare::prepare;
-pub use setup::preview::{Preview, disk_of_cache, preview};
-pub use setup::spec::{config, installed};
-pub use setup::{needs, servers, template};
+pub use setup::data::prepare;
+pub use setup::spec::{Preview, config, installed, preview};
+pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
 pub use trial::{RunOptions, Target, Trial};

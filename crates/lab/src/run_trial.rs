@@ -6,7 +6,7 @@ use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
 use crate::ledger::{Ledger, Verified};
-use crate::setup::preload::preload;
+use crate::setup::data::preload;
 use crate::{Failure, Lab, Rig, Run, Trial, drive, ledger};
 
 /// A trial that ran, perhaps not to its end.
@@ -22,7 +22,7 @@ pub struct FinishedTrial {
 /// 1. The observer begins to store it.
 /// 2. Set up (`setup/mod.rs`): a site for each node, a volume and a copy of the template's data on
 ///    it, the nodes, and of these the clusters, each an instance to drive (`setup/build.rs`).
-/// 3. Read all tables once if the study asks for it (`setup/preload.rs`).
+/// 3. Read all tables once if the study asks for it (`setup/data.rs`).
 /// 4. Open the ledgers' connections (`ledger/`).
 /// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
 ///    run, and faults are injected, until the loads have ended.

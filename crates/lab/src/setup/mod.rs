@@ -1,21 +1,17 @@
 //! Sets up what a trial drives: existing databases, temporary ones, or private servers.
 
 pub(crate) mod build;
-pub(crate) mod clean;
 pub(crate) mod cluster;
-pub(crate) mod instance;
+pub(crate) mod data;
 pub mod needs;
-pub(crate) mod preload;
-pub(crate) mod prepare;
-pub(crate) mod preview;
 pub(crate) mod rig;
 pub(crate) mod server_process;
 pub mod servers;
-pub(crate) mod settle;
 pub(crate) mod spec;
 pub mod template;
 
 use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -25,15 +21,15 @@ use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
 use crate::failure::placed;
-use crate::home::Home;
+use crate::home::{Cleaned, Home};
 use crate::observe::probe;
 use crate::setup::build::Building;
-use crate::setup::prepare::prepare_for;
+use crate::setup::data::prepare_for;
 use crate::setup::rig::{DataKey, ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
 use crate::site::{Site, ThisHost};
 use crate::template::{Recipe, Template};
-use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, site, volume};
+use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home, site, volume};
 
 /// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]
@@ -313,4 +309,27 @@ fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, F
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         reuse_key: None,
     })
+}
+
+/// Removes what dead runs left behind; with `templates`, also every template that no process uses.
+pub fn clean(templates: bool) -> Result<Cleaned, Failure> {
+    clean_in(&home::place()?, templates)
+}
+
+/// Like [`clean`], in the directory `root`. Creates nothing, so that it works on a full disk.
+pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, Failure> {
+    let Some((root, mut cleaned)) = home::remove_dead_runs(root, &servers::account()?)? else {
+        return Ok(Cleaned::default());
+    };
+    if templates {
+        template::cache::remove_unused(&home::templates_in(&root), &mut cleaned)?;
+    }
+    Ok(cleaned)
+}
+
+/// The cache's directory, or the nearest existing one above it.
+pub fn disk_of_cache() -> Result<PathBuf, Failure> {
+    let cache = home::place()?;
+    let there = cache.ancestors().find(|path| path.is_dir());
+    Ok(there.unwrap_or(Path::new("/")).to_owned())
 }
