@@ -1,6 +1,7 @@
 //! The laboratory's interface to the code that stores and shows results.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
@@ -65,4 +66,17 @@ pub trait Observer {
 
     /// A search has ended.
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
+}
+
+/// Who is told what happens in trials, and whether they are to stop.
+pub struct Run<'a> {
+    pub observer: &'a mut dyn Observer,
+    /// Becomes true when the user interrupts.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
 }

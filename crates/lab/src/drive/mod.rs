@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use engine::StatementSettings;
-use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use load::{Barrier, LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
@@ -23,9 +23,9 @@ use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
 use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
-use crate::{Cluster, Database, Failure, FinishedTrial, Rig, Run, Trial, faults, ledger};
+use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
-use trial_loop::{LoadMessage, TrialLoop, TrialMessage};
+use trial_loop::{TrialLoop, TrialMessage};
 
 /// All loads start together.
 pub(crate) fn drive(
@@ -125,7 +125,7 @@ fn prepare_monitors(
     let sender = sender.clone();
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-    let prepared = monitors::prepare(rig.monitored(), on_interval);
+    let prepared = monitors::prepare(rig.members().map(Member::monitored).collect(), on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);
@@ -173,19 +173,13 @@ impl<'a> Load<'a> {
         let name = format!("dyno-load-{}", self.index + 1);
         let run = move || {
             let ended = catching_panics(|| self.run(&spec, &workload));
-            self.send(LoadMessage::Ended(ended));
+            self.send(TrialMessage::LoadEnded(self.index, ended));
         };
         threads::spawn(scope, name, run).map(drop)
     }
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event: LoadEvent| {
-            self.send(match event {
-                LoadEvent::Connecting { open } => LoadMessage::Connecting(open),
-                LoadEvent::Second(second) => LoadMessage::Second(second),
-                LoadEvent::Draining { running } => LoadMessage::Draining(running),
-            });
-        };
+        let mut tell = |event| self.send(TrialMessage::Load(self.index, event));
         let planned = &self.trial.planned.load;
         let sending = StatementSettings {
             protocol: planned.protocol,
@@ -203,9 +197,9 @@ impl<'a> Load<'a> {
         self.database.drive(sending, load)
     }
 
-    fn send(&self, message: LoadMessage) {
+    fn send(&self, message: TrialMessage) {
         // Without a receiver, the trial is over.
-        let _ = self.sender.send(TrialMessage::Load(self.index, message));
+        let _ = self.sender.send(message);
     }
 }
 

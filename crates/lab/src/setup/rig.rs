@@ -1,6 +1,5 @@
 //! The instances of a trial, with their data, ready to be driven.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,10 +11,8 @@ use measure::warning::Warning;
 use plan::EngineSpec;
 
 use crate::faults::ActiveFaults;
-use crate::observe::monitors::Monitored;
 use crate::process::POLL_INTERVAL;
 use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
-use crate::site::ThisHost;
 use crate::template::Recipe;
 use crate::{Cluster, Database, Failure, Member, Observer, Trial};
 
@@ -153,14 +150,6 @@ impl Rig {
             platform: self.platform(),
             emulated: self.is_emulated(),
             ..trial.setup_of(first)
-        }
-    }
-
-    /// What the monitors sample.
-    pub(crate) fn monitored(&self) -> Monitored {
-        Monitored {
-            site: Arc::new(ThisHost::default()),
-            servers: self.members().map(Member::monitored).collect(),
         }
     }
 
