@@ -9,26 +9,26 @@ pub mod doctor;
 mod drive;
 mod failure;
 mod faults;
+#[cfg(test)]
+mod for_tests;
 mod ledger;
 mod observe;
 mod observer;
 mod run_trial;
 mod setup;
 mod study;
-#[cfg(test)]
-mod testing;
 mod trial;
 
 use drive::{clock, threads};
+#[cfg(test)]
+use for_tests as testing;
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
 use setup::rig::{Instance, Rig};
 use setup::{cluster, rig, rig as instance, server_process, spec};
 
-/// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
-/// The rows of a query's result.
 type Rows = Vec<Vec<Option<String>>>;
 
 pub use drive::find_max::{find_max, max_trials};

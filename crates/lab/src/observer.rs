@@ -30,10 +30,8 @@ pub trait Observer {
 
     fn note(&mut self, text: &str);
 
-    /// Progress of loading data.
     fn preparing(&mut self, progress: &engine::data::Progress);
 
-    /// The data is ready.
     fn prepared(&mut self, prepared: &engine::data::Prepared);
 
     /// `open` connections are open; the trial needs `users`.
@@ -64,7 +62,6 @@ pub trait Observer {
     /// Progress of a search for the highest rate, as one line of text.
     fn searching(&mut self, line: &str);
 
-    /// A search has ended.
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 }
 

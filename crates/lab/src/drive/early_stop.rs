@@ -25,7 +25,6 @@ pub(crate) enum StopRule {
 /// Number of consecutive seconds in which the backlog must grow; shorter growth may be a stall.
 const GROWING_S: usize = 3;
 
-/// Follows a trial's seconds.
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
     rule: Option<StopRule>,

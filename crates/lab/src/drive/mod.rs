@@ -243,12 +243,12 @@ mod tests {
 
     use super::*;
     use crate::Instance;
-    use crate::testing::{Silent, run_of, trial};
+    use crate::for_tests::{Silent, run_of, trial};
 
     #[test]
     fn loads_end_when_their_observer_panics() {
         let dir = tempfile::tempdir().unwrap();
-        let database = crate::testing::database(dir.path());
+        let database = crate::for_tests::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},

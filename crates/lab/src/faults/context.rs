@@ -1,8 +1,8 @@
 //! Where a fault is injected: which member it hits, whose role is looked up then, and how a node there
 //! becomes a member of its cluster again.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::observe::probe::view_of;
 use crate::servers::Node;
 use crate::setup::cluster::not_started;
 use crate::site::Site;
-use crate::volume::{Made, Volume};
+use crate::volume::Made;
 use crate::{Cluster, Failure, Instance, Member};
 
 /// How long a node may take to replicate again, and how often it is asked.
@@ -24,7 +24,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long its cluster may refuse it.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a fault is injected.
 #[derive(Clone, Copy)]
 pub(super) struct FaultContext<'a> {
     pub(super) instance: &'a Instance,
@@ -95,9 +94,20 @@ impl<'a> FaultContext<'a> {
         self.join()
     }
 
-    /// A volume of the node.
-    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, Failure> {
-        self.node()?.volume(which).ok_or_else(no_log)
+    /// Does something with the file system that was made for a volume of the node.
+    pub(super) fn with_volume<T>(
+        &self,
+        which: FaultVolume,
+        work: impl FnOnce(&Made) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let volume = self.node()?.volume(which);
+        let volume = volume
+            .ok_or_else(|| Failure::server("the log has no volume of its own: use [log_volume]"))?;
+        work(volume.made().ok_or_else(|| {
+            let message = "only a volume that dyno makes has devices that can fail: use \
+                           volume.filesystem";
+            Failure::server(message)
+        })?)
     }
 
     /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
@@ -205,19 +215,6 @@ impl<'a> FaultContext<'a> {
             sleep(POLL_INTERVAL);
         }
     }
-}
-
-/// The file system that was made for a volume.
-pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
-    volume.made().ok_or_else(|| {
-        let message = "only a volume that dyno makes has devices that can fail: use \
-                       volume.filesystem";
-        Failure::server(message)
-    })
-}
-
-pub(super) fn no_log() -> Failure {
-    Failure::server("the log has no volume of its own: use [log_volume]")
 }
 
 /// Whether the target may be a member of the instance.

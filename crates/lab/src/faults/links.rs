@@ -29,7 +29,6 @@ pub(crate) enum Lost {
 /// Broken links, which stay broken until [`BrokenLinks::heal`] or until their sites end.
 #[derive(Debug)]
 pub(crate) struct BrokenLinks {
-    /// When the last link broke.
     pub(crate) since: Instant,
     how: How,
     /// Sites, and the addresses to which their packets are dropped, limited, or delayed.
@@ -143,7 +142,6 @@ pub(super) struct Sides {
     pub(super) spared: Vec<usize>,
     /// The members that may be lost.
     pub(super) lost: Vec<usize>,
-    /// The primary before.
     primary: usize,
 }
 

@@ -21,7 +21,7 @@ use crate::observe::watch::Watch;
 use crate::{Failure, Observer, Rig, Trial, threads};
 
 pub(crate) use active::ActiveFaults;
-use injection::{Injected, Injection};
+use injection::Injection;
 
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -35,14 +35,11 @@ pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<Path
     }
 }
 
-/// When the faults of a trial are injected.
 #[derive(Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) rig: &'a Rig,
-    /// What is watched of each instance.
     pub(crate) watches: &'a [Watch],
-    /// The directory for the output of commands.
     pub(crate) outputs: &'a Path,
     /// When the loads have ended, later faults are omitted, and those that must not outlive the
     /// load are ended.
@@ -99,8 +96,12 @@ impl<'a> Schedule<'a> {
                 }
             }
             self.wait_until_over();
-            let injected: Vec<_> = threads.into_iter().map(threads::join).collect();
-            injected.into_iter().flatten().for_each(Injected::end);
+            let effects: Vec<_> = threads.into_iter().map(threads::join).collect();
+            // Ends what must not outlive the load.
+            effects
+                .into_iter()
+                .flatten()
+                .for_each(|mut effect| effect.end());
         });
     }
 
@@ -143,7 +144,6 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// A time on the trial's clock.
     fn seconds(self, at: Instant) -> f64 {
         self.clock.seconds(at)
     }

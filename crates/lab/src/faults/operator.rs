@@ -84,7 +84,6 @@ fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, 
     Ok(successor)
 }
 
-/// Makes a member the primary.
 pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
     cluster.members()[successor].lock()?.promote()?;
     cluster.set_primary(successor);
@@ -120,7 +119,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const GROUP_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct SwitchedOver {
-    /// When the old primary refused writes.
     pub(super) refuses_at: Instant,
     /// The index of the old primary if it was shut down.
     pub(super) shut_down: Option<usize>,

@@ -40,7 +40,6 @@ pub(crate) struct Watch {
     last: Mutex<LastFault>,
 }
 
-/// The last fault of an instance.
 #[derive(Debug, Default, Clone, Copy)]
 struct LastFault {
     asked_at: Option<Instant>,
@@ -52,7 +51,6 @@ struct LastFault {
 /// How closely an instance is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// No recent fault.
     Quiet,
     /// A member accepts writes again after a fault.
     Recovering,
@@ -177,7 +175,6 @@ struct Sampler<'a> {
     asked: Option<(Instant, usize)>,
 }
 
-/// The readings of one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Sampled {
     counts: Vec<Count>,

@@ -28,7 +28,6 @@ pub(crate) struct Building<'a, 'r> {
 }
 
 impl Building<'_, '_> {
-    /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
         site::set_up(home, topology, topology.nodes(), &guest_image())

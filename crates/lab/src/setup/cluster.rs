@@ -42,12 +42,10 @@ pub(crate) struct Cluster {
 pub(crate) struct Member {
     /// Its number among all servers of the trial.
     pub(crate) number: u32,
-    /// The database, with the load's account.
     pub(crate) database: Database,
     server: Server,
 }
 
-/// What a member is.
 #[derive(Debug)]
 enum Server {
     Started {
@@ -118,7 +116,6 @@ impl Cluster {
         }
     }
 
-    /// Adds the services that the members share.
     pub(crate) fn with_services(self, services: Option<Services>) -> Self {
         Self { services, ..self }
     }
@@ -142,7 +139,6 @@ impl Cluster {
         self.replication
     }
 
-    /// Whether dyno started the servers.
     pub(crate) fn is_started(&self) -> bool {
         self.members.iter().any(|member| member.site().is_some())
     }

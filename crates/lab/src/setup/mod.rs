@@ -108,7 +108,6 @@ impl Lab {
         engine.open(url, access, directory)
     }
 
-    /// Starts a trial's servers with their data.
     pub(crate) fn set_up(&mut self, trial: &Trial, run: &mut Run<'_>) -> Result<Rig, Failure> {
         let mut rig = match &trial.target {
             Target::Given(database) => found(trial, database, run),

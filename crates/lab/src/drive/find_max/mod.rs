@@ -79,7 +79,6 @@ pub fn find_max(
     first.map_or(Ok(()), Err)
 }
 
-/// The column that the limit applies to.
 fn limited_column(of: Limited) -> &'static str {
     match of {
         Limited::Mean => "response_ms.mean",
@@ -88,7 +87,6 @@ fn limited_column(of: Limited) -> &'static str {
     }
 }
 
-/// Why a search ended without a rate.
 enum Failed {
     /// The next search may still succeed.
     Search(Failure),
@@ -96,7 +94,6 @@ enum Failed {
     All(Failure),
 }
 
-/// A running search.
 struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
@@ -192,7 +189,6 @@ impl SearchRun<'_, '_> {
         self.known.iter().chain(&*self.finished)
     }
 
-    /// The lowest unused trial number.
     fn free_number(&self) -> u32 {
         let is_used = |number: &u32| {
             self.all_trials()

@@ -22,7 +22,6 @@ const LOWEST: f64 = 1.0 / 128.0;
 const RESOLUTION: f64 = 1.05;
 /// A value within this fraction of the limit needs a second step.
 const DOUBTFUL: f64 = 0.1;
-/// Maximum number of short steps.
 const MAX_SHORT: usize = 13;
 /// Maximum number of longer steps, which confirm a rate.
 const MAX_LONG: usize = 4;

@@ -28,7 +28,6 @@ use results::failed;
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A message to the trial's thread.
 pub(crate) enum TrialMessage {
     /// From the load of the instance with this index.
     Load(usize, LoadEvent),

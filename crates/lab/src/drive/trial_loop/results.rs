@@ -14,7 +14,6 @@ use workload::session::SessionError;
 use super::{LoadState, TrialLoop};
 use crate::{Database, Failure, FinishedTrial};
 
-/// What recoveries are computed from.
 pub(crate) struct MeasuredLoads {
     /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
     pub(crate) measured_ns: Option<(u64, u64)>,

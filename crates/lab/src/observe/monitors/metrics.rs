@@ -17,12 +17,9 @@ const SITE: &str = "site";
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) at: Instant,
-    /// How late the snapshot was taken.
     pub(super) late: Duration,
-    /// CPU time that the monitors' thread has used.
     pub(super) own_cpu: Duration,
     pub(super) host: host::Sample,
-    /// dyno's own process.
     pub(super) generator: Option<ProcessStat>,
     pub(super) servers: Vec<ServerSnapshot>,
     /// CPU time that other programs have used, in seconds.
@@ -35,16 +32,13 @@ pub(super) struct ServerSnapshot {
     /// When the counters were read; another machine takes a while to answer.
     pub(super) at: Instant,
     pub(super) process: Option<ProcessStat>,
-    /// The process of the cluster manager.
     pub(super) manager: Option<ProcessStat>,
     /// The machine that the server runs on, if it is not this host.
     pub(super) machine: Option<host::Sample>,
-    /// Usage of the server's control groups.
     pub(super) usage: Option<Usage>,
     pub(super) counters: Option<counters::Reading>,
 }
 
-/// The metrics of the interval between two snapshots.
 pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     let seconds = after.at.duration_since(before.at).as_secs_f64();
     let mut values = Values::default();
@@ -172,7 +166,6 @@ pub(super) struct MeasureWindow {
     stats: BTreeMap<String, MetricStats>,
 }
 
-/// Statistics of a metric over intervals.
 #[derive(Debug, Clone, Copy)]
 struct MetricStats {
     count: f64,

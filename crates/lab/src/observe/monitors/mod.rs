@@ -68,7 +68,6 @@ impl SampleClock {
     }
 }
 
-/// Running monitors, which end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
     /// Sends the clock when the load begins; dropped to stop the thread.
@@ -103,7 +102,6 @@ pub fn prepare(
 }
 
 impl Monitors {
-    /// Starts sampling.
     pub fn begin(&self, clock: SampleClock) {
         // The thread has ended only if it panicked.
         let _ = self.clock.send(clock);
@@ -188,7 +186,6 @@ struct Sampler {
     /// Directories of the servers' data and logs on this host; faults may replace the devices below
     /// them.
     directories: Vec<PathBuf>,
-    /// Each server's own counters, if they are monitored.
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
     others: OtherPrograms,
@@ -204,7 +201,6 @@ struct SampledServer {
 /// A machine other than this host.
 #[derive(Default)]
 struct SampledMachine {
-    /// The disks of the server's data.
     disks: Vec<String>,
     /// The files that the last sample read.
     paths: Vec<PathBuf>,

@@ -9,13 +9,11 @@ use workload::session::{FailureKind, SessionError};
 /// before it counts as hanging. Users must not leave one that is only busy.
 const HANG_LIMIT: Duration = Duration::from_secs(1);
 
-/// How the members of a cluster become primaries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// They elect one. Otherwise, a member that was just started may seem to be a primary before it
     /// knows its own role.
     pub(super) elects: bool,
-    /// Every member is a primary.
     pub(super) has_many: bool,
 }
 
@@ -32,7 +30,6 @@ pub(super) struct Decision {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
-    /// The latest answer.
     state: Option<Role>,
     /// Since when it has credibly claimed to be a primary.
     primary_since: Option<Instant>,

@@ -52,7 +52,6 @@ pub(crate) fn view_of(cluster: &Cluster, member: &Member) -> Result<View, Sessio
     MemberProbe { limit, ..probe }.view()
 }
 
-/// Creates the table of probes on the primary.
 fn create_table(cluster: &Cluster) -> Result<(), SessionError> {
     let mut connection = cluster.primary().database.connect(CREATE_LIMIT)?;
     let rows = cluster.members().iter();

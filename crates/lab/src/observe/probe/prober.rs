@@ -24,7 +24,6 @@ const MAX_PROBES: usize = 200_000;
 /// The probe interval while no working primary is known, and after a fault.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The probe interval otherwise.
 fn interval(level: Level) -> Duration {
     match level {
         Level::Quiet => Duration::from_millis(200),
@@ -151,10 +150,8 @@ impl<'a> Probers<'a> {
     }
 }
 
-/// Probes one member.
 struct Prober<'a> {
     shared: &'a Probers<'a>,
-    /// The member's index in its cluster.
     index: usize,
     server: u32,
     member: MemberProbe<'a>,

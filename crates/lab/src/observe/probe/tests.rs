@@ -28,7 +28,7 @@ fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {
 #[test]
 fn a_single_server_accepts_writes_until_it_is_killed() {
     let keep = tempfile::tempdir().unwrap();
-    let node = crate::testing::node(keep.path());
+    let node = crate::for_tests::node(keep.path());
     let cluster = Cluster::of(vec![node], &AtomicBool::new(false)).unwrap();
     create_table(&cluster).unwrap();
     let mut probe = MemberProbe::new(&cluster, cluster.primary());

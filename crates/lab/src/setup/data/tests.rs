@@ -7,8 +7,8 @@ use client::sqlite::SqliteTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
+use crate::for_tests::{Silent, node, run_of, trial};
 use crate::site::{Site, ThisHost};
-use crate::testing::{Silent, node, run_of, trial};
 use crate::{Cluster, Exit, Instance};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
