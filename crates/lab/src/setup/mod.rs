@@ -25,7 +25,7 @@ use crate::home::{Cleaned, Home};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
-use crate::setup::rig::{DataKey, ReuseKey, reset};
+use crate::setup::rig::{ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
 use crate::site::{Site, ThisHost};
 use crate::template::{Recipe, Template};
@@ -190,26 +190,22 @@ impl Lab {
             spec: spec.clone(),
             site: node.site.clone(),
             network: trial.planned.topology.network(),
-            data: DataKey {
-                recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.planned.topology.nodes(),
-                volume: node.volume.clone(),
-                log_volume: node.log_volume.clone(),
-            },
+            recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
+            instances: trial.planned.topology.nodes(),
+            volume: node.volume.clone(),
+            log_volume: node.log_volume.clone(),
         };
         let kept = self.kept.take();
         let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
-        let (data, reset) = match kept {
-            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => {
-                return Ok(unchanged(kept));
-            }
+        let kept = match kept {
+            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => return Ok(kept),
             Some(kept) => {
                 run.observer
                     .stage("restarting the servers with other settings");
-                let reset = kept_reset(kept.reset.as_ref());
-                (Some(kept.into_data(run.interrupted)?), reset)
+                let reset = kept.reset.clone();
+                Some(kept.into_data(run.interrupted)?).zip(reset)
             }
-            None => (None, None),
+            None => None,
         };
         let home = self.home()?.clone();
         let mut building = Building {
@@ -222,10 +218,10 @@ impl Lab {
         let began = Instant::now();
         let sites = building.sites(&home)?;
         let sites_took = began.elapsed();
-        let (data, reset) = match (data, reset) {
-            (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
-            _ => building.copied(&home, &sites, &mut self.template)?,
+        let (data, reset) = match kept {
+            Some(kept) => kept,
+            None if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
+            None => building.copied(&home, &sites, &mut self.template)?,
         };
         let began = Instant::now();
         let instances = building.instances(sites, data)?;
@@ -254,11 +250,18 @@ fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), F
 fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
     let before = kept.reuse_key.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
-    let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
+    let has_data = is_reused && before.is_some_and(|before| before.has_same_data(next));
     let mut faults = trial.planned.topology.faults.iter();
     let has_devices = !faults.any(|fault| fault.kind().has("device"));
     if has_data && has_devices && kept.is_alive() {
-        return Some(kept);
+        let reset = kept.reset.as_ref().map(|reset| Reset {
+            how: ResetHow::Kept,
+            took_s: 0.0,
+            settle_s: None,
+            startup_s: None,
+            ..reset.clone()
+        });
+        return Some(Rig { reset, ..kept });
     }
     if has_data {
         observer.note(&format!(
@@ -268,23 +271,6 @@ fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observ
     }
     kept.end(observer);
     None
-}
-
-fn unchanged(kept: Rig) -> Rig {
-    Rig {
-        reset: kept_reset(kept.reset.as_ref()),
-        ..kept
-    }
-}
-
-fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
-    before.map(|before| Reset {
-        how: ResetHow::Kept,
-        took_s: 0.0,
-        settle_s: None,
-        startup_s: None,
-        ..before.clone()
-    })
 }
 
 /// An existing database; loads the rows that are missing.

@@ -31,16 +31,20 @@ pub(crate) struct ReuseKey {
     pub(crate) spec: EngineSpec,
     pub(crate) site: plan::Site,
     pub(crate) network: plan::Network,
-    pub(crate) data: DataKey,
-}
-
-/// What the data of nodes depends on.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DataKey {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
     pub(crate) volume: plan::Volume,
     pub(crate) log_volume: Option<plan::Volume>,
+}
+
+impl ReuseKey {
+    /// Whether nodes with other settings have the same data.
+    pub(crate) fn has_same_data(&self, other: &Self) -> bool {
+        self.recipe == other.recipe
+            && self.instances == other.instances
+            && self.volume == other.volume
+            && self.log_volume == other.log_volume
+    }
 }
 
 /// A cluster with data and a load of its own.
