@@ -27,7 +27,7 @@ pub(crate) mod root;
 mod run_dir;
 pub mod scheduler;
 pub mod survivors;
-pub(crate) mod sweep;
+mod sweep;
 pub(crate) mod trust;
 
 use std::ffi::OsString;
@@ -42,6 +42,8 @@ use journal::{Journal, Step, Undo};
 use lock::Lock;
 
 use crate::failure::Failure;
+
+pub use sweep::{Undone, undo_steps};
 
 /// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";

@@ -118,10 +118,10 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Resu
 
 /// The outcome of undoing everything but files that a run set up.
 #[derive(Debug, Default)]
-pub(crate) struct Undone {
+pub struct Undone {
     /// Disk space of what was removed outside the run directory.
-    pub(crate) bytes: u64,
-    pub(crate) unmounted: Vec<Unmounted>,
+    pub bytes: u64,
+    pub unmounted: Vec<Unmounted>,
 }
 
 /// Undoes what a run recorded, and ends its mounts.
@@ -133,7 +133,7 @@ fn undo_all(run: &Path) -> Result<Undone, Failure> {
 
 /// Undoes the steps of a run's journal, the last one first. One failure does not keep the others
 /// from being undone; returns the first.
-pub(crate) fn undo_steps(run: &Path) -> Result<Undone, Failure> {
+pub fn undo_steps(run: &Path) -> Result<Undone, Failure> {
     let mut undone = Undone::default();
     let mut failed = Ok(());
     let steps = journal::remaining(run)?;

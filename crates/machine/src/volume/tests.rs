@@ -17,7 +17,7 @@ use super::*;
 use crate::device;
 use crate::home::lock::Lock;
 use crate::home::scheduler::Scheduler;
-use crate::home::sweep::undo_steps;
+use crate::home::undo_steps;
 use crate::locked;
 use crate::process::NEVER;
 use crate::testing::home;

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::home::Unmounted;
 use crate::home::journal::remaining;
-use crate::home::sweep::undo_steps;
+use crate::home::undo_steps;
 use crate::testing::{account, home};
 
 fn count(dir: &Path) -> usize {
