@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::shown_bytes;
+use crate::number::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
 use crate::fault_kind::{FaultAction, FaultKind, Isolation};
-use crate::percent::format_percent;
+use crate::number::format_percent;
 use crate::quorum::LostSide;
 use crate::volume::DiskLimits;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::shown_bytes;
+use crate::number::shown_bytes;
 use crate::choice::choice;
 use crate::{Span, Spanned};
 
