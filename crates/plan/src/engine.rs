@@ -6,7 +6,6 @@ use crate::{Conduct, Quorum, alternatives};
 #[derive(Debug, Clone, Copy)]
 pub struct EngineTraits {
     pub name: &'static str,
-    /// The schemes of its databases' URLs.
     pub schemes: &'static [&'static str],
     /// Whether it runs as a process of its own, which a study can configure.
     pub is_process: bool,

@@ -54,7 +54,6 @@ pub struct FaultOptions {
     pub heal_command: Vec<String>,
 }
 
-/// How slow a link is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowLink {
     /// `None`: no limit.
@@ -72,7 +71,6 @@ pub struct SlowLink {
     pub loss: Option<Loss>,
 }
 
-/// Packet loss of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The share of packets that are dropped, above 0 and below 1.
@@ -228,7 +226,6 @@ choice! {
     FaultProcess {
         #[default]
         Server = "server",
-        /// Its cluster manager.
         Manager = "manager",
         Both = "both",
     }
@@ -240,7 +237,6 @@ choice! {
     FaultVolume {
         #[default]
         Data = "data",
-        /// The volume of its transaction log.
         Log = "log",
     }
 }

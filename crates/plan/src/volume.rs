@@ -21,7 +21,6 @@ pub struct Volume {
     /// The IO scheduler of its devices; `None`: as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Spanned<String>>,
-    /// Limits of each of its devices.
     #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
     pub limits: DiskLimits,
 }
@@ -85,16 +84,11 @@ choice! {
     /// How btrfs distributes data and metadata over its devices.
     #[derive(Default)]
     Profile {
-        /// One copy, on any device.
         #[default]
         Single = "single",
-        /// One copy, striped over all devices.
         Raid0 = "raid0",
-        /// Two copies on different devices.
         Raid1 = "raid1",
-        /// Two copies, striped over all devices.
         Raid10 = "raid10",
-        /// Striped over all devices, one part in each stripe for parity.
         Raid5 = "raid5",
     }
 }
@@ -123,7 +117,6 @@ impl Profile {
     }
 }
 
-/// How btrfs compresses data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Compression {
@@ -135,7 +128,6 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// btrfs's default level.
     const DEFAULT_LEVEL: u8 = 3;
 
     /// Reads `none`, `lzo`, `zstd`, or `zstd:LEVEL`.
@@ -153,7 +145,6 @@ impl Compression {
     }
 }
 
-/// As typed in a study.
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -179,7 +170,6 @@ impl TryFrom<String> for Compression {
 }
 
 impl DiskLimits {
-    /// Whether nothing is limited.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

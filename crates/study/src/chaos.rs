@@ -14,11 +14,9 @@ use plan::{
     SlowLink, Span, SplitMix64, Trial, format_duration,
 };
 
-/// Nothing happens before this.
 const START: Duration = Duration::from_secs(1);
 /// For how long the servers recover after each fault.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// How long a fault lasts.
 const HEAL_MIN: Duration = Duration::from_secs(1);
 const HEAL_MAX: Duration = Duration::from_secs(10);
 const MIN_TIME: Duration = Duration::from_secs(15);

@@ -37,7 +37,6 @@ pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> 
         .collect()
 }
 
-/// What a mark stands for.
 fn marked(mark: &str, engines: &[EngineTraits]) -> String {
     let keys = |section: &str| {
         let keys = KEYS.iter().filter(|key| section_of(key) == section);

@@ -9,7 +9,6 @@ use plan::{
 use crate::point::in_process;
 use crate::trial::server_count;
 
-/// The servers of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers<'a> {
     /// `None`: they are running already, as processes.
@@ -20,7 +19,6 @@ pub(crate) struct Servers<'a> {
     pub(crate) members: u32,
 }
 
-/// Why servers cannot have a fault.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The option of the fault that is the reason; empty: its kind.
@@ -46,12 +44,10 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// How many there are in all.
     pub(crate) fn count(&self) -> u32 {
         self.topology.instances.saturating_mul(self.members)
     }
 
-    /// Why they cannot have a fault.
     pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
         let node = &self.topology.node;
         let (kind, options) = (fault.kind(), fault.action.options());
@@ -73,7 +69,6 @@ impl<'a> Servers<'a> {
             .or_else(|| refuse_device(options.device?, volume))
     }
 
-    /// Where the data is stored.
     pub(crate) fn data(&self) -> &'a Volume {
         &self.topology.node.volume
     }

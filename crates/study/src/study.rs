@@ -10,7 +10,6 @@ use plan::{EngineTraits, Plan, Redacted, Span, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
-/// The most trials of one study.
 pub const MAX_TRIALS: usize = 10_000;
 /// Precedes each override in the text of a study as it was run.
 const OVERRIDE: &str = "# --set ";
@@ -151,7 +150,6 @@ impl Study {
         self.without(values)
     }
 
-    /// Whether the study has variants.
     pub fn has_variants(&self) -> bool {
         !self.content.variants.is_empty()
     }

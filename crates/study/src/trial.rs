@@ -145,7 +145,6 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     topology
 }
 
-/// How many servers a URL names.
 pub(crate) fn server_count(server: &ServerSpec) -> u32 {
     let ServerSpec::Url(url, _) = server else {
         return 1;

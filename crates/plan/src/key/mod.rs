@@ -43,7 +43,6 @@ pub enum Work {
     Presence,
 }
 
-/// How `dyno bench` spells a key.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
@@ -52,7 +51,6 @@ pub struct Flag {
     help: &'static str,
 }
 
-/// What a key takes.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
@@ -148,7 +146,6 @@ pub const SWITCHES: [(&str, &str); 2] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\"")
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 
-/// Number of virtual users.
 pub const THREADS: &str = "load.threads";
 /// Its default in an open loop, where a user that is not needed stays idle. Servers accept at least
 /// 100 connections by default.
