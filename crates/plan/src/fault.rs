@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
 use crate::fault_kind::{FaultAction, FaultKind, Isolation};
 use crate::number::format_percent;
+use crate::number::shown_bytes;
 use crate::quorum::LostSide;
 use crate::volume::DiskLimits;
 

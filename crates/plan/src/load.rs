@@ -105,7 +105,7 @@ impl Load {
         (!longest.is_zero()).then_some(longest)
     }
 
-        pub fn think(&self) -> Think {
+    pub fn think(&self) -> Think {
         Think {
             mean: self.think,
             distribution: self.think_distribution,

@@ -73,7 +73,6 @@ mod tests {
         assert_eq!(shown_bytes(999), "999 bytes");
     }
 
-
     #[test]
     fn shares_are_read_and_written() {
         for (text, share) in [("2%", 0.02), ("7%", 0.07), ("0.1%", 0.001), ("50%", 0.5)] {

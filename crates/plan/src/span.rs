@@ -30,7 +30,7 @@ impl Default for Span {
 }
 
 impl Span {
-        pub const NOWHERE: Self = Self {
+    pub const NOWHERE: Self = Self {
         origin: Origin::Nowhere,
         start: 0,
         end: 0,

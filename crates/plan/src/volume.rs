@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::shown_bytes;
 use crate::choice::choice;
+use crate::number::shown_bytes;
 use crate::{Span, Spanned};
 
 /// Where the data of a node, or its log, is stored.

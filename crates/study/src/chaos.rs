@@ -264,7 +264,6 @@ mod tests {
         Study::parse("s.toml", text, &ENGINES)
             .unwrap()
             .plan()
-            .unwrap()
             .trials
     }
 

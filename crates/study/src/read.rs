@@ -51,7 +51,9 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Faults => kinds(key, value),
         Kind::Frequency => {
             let is_valid = |text: &str| parse_frequency(text).is_some();
-            only_if(is_valid, string()?, "does not say how often", || example(key))
+            only_if(is_valid, string()?, "does not say how often", || {
+                example(key)
+            })
         }
         Kind::CpuSet => {
             let is_valid = |text: &str| CpuSet::parse(text).is_some();
@@ -285,11 +287,7 @@ fn number(
     within(key, typed, read, range, Value::Number)
 }
 
-fn duration(
-    key: &Name,
-    text: &str,
-    range: RangeInclusive<Duration>,
-) -> Result<Value, Diagnostic> {
+fn duration(key: &Name, text: &str, range: RangeInclusive<Duration>) -> Result<Value, Diagnostic> {
     let read = parse_duration(text).map_err(|e| Diagnostic::new(e.message, e.help))?;
     within(key, text, Some(read), range, Value::Duration)
 }
@@ -304,11 +302,7 @@ fn percent(key: &Name, text: &str, range: RangeInclusive<f64>) -> Result<Value, 
 }
 
 /// A size as it was typed, or the number of bytes.
-fn bytes(
-    key: &Name,
-    value: &DeValue<'_>,
-    range: RangeInclusive<u64>,
-) -> Result<Value, Diagnostic> {
+fn bytes(key: &Name, value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<Value, Diagnostic> {
     let text = match value {
         DeValue::Integer(n) if n.radix() == 10 => n.as_str(),
         _ => value.as_str().ok_or_else(|| wrong_type(key, value))?,

@@ -11,7 +11,7 @@ pub(crate) fn study(text: &str, overrides: &[(&str, &str)]) -> Study {
 }
 
 pub(crate) fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
-    study(text, overrides).plan().unwrap()
+    study(text, overrides).plan()
 }
 
 /// What is said of a study that is none.

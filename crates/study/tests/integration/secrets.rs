@@ -6,7 +6,7 @@ use study::Study;
 fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");
     let study = Study::parse_with_overrides("s.toml", &text, overrides, engine::catalog()).unwrap();
-    let plan = study.plan().unwrap();
+    let plan = study.plan();
     let shown = format!(
         "{study:?} {plan:?} {} {:?}",
         study.source_redacted(),
