@@ -142,37 +142,32 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = self.action.options();
+        let link = &options.link;
         write!(f, "at {}: {}", format_duration(self.at), self.kind())?;
         if !options.command.is_empty() {
             write!(f, " `{}` on", options.command.join(" "))?;
         }
         write!(f, " {}", self.target_words())?;
-        if options.process != FaultProcess::Server {
-            write!(f, ", process {}", options.process)?;
-        }
-        if options.volume != FaultVolume::Data {
-            write!(f, ", volume {}", options.volume)?;
-        }
-        if let Some(device) = options.device {
-            write!(f, ", device {device}")?;
-        }
-        if !options.limits.is_none() {
-            write!(f, ", {}", options.limits)?;
-        }
-        if let Some(rate) = options.link.bytes_per_s {
-            write!(f, ", {}/s", shown_bytes(rate))?;
-        }
-        if let Some(delay) = options.link.delay {
-            write!(f, ", delay {}", format_duration(delay))?;
-        }
-        if let Some(Loss { share, seed }) = options.link.loss {
-            write!(f, ", loss {} (seed {seed})", format_percent(share))?;
-        }
-        match self.heal {
-            Some(heal) => write!(f, ", healed after {}", format_duration(heal)),
-            None if self.kind().lasts() => f.write_str(", never healed"),
-            None => Ok(()),
-        }
+        let process = Some(options.process).filter(|process| *process != FaultProcess::Server);
+        let volume = Some(options.volume).filter(|volume| *volume != FaultVolume::Data);
+        let loss = |Loss { share, seed }| format!("loss {} (seed {seed})", format_percent(share));
+        let healed = |heal| format!("healed after {}", format_duration(heal));
+        let is_never_healed = self.heal.is_none() && self.kind().lasts();
+        let parts = [
+            process.map(|process| format!("process {process}")),
+            volume.map(|volume| format!("volume {volume}")),
+            options.device.map(|device| format!("device {device}")),
+            (!options.limits.is_none()).then(|| options.limits.to_string()),
+            link.bytes_per_s
+                .map(|rate| format!("{}/s", shown_bytes(rate))),
+            link.delay
+                .map(|delay| format!("delay {}", format_duration(delay))),
+            link.loss.map(loss),
+            self.heal.map(healed),
+            is_never_healed.then(|| "never healed".to_owned()),
+        ];
+        let mut parts = parts.into_iter().flatten();
+        parts.try_for_each(|part| write!(f, ", {part}"))
     }
 }
 

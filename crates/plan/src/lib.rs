@@ -7,7 +7,6 @@
 
 mod chaos;
 mod choice;
-mod conduct;
 mod duration;
 mod engine;
 mod failure;
@@ -30,9 +29,10 @@ mod value;
 mod volume;
 
 pub use chaos::{Chaos, Ledger, parse_frequency};
-pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
-pub use engine::{ClusterTraits, EngineTraits};
+pub use engine::{
+    ClusterTraits, Conduct, Configured, Detector, EngineTraits, StaticSettings, is_same_setting,
+};
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
