@@ -14,6 +14,11 @@ pub(crate) fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
     study(text, overrides).plan()
 }
 
+/// The first trial of a study.
+pub(crate) fn trial(text: &str, overrides: &[(&str, &str)]) -> Trial {
+    plan(text, overrides).trials.remove(0)
+}
+
 /// What is said of a study that is none.
 pub(crate) fn fails(text: &str, overrides: &[(&str, &str)]) -> String {
     let study = Study::parse_with_overrides("s.toml", text, overrides, engine::catalog());

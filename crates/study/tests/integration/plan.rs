@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{SMALLEST, engine, labels, plan};
+use crate::common::{SMALLEST, engine, labels, plan, trial};
 use plan::{Arrivals, Data, Order, Pace, Point, Reset, ServerSpec, Transaction};
 use serde_json::json;
 
@@ -153,7 +153,7 @@ fn an_open_loop_has_fewer_users_of_an_engine_in_process() {
         ("server.url = 'mysql://bench@127.0.0.1/sbtest'", 64),
     ] {
         let open = format!("title = 't'\n{server}\nload.rate = 100\n");
-        assert_eq!(plan(&open, &[]).trials[0].load.threads, users, "{server}");
+        assert_eq!(trial(&open, &[]).load.threads, users, "{server}");
     }
 }
 
@@ -176,14 +176,8 @@ fn overrides_speak_instead_of_the_file() {
             ["threads=5", "threads=6"]
         );
     }
-    let url = plan(QUICKSTART, &[("server.url", "mysql://h/d")]);
-    assert!(
-        matches!(&url.trials[0].server, ServerSpec::Url(url, _) if url.expose() == "mysql://h/d")
-    );
-    assert_eq!(
-        plan(QUICKSTART, &[("data.rows", "1"), ("data.rows", "2")]).trials[0]
-            .data
-            .rows,
-        2
-    );
+    let url = trial(QUICKSTART, &[("server.url", "mysql://h/d")]).server;
+    assert!(matches!(url, ServerSpec::Url(url, _) if url.expose() == "mysql://h/d"));
+    let twice = [("data.rows", "1"), ("data.rows", "2")];
+    assert_eq!(trial(QUICKSTART, &twice).data.rows, 2);
 }

@@ -74,7 +74,7 @@ fn an_override_speaks_instead_of_variants_too() {
     let same = plan(VARIANTS, &[("data.rows", "9"), ("server.engine", "mysql")]);
     for trial in &same.trials {
         assert_eq!(
-            (trial.data.rows, engine(trial).engine.as_str()),
+            (trial.data.rows, &*engine(trial).engine.value),
             (9, "mysql")
         );
     }
