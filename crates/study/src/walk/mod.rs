@@ -2,10 +2,9 @@
 
 mod faults;
 pub(crate) mod overrides;
+mod report;
 mod sizes;
 mod sweep;
-mod tables;
-mod thresholds;
 mod variant;
 
 use std::collections::BTreeSet;
