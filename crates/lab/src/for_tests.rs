@@ -34,7 +34,7 @@ pub(crate) fn trial() -> Trial {
                 data.rows = 100\n[load]\nthreads = 2\npreload = true\nwarmup = '0s'\ntime = '1h'";
     let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
-        planned: study.plan().unwrap().trials.remove(0),
+        planned: study.plan().trials.remove(0),
         target: Target::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {

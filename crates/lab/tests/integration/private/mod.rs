@@ -145,7 +145,7 @@ pub(crate) fn start_at(
 pub(crate) fn node_of(lines: &str) -> plan::Node {
     let text = format!("title = 't'\nserver.engine = 'mariadb'\n{lines}");
     let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
-    let mut trials = study.plan().unwrap().trials;
+    let mut trials = study.plan().trials;
     trials.remove(0).topology.node
 }
 
