@@ -16,7 +16,7 @@ use crate::home::Home;
 use crate::instance::Instance;
 use crate::rig::reset;
 use crate::run::Run;
-use crate::servers::{self, DataDir, Membership, Node, Services};
+use crate::servers::{self, DataDir, Membership, Node, NodeSpec, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
 use crate::spec::{guest_image, port};
@@ -115,7 +115,7 @@ impl Building<'_, '_> {
                 continue;
             };
             self.run.observer.stage("copying the data to the hosts");
-            servers::place(machine, one, self.run.interrupted)?;
+            one.place(machine, self.run.interrupted)?;
         }
         self.run.observer.stage("writing the data to disk");
         let began = Instant::now();
@@ -260,19 +260,13 @@ impl Building<'_, '_> {
             // A limit that comes later needs the processes to be in a group.
             site.limit_io(&[], &DiskLimits::default())?;
         }
-        let spec = servers::NodeSpec {
-            number,
-            data,
-            config: &self.config,
+        let spec = NodeSpec {
+            config: self.config.clone(),
             port: port(self.spec, number),
-            connections: self.trial.connections(),
-            site,
             membership,
-            keep: &keep,
-            interrupted: self.run.interrupted,
+            ..NodeSpec::new(number, self.trial.connections(), site, &keep)
         };
-        let node = servers::start(&self.installed, spec);
-        let node = node?;
+        let node = servers::start(&self.installed, spec, data, self.run.interrupted)?;
         for note in node.notes() {
             self.run.observer.note(note);
         }

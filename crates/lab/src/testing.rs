@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::observer::Observer;
 use crate::run::Run;
-use crate::servers::{self, Membership, Node};
+use crate::servers::{self, Membership, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
 use crate::template;
 use crate::trial::{Target, Trial};
@@ -115,18 +115,14 @@ pub(crate) fn nodes(
     });
     let mut members = members.into_iter().flatten();
     let started = (1..).zip(sites).map(|(number, site)| {
-        let spec = servers::NodeSpec {
-            number,
-            data: template.copy(number).unwrap().0,
-            config: &config,
-            port: None,
-            connections: 10,
+        let keep = keep.join(number.to_string());
+        let spec = NodeSpec {
+            config: config.clone(),
             membership: members.next(),
-            site: Arc::clone(site),
-            keep: &keep.join(number.to_string()),
-            interrupted: &never,
+            ..NodeSpec::new(number, 10, Arc::clone(site), &keep)
         };
-        let mut node = servers::start(&installed, spec).unwrap();
+        let data = template.copy(number).unwrap().0;
+        let mut node = servers::start(&installed, spec, data, &never).unwrap();
         node.join(&never).unwrap();
         node
     });

@@ -74,18 +74,13 @@ impl Builder {
             config.extend(tls::create(&tls_dir, home.account()));
         }
         config.extend(self.options.iter().map(|option| setting(option)));
-        let wanted = NodeSpec {
-            number: 1,
-            data,
-            config: &config,
-            port: None,
-            connections: CONNECTIONS,
-            membership: None,
-            site: Arc::new(ThisHost::default()),
-            keep: &home.run_dir().join("kept"),
-            interrupted: &NEVER,
+        let (site, keep) = (Arc::new(ThisHost::default()), home.run_dir().join("kept"));
+        let spec = NodeSpec {
+            config,
+            ..NodeSpec::new(1, CONNECTIONS, site, &keep)
         };
-        let mut private = servers::start(&installed, wanted).unwrap_or_else(|e| panic!("{e}"));
+        let started = servers::start(&installed, spec, data, &NEVER);
+        let mut private = started.unwrap_or_else(|e| panic!("{e}"));
         private.remove_password().unwrap_or_else(|e| panic!("{e}"));
         Server {
             engine: self.engine,

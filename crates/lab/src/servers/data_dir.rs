@@ -13,6 +13,7 @@ use std::time::Duration;
 use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
+use machine::site::Machine;
 use measure::space::Space;
 use plan::FaultVolume;
 
@@ -256,22 +257,28 @@ impl DataDir {
 
     /// Disk space of data and log; `None` if it cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
-        let mut all: Option<Space> = None;
-        for (volume, directory) in self.volumes().zip(self.directories()) {
+        let space = |(volume, directory): (&dyn Volume, PathBuf)| {
             let data_bytes = tree::used_bytes(&directory);
             let used_bytes = volume.used_bytes().ok()?;
             let unreduced = data_bytes as f64 * volume.raw_per_byte();
-            let one = Space {
+            Some(Space {
                 data_bytes,
                 used_bytes,
                 unreduced_bytes: used_bytes.map(|_| unreduced as u64),
-            };
-            match &mut all {
-                Some(all) => all.add(&one),
-                None => all = Some(one),
-            }
+            })
+        };
+        let mut parts = self.volumes().zip(self.directories()).map(space);
+        let mut all = parts.next()??;
+        for part in parts {
+            all.add(&part?);
         }
-        all
+        Some(all)
+    }
+
+    /// Moves the data to another machine before its server starts there.
+    pub fn place(&self, machine: &Machine, interrupted: &AtomicBool) -> Result<(), Failure> {
+        machine.place(self.dir(), interrupted)?;
+        self.empty()
     }
 
     /// Removes a file of the data directory, if it exists.

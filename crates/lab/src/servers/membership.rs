@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::port;
 use crate::servers::DataDir;
 use crate::servers::password::Password;
-use crate::servers::running::ProcessId;
+use crate::servers::process::ProcessId;
 
 /// Hexadecimal digits of a cluster's ID.
 const ID_CHARS: usize = 32;

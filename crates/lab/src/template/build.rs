@@ -15,7 +15,7 @@ use crate::failure::{self, Failure};
 use crate::home::Home;
 use crate::needs;
 use crate::process;
-use crate::servers::{self, DataDir, Node};
+use crate::servers::{self, DataDir, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
 use crate::volume;
 
@@ -130,20 +130,11 @@ impl<'a> Builder<'a> {
         filled.map_err(unfilled)?;
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
-        let started = servers::start(
-            self.installed,
-            servers::NodeSpec {
-                number: 0,
-                data,
-                config: &self.loading_settings(),
-                port: None,
-                connections: wanted.connections,
-                membership: None,
-                site: Arc::clone(&self.site),
-                keep: &keep,
-                interrupted: listener.interrupted,
-            },
-        );
+        let spec = NodeSpec {
+            config: self.loading_settings(),
+            ..NodeSpec::new(0, wanted.connections, Arc::clone(&self.site), &keep)
+        };
+        let started = servers::start(self.installed, spec, data, listener.interrupted);
         let mut server = started.map_err(unfilled)?;
         let checksum = fill(&mut server, wanted, listener).map_err(unfilled)?;
         let data = server

@@ -104,29 +104,17 @@ pub(crate) fn start_on(
     port: Option<u16>,
     keep: &Path,
 ) -> Result<Node, Failure> {
-    servers::start(
-        installed,
-        NodeSpec {
-            config,
-            port,
-            ..on_site(data, Arc::new(ThisHost::default()), keep)
-        },
-    )
+    let spec = NodeSpec {
+        config: config.to_vec(),
+        port,
+        ..on_site(Arc::new(ThisHost::default()), keep)
+    };
+    servers::start(installed, spec, data, &NEVER)
 }
 
-/// Server 1 on this data and this site, without settings.
-pub(crate) fn on_site(data: DataDir, site: Arc<dyn Site>, keep: &Path) -> NodeSpec<'_> {
-    NodeSpec {
-        number: 1,
-        data,
-        config: &[],
-        port: None,
-        connections: 10,
-        membership: None,
-        site,
-        keep,
-        interrupted: &NEVER,
-    }
+/// Server 1 on this site, without settings.
+pub(crate) fn on_site(site: Arc<dyn Site>, keep: &Path) -> NodeSpec {
+    NodeSpec::new(1, 10, site, keep)
 }
 
 /// Starts a server without tables on a site.
@@ -138,7 +126,7 @@ pub(crate) fn start_at(
 ) -> Result<Node, Failure> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
-    servers::start(&installed, on_site(data, Arc::new(site), keep))
+    servers::start(&installed, on_site(Arc::new(site), keep), data, &NEVER)
 }
 
 /// The node of a study with these lines.
