@@ -20,7 +20,7 @@ use crate::servers::{self, DataDir, Membership, Node, NodeSpec, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
 use crate::spec::{guest_image, port};
-use crate::template::{self, Template};
+use crate::template::{Template, Templates};
 use crate::trial::Trial;
 
 /// What every step from loading data to starting nodes needs.
@@ -55,9 +55,8 @@ impl Building<'_, '_> {
                 interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
-            let built =
-                template::rebuild(home, &self.installed, &wanted, &self.config, node, listener);
-            let (built, took) = built?;
+            let templates = Templates::new(home, &self.installed, &self.config)?;
+            let (built, took) = templates.rebuild(&wanted, node, listener)?;
             each = took;
             data.push(built);
         }
@@ -78,7 +77,8 @@ impl Building<'_, '_> {
             tell: &mut |news| self.run.observer.preparing(&news),
             interrupted: self.run.interrupted,
         };
-        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)?;
+        let templates = Templates::new(home, &self.installed, &self.config)?;
+        let template = templates.obtain(&wanted, listener)?;
         self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;

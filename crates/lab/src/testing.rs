@@ -25,7 +25,7 @@ use crate::observer::Observer;
 use crate::run::Run;
 use crate::servers::{self, Membership, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
-use crate::template;
+use crate::template::Templates;
 use crate::trial::{Target, Trial};
 
 /// Input for a summary of which only the seconds matter.
@@ -100,7 +100,8 @@ pub(crate) fn nodes(
         tell: &mut |_| {},
         interrupted: &never,
     };
-    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
+    let templates = Templates::new(home, &installed, &[]).unwrap();
+    let template = templates.empty(listener).unwrap();
     let config = config.iter();
     let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let config: Vec<_> = config.collect();

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Installed;
 use engine::data::Listener;
 use lab::servers::{self, Node, NodeSpec, ProcessId};
-use lab::template;
+use lab::template::Templates;
 use machine::home::Home;
 use machine::site::ThisHost;
 
@@ -65,9 +65,10 @@ impl Builder {
             tell: &mut |_| {},
             interrupted: &NEVER,
         };
-        let template = template::obtain_empty(&home, &installed, &[], listener)
-            .unwrap_or_else(|e| panic!("{e}"));
-        let (data, _) = template.copy(1).unwrap_or_else(|e| panic!("{e}"));
+        let templates = Templates::new(&home, &installed, &[]);
+        let template = templates.and_then(|templates| templates.empty(listener));
+        let copy = template.and_then(|template| template.copy(1));
+        let (data, _) = copy.unwrap_or_else(|e| panic!("{e}"));
         let tls_dir = home.run_dir().join("tls");
         let mut config = vec![("innodb_buffer_pool_size".to_owned(), "64M".to_owned())];
         if self.tls {

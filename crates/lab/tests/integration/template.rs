@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::data::{Listener, Progress};
 use engine::{Installed, MARIADB, POSTGRES};
 use lab::servers::Node;
-use lab::template::{self, Template};
+use lab::template::{Template, Templates};
 use lab::{Failure, clean_in, shown_bytes};
 use machine::home::Home;
 use testkit::SmallDisk;
@@ -22,7 +22,8 @@ use crate::private::{
 };
 
 fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, Failure> {
-    quietly(|listener| template::obtain(home, installed, &wanted(options), &[], listener))
+    let templates = Templates::new(home, installed, &[])?;
+    quietly(|listener| templates.obtain(&wanted(options), listener))
 }
 
 /// The checksum of the rows that a server has, as the template tells it.
@@ -115,7 +116,8 @@ fn a_template_is_built_once_and_found_from_then_on() {
 }
 
 fn cached(home: &Home, installed: &Installed) -> Option<(u64, std::time::Duration)> {
-    template::cached(home, installed, &wanted(&options(1, 500)), &[]).unwrap()
+    let templates = Templates::new(home, installed, &[]).unwrap();
+    templates.cached(&wanted(&options(1, 500))).unwrap()
 }
 
 /// What another process does for [`two_dynos_build_it_once`]; nothing in a test run.
@@ -176,7 +178,8 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
         tell: &mut stop_in_the_middle,
         interrupted: &interrupted,
     };
-    let stopped = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+    let templates = Templates::new(&home, &installed, &[]).unwrap();
+    let stopped = templates.obtain(&wanted(&options), listener);
     assert!(
         stopped.as_ref().is_err_and(Failure::is_interrupted),
         "{stopped:?}"
@@ -265,8 +268,8 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
         let home = lab::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
-        let refused =
-            quietly(|listener| template::obtain_empty(&home, &installed, &settings, listener));
+        let templates = Templates::new(&home, &installed, &settings).unwrap();
+        let refused = quietly(|listener| templates.empty(listener));
         let error = refused.unwrap_err();
         let key = error.key.as_deref().unwrap_or_default();
         assert!(key.starts_with("server.config."), "{error}");
@@ -281,17 +284,12 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     let (installed, options) = (installed(MARIADB), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
-    let (data, took) = quietly(|listener| {
-        template::rebuild(
-            &home,
-            &installed,
-            &wanted(&options),
-            &[],
-            &plan::Node::default(),
-            listener,
-        )
-    })
-    .unwrap();
+    let (templates, node) = (
+        Templates::new(&home, &installed, &[]).unwrap(),
+        plan::Node::default(),
+    );
+    let rebuilt = quietly(|listener| templates.rebuild(&wanted(&options), &node, listener));
+    let (data, took) = rebuilt.unwrap();
     assert!(!took.is_zero());
     let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert_eq!(Some(checksum(&server, 2)), template.checksum);
@@ -320,10 +318,8 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
         ("innodb_encrypt_tables", "FORCE"),
     ]);
     let (installed, options) = (installed(MARIADB), options(1, 10));
-    let template = quietly(|listener| {
-        template::obtain(&home, &installed, &wanted(&options), &config, listener)
-    })
-    .unwrap();
+    let templates = Templates::new(&home, &installed, &config).unwrap();
+    let template = quietly(|listener| templates.obtain(&wanted(&options), listener)).unwrap();
     let (data, _) = template.copy(1).unwrap();
     let server = start_on(data, &installed, &config, None, keep.path()).unwrap();
     let scheme = "SELECT ENCRYPTION_SCHEME FROM information_schema.INNODB_TABLESPACES_ENCRYPTION \
@@ -392,7 +388,8 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
             tell: &mut fill,
             interrupted: &private::NEVER,
         };
-        let built = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+        let templates = Templates::new(&home, &installed, &[]).unwrap();
+        let built = templates.obtain(&wanted(&options), listener);
         let error = built.unwrap_err();
         let shown = format!("only {} is available", shown_bytes(free_bytes));
         assert!(error.message.contains(&shown), "{engine}: {error}");

@@ -21,7 +21,7 @@ use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::servers::{self, DataDir, Node, NodeSpec};
-use lab::template::{self, Template};
+use lab::template::{Template, Templates};
 use machine::home::Home;
 use machine::site::{Site, ThisHost};
 use tempfile::TempDir;
@@ -88,7 +88,8 @@ pub(crate) fn quietly<T>(call: impl FnOnce(Listener<'_>) -> T) -> T {
 }
 
 pub(crate) fn empty(home: &Home, installed: &Installed, config: &[(String, String)]) -> Template {
-    quietly(|listener| template::obtain_empty(home, installed, config, listener)).unwrap()
+    let templates = Templates::new(home, installed, config).unwrap();
+    quietly(|listener| templates.empty(listener)).unwrap()
 }
 
 /// The data of a server without tables.
