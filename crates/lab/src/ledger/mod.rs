@@ -1,7 +1,6 @@
 //! The ledger of an instance: transfers beside its load, and afterward the proof of what became of
 //! each acknowledged commit, on every member.
 
-mod appender;
 mod connection;
 mod members;
 mod reader;

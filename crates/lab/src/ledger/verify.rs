@@ -8,12 +8,10 @@ use measure::ledger::{Contents, History, LedgerSummary, Opening, check, edn, in_
 use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 
 use super::Ledger;
-use super::appender::Appender;
-use super::members;
-use super::reader::Reader;
 use super::recorder::Recorder;
 use super::schedule::Schedule;
 use super::user::User;
+use super::{members, reader};
 use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -98,20 +96,17 @@ pub(crate) fn spawn<'scope, 'env>(
             started.push(threads::spawn(scope, name, work)?);
             Ok::<_, Failure>(())
         };
-        for user in 1..=ledger.planned.users() {
-            spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
+        let user = move |number| User::new(ledger, schedule, number);
+        for number in 1..=ledger.planned.users() {
+            spawn(Box::new(move || user(number).make_transfers()))?;
         }
-        for user in 1..=APPENDERS {
-            spawn(Box::new(move || {
-                Appender::new(ledger, schedule, user).run();
-            }))?;
+        for number in 1..=APPENDERS {
+            spawn(Box::new(move || user(number).make_appends()))?;
         }
-        let members = u32::try_from(ledger.cluster().members().len()).unwrap_or(u32::MAX);
+        let members = ledger.cluster().members().len();
         if ledger.planned.replica_reads > 0.0 && members > 1 {
-            for member in 0..members {
-                spawn(Box::new(move || {
-                    Reader::new(ledger, schedule, member).run()
-                }))?;
+            for index in 0..members {
+                spawn(Box::new(move || reader::read(ledger, schedule, index)))?;
             }
         }
     }
