@@ -608,3 +608,25 @@ fn the_remedy_for_a_short_queue_stays_within_its_limit() {
     let full = with(&[queue("/queue_depth", 31, Some(31))]);
     assert_eq!(full, one.with_remedy("none: this is the device's maximum"));
 }
+
+fn finding(id: &str, of: &str) -> Finding {
+    Finding {
+        id: id.into(),
+        of: of.into(),
+        level: Note,
+        observed: "value".into(),
+        why: String::new(),
+        source: String::new(),
+        remedy: None,
+    }
+}
+
+#[test]
+fn equal_findings_are_merged() {
+    let all = ["/a", "/b", "/c", "/d"].map(|of| finding("x", of));
+    let mut all = all.to_vec();
+    all.push(finding("y", "/a"));
+    let merged = merged(all);
+    let of: Vec<&str> = merged.iter().map(|finding| finding.of.as_str()).collect();
+    assert_eq!(of, ["/a, /b, /c and 1 more", "/a"]);
+}
