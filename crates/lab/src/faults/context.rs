@@ -95,7 +95,7 @@ impl<'a> FaultContext<'a> {
 
     /// A volume of the node.
     pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, Failure> {
-        self.node()?.volume(which).ok_or_else(no_log)
+        self.node()?.data().volume(which).ok_or_else(no_log)
     }
 
     /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
@@ -105,7 +105,9 @@ impl<'a> FaultContext<'a> {
         let volumes: Vec<_> = {
             let node = self.node()?;
             let volumes = FaultVolume::ALL.iter();
-            volumes.filter_map(|which| node.volume(*which)).collect()
+            volumes
+                .filter_map(|which| node.data().volume(*which))
+                .collect()
         };
         let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
         let is_broken = made.iter().any(|made| !made.takes_writes());

@@ -95,7 +95,7 @@ impl Effect {
                 Ok(self.broke(slow))
             }
             FaultAction::FillDisk { volume } => {
-                let path = context.node()?.filler(*volume)?;
+                let path = context.node()?.data().filler(*volume)?;
                 let path = path.ok_or_else(fill_disk::no_disk)?;
                 self.undo = Undo::Remove(path.clone());
                 fill_disk::fill(&path, context.over)?;

@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 use engine::replication::Replication;
 use engine::{Database, Installed, Login};
 use measure::space::Space;
-use plan::{FaultProcess, FaultVolume};
+use plan::FaultProcess;
 
 use crate::failure::{Failure, not_running};
 use crate::servers::password::Password;
 use crate::servers::process::{ProcessId, ServerProcess};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
-use crate::volume::Volume;
 
 use start::Start;
 pub use start::{NodeSpec, start};
@@ -120,14 +119,8 @@ impl Node {
             .filter(|_| self.site().machine().is_none())
     }
 
-    /// The volume of the data or of the log; `None` if the log has no volume of its own.
-    pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
-        self.data.volume(which)
-    }
-
-    /// A file of dyno's that fills a volume; `None` for a volume in dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
-        self.data.filler(which)
+    pub(crate) fn data(&self) -> &DataDir {
+        &self.data
     }
 
     /// The error log in the result directory, which outlives the node.
