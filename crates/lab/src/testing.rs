@@ -76,6 +76,15 @@ pub(crate) fn home() -> Home {
     servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
+/// A home that nothing else uses, in a directory that servers can reach.
+pub(crate) fn new_home() -> (tempfile::TempDir, Home) {
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let dir = tempfile::Builder::new().permissions(open).tempdir();
+    let dir = dir.unwrap();
+    let home = servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+    (dir, home)
+}
+
 /// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
     let engine = engine::servers().next().unwrap();

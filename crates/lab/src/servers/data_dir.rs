@@ -382,7 +382,6 @@ impl Drop for DataDir {
 #[cfg(test)]
 mod tests {
     use std::mem::ManuallyDrop;
-    use std::os::unix::fs::PermissionsExt;
 
     use plan::Spanned;
     use std::process::Command;
@@ -393,10 +392,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_removed_is_reported() {
-        let dir = tempfile::tempdir().unwrap();
-        let open = PermissionsExt::from_mode(0o755);
-        fs::set_permissions(dir.path(), open).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
         let mut node = plan::Node::default();
@@ -421,12 +417,10 @@ mod tests {
     /// replacing what it owns with a link to root's files and back.
     #[test]
     fn links_by_the_servers_account_are_not_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         fs::write(theirs.join("auto.cnf"), "x").unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
@@ -467,9 +461,7 @@ mod tests {
 
     #[test]
     fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = crate::testing::new_home();
         let disk = match volume::create(&home, &on_loop_device(), PathBuf::new(), &NEVER) {
             Ok(disk) => disk,
             Err(error) => return testkit::skip(&error.to_string()),

@@ -367,9 +367,7 @@ impl<'a> ProcessTree<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::io::Read;
-    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
 
@@ -404,9 +402,7 @@ mod tests {
 
     #[test]
     fn nothing_is_done_to_the_process_that_has_the_number_of_one_that_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = crate::testing::new_home();
         for was_noticed in [false, true] {
             let (mut running, mut other) = running(&home, "true");
             if was_noticed {
@@ -434,9 +430,7 @@ mod tests {
 
     #[test]
     fn what_a_process_that_remains_may_use_is_kept() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let run = home.run_dir().to_owned();
         let data = DataDir::new(&home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader("sleep");

@@ -17,8 +17,8 @@ use workload::options::Options;
 use workload::rows::Checksum;
 
 use crate::private::{
-    self, ALL, NEVER, config, contents, empty, entries, installed, kept_home, only_template,
-    open_dir, options, processes_below, quietly, start_on, value, wanted,
+    self, ALL, NEVER, config, contents, empty, entries, installed, kept_home, new_home,
+    only_template, open_dir, options, processes_below, quietly, start_on, value, wanted,
 };
 
 fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, Failure> {
@@ -140,10 +140,8 @@ fn another(root: &Path) -> Child {
 
 #[test]
 fn two_dynos_build_it_once() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
-    let processes = [another(&root), another(&root)];
+    let (_dir, home) = new_home();
+    let processes = [another(home.root()), another(home.root())];
     let installed = installed(MARIADB);
     let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
     let (one, two) = std::thread::scope(|scope| {
@@ -164,9 +162,7 @@ fn two_dynos_build_it_once() {
 
 #[test]
 fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, home) = new_home();
     let (installed, options) = (installed(MARIADB), options(2, 200_000));
     let interrupted = AtomicBool::new(false);
     let mut stop_in_the_middle = |news| {
@@ -184,7 +180,7 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
         stopped.as_ref().is_err_and(Failure::is_interrupted),
         "{stopped:?}"
     );
-    only_template(&root, "empty");
+    only_template(home.root(), "empty");
     assert_nothing_half(&home);
     let again = obtain(&home, &installed, &options).unwrap();
     assert!(again.was_built);
@@ -245,12 +241,10 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
 
 #[test]
 fn a_damaged_template_is_built_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, home) = new_home();
     let installed = installed(MARIADB);
     drop(obtain(&home, &installed, &options(1, 10)).unwrap());
-    let about = only_template(&root, "1x10").join("template.json");
+    let about = only_template(home.root(), "1x10").join("template.json");
     fs::write(&about, "{\"recipe\": tru").unwrap();
     let again = obtain(&home, &installed, &options(1, 10)).unwrap();
     assert!(again.was_built);
@@ -264,8 +258,7 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
             true => "wal_segment_size",
             false => "innodb_data_file_path",
         };
-        let dir = open_dir();
-        let home = lab::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = new_home();
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
         let templates = Templates::new(&home, &installed, &settings);
@@ -305,9 +298,7 @@ const KEYS: &[u8] = b"Salted__\x01\x02\x03\x04\x05\x06\x07\x08\
 
 #[test]
 fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
-    let (dir, keep) = (open_dir(), tempfile::tempdir().unwrap());
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let ((dir, home), keep) = (new_home(), tempfile::tempdir().unwrap());
     let keys = dir.path().join("keys");
     fs::write(&keys, KEYS).unwrap();
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
@@ -326,7 +317,7 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
                   WHERE NAME = 'sbtest/sbtest1'";
     assert_eq!(value(&server, scheme), "1");
     for part in ["empty", "1x10"] {
-        let about = only_template(&root, part).join("template.json");
+        let about = only_template(home.root(), part).join("template.json");
         let about = fs::read_to_string(about).unwrap();
         assert!(about.contains("file_key_management_filekey"), "{about}");
         assert!(!about.contains("sesame"), "{about}");

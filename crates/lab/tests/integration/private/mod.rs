@@ -41,9 +41,16 @@ pub(crate) fn open_dir() -> TempDir {
         .unwrap()
 }
 
+/// A home that nothing else uses, gone with its directory.
+pub(crate) fn new_home() -> (TempDir, Home) {
+    let dir = open_dir();
+    let home = servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+    (dir, home)
+}
+
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
-    lab::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+    servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {
