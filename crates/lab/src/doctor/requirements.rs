@@ -3,7 +3,7 @@
 use engine::checks::Demand;
 
 use crate::files;
-use crate::needs;
+use crate::setup::needs;
 use crate::trial::{Target, Trial};
 
 /// Each number is the maximum over the trials.

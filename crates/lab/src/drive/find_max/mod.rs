@@ -1,0 +1,260 @@
+//! Searches for the highest arrival rate at which response times stay below a limit: a closed loop
+//! that measures the capacity, then a series of open loops, each a trial of its own.
+
+pub(crate) mod search;
+mod step;
+
+use measure::find_max::{FoundMax, LONG, SearchEnd};
+use measure::summary::TrialSummary;
+use plan::Arrivals;
+use plan::{FindMax, Limited, Point, Value};
+
+use crate::run::Run;
+use crate::setup::Lab;
+use crate::study::attempt;
+use crate::trial::{Target, Trial};
+use search::{MAX_TRIALS, Next, Search};
+
+use crate::failure::Failure;
+
+/// The key that is added to the point of each step.
+const RATE: &str = "load.rate";
+/// The value of [`RATE`] for the closed loop.
+const CLOSED: &str = "closed loop";
+
+pub fn max_trials() -> u32 {
+    MAX_TRIALS as u32
+}
+
+/// Runs the search of each trial that has one. The trials of all searches are numbered in the order
+/// in which they run. Trials that are `known` from an interrupted run are not repeated.
+pub fn find_max(
+    lab: &mut Lab,
+    trials: &[Trial],
+    known: &[TrialSummary],
+    run: &mut Run<'_>,
+) -> Result<(), Failure> {
+    let mut finished = Vec::new();
+    let mut first = None;
+    let searches = trials.iter();
+    let searches = searches.filter_map(|trial| Some((trial, trial.planned.load.find_max?)));
+    for (trial, wanted) in searches {
+        let mut searched = SearchRun {
+            lab,
+            trial,
+            wanted,
+            known,
+            run,
+            finished,
+            search: None,
+            found: FoundMax {
+                point: trial.planned.point.clone(),
+                repeat: trial.planned.repeat,
+                column: limited_column(wanted.of).to_owned(),
+                limit_ms: wanted.limit.as_secs_f64() * 1e3,
+                capacity_per_s: None,
+                steps: Vec::new(),
+                end: SearchEnd::Stopped {
+                    reason: String::new(),
+                    held_per_s: None,
+                    failed_per_s: None,
+                },
+            },
+        };
+        let failed = searched.search().err();
+        if let Some(Failed::Search(failure) | Failed::All(failure)) = &failed {
+            searched.found.end = searched.stopped(failure);
+        }
+        let found = searched.found;
+        finished = searched.finished;
+        run.observer.found(found)?;
+        match failed {
+            Some(Failed::All(failure)) => return Err(failure),
+            Some(Failed::Search(failure)) => drop(first.get_or_insert(failure)),
+            None => {}
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// The column that the limit applies to.
+fn limited_column(of: Limited) -> &'static str {
+    match of {
+        Limited::Mean => "response_ms.mean",
+        Limited::P95 => "response_ms.p95",
+        Limited::P99 => "response_ms.p99",
+    }
+}
+
+/// Why a search ended without a rate.
+enum Failed {
+    /// The next search may still succeed.
+    Search(Failure),
+    /// No other search may start.
+    All(Failure),
+}
+
+/// A running search.
+struct SearchRun<'a, 'r> {
+    lab: &'a mut Lab,
+    trial: &'a Trial,
+    wanted: FindMax,
+    known: &'a [TrialSummary],
+    run: &'a mut Run<'r>,
+    /// The trials of this search and of earlier ones, including those taken from `known`.
+    finished: Vec<TrialSummary>,
+    /// `None` until the closed loop has ended.
+    search: Option<Search>,
+    found: FoundMax,
+}
+
+impl SearchRun<'_, '_> {
+    fn search(&mut self) -> Result<(), Failed> {
+        let closed = self.measure(self.closed())?;
+        let capacity = closed.transactions.per_s.map(|tps| tps.value);
+        let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
+            let message =
+                "the closed loop completed no transactions, so there is no rate to start from";
+            let remedy = "use longer steps (--time; in a study, load.time), or check what the server is waiting for";
+            let failure = Failure::server(message).remedy(remedy);
+            return Err(Failed::Search(failure));
+        };
+        self.found.capacity_per_s = Some(capacity);
+        let mut search = Search::new(capacity, self.found.limit_ms);
+        loop {
+            let (rate, long) = match search.next() {
+                Next::Try(rate) => (rate, false),
+                Next::Confirm(rate) => (rate, true),
+                Next::End(end) => {
+                    self.found.end = end;
+                    return Ok(());
+                }
+            };
+            let summary = self.measure(self.step(rate, long))?;
+            let step = step::judge(&summary, &self.found, rate, long);
+            search.observe(rate, long, step::outcome(&step));
+            let line = step::progress_line(&step, &self.found, &search);
+            self.run.observer.searching(&line);
+            self.found.steps.push(step);
+            self.search = Some(search.clone());
+        }
+    }
+
+    fn stopped(&self, failure: &Failure) -> SearchEnd {
+        let search = self.search.as_ref();
+        SearchEnd::Stopped {
+            reason: failure.message.clone(),
+            held_per_s: search.and_then(Search::held),
+            failed_per_s: search.and_then(Search::failed),
+        }
+    }
+
+    /// Runs a trial, or takes its summary from an interrupted run.
+    fn measure(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
+        let summary = match self.known(&trial) {
+            Some(known) => known.clone(),
+            None => self.run_trial(trial)?,
+        };
+        self.finished.push(summary.clone());
+        Ok(summary)
+    }
+
+    /// The trial's summary from an interrupted run. That run may have continued with other rates,
+    /// because results vary.
+    fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
+        let planned = &trial.planned;
+        let is_taken = |known: &TrialSummary| {
+            let mut finished = self.finished.iter();
+            finished.any(|trial| trial.setup.planned.number == known.setup.planned.number)
+        };
+        self.known.iter().find(|known| {
+            known.setup.planned.point == planned.point
+                && known.setup.planned.load.time == planned.load.time
+                && !is_taken(known)
+        })
+    }
+
+    fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
+        if self.run.is_interrupted() {
+            let message = "interrupted between two trials";
+            return Err(Failed::All(Failure::interrupted(message)));
+        }
+        let ran = attempt(self.lab, &trial, self.run);
+        match ran.map_err(Failed::All)? {
+            (summary, Some(failure)) => {
+                self.finished.push(summary);
+                Err(Failed::Search(failure))
+            }
+            (summary, None) => Ok(summary),
+        }
+    }
+
+    /// The finished trials of this run and of the interrupted one.
+    fn all_trials(&self) -> impl Iterator<Item = &TrialSummary> {
+        self.known.iter().chain(&self.finished)
+    }
+
+    /// The lowest unused trial number.
+    fn free_number(&self) -> u32 {
+        let is_used = |number: &u32| {
+            self.all_trials()
+                .any(|trial| trial.setup.planned.number == *number)
+        };
+        (1..).find(|number| !is_used(number)).unwrap_or(u32::MAX)
+    }
+
+    /// The trial with the closed loop of the study.
+    fn closed(&self) -> Trial {
+        let mut trial = self.trial.clone();
+        let planned = &mut trial.planned;
+        planned.number = self.free_number();
+        planned.label = step_label(&planned.label, CLOSED);
+        planned.point = self.point(CLOSED.into());
+        planned.load.find_max = None;
+        trial
+    }
+
+    /// The trial with an open loop at `rate` arrivals per second, summed over all servers.
+    fn step(&self, rate: f64, long: bool) -> Trial {
+        let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
+        let repeats = self
+            .all_trials()
+            .filter(|trial| trial.setup.planned.point == point);
+        let latest = repeats.map(|trial| trial.setup.planned.repeat).max();
+        let mut trial = self.trial.clone();
+        trial.longest_wait = Some(self.wanted.limit);
+        // A repeated rate gets different arrival times.
+        trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
+        // The closed loop has already checked the data.
+        if let Target::Given(_) = trial.target {
+            trial.run_options.mode = None;
+        }
+        let planned = &mut trial.planned;
+        planned.number = number;
+        planned.label = step_label(&planned.label, &format!("rate={rate}"));
+        planned.repeat = latest.map_or(1, |latest| latest + 1);
+        planned.point = point;
+        let load = &mut planned.load;
+        load.find_max = None;
+        load.rate = Some(rate / f64::from(planned.topology.instances));
+        load.arrivals = Arrivals::Poisson;
+        if long {
+            load.time = load.time.saturating_mul(LONG);
+        }
+        trial
+    }
+
+    fn point(&self, rate: Value) -> Point {
+        let mut point = self.trial.planned.point.clone();
+        point.insert(RATE.to_owned(), rate);
+        point
+    }
+}
+
+/// Leaves out the generic label of a study with one trial.
+fn step_label(label: &str, step: &str) -> String {
+    match label {
+        "" | "single" | "bench" => step.to_owned(),
+        label => format!("{label}, {step}"),
+    }
+}

@@ -1,0 +1,342 @@
+//! The loop of a running trial: merges what loads, servers, faults, and monitors report, and ends the
+//! trial when one of them fails.
+
+mod failure;
+mod results;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use load::{Barrier, End, LoadError, LoadOutcome, Stop};
+use measure::event::{NodeEvent, NodeEventKind};
+use measure::fault::FaultRecord;
+use measure::metric::{Metrics, MonitorPoint};
+use measure::others;
+use measure::recovery::ResponseSecond;
+use measure::setup::{Outcome, StatementKind};
+use measure::slice::{Phase, Second};
+use measure::summarize::Summarizer;
+
+use crate::drive::early_stop::EarlyStop;
+use crate::drive::merge::Merger;
+use crate::failure::Failure;
+use crate::observe::monitors::{Monitors, SampleClock};
+use crate::observer::Observer;
+use crate::setup::rig::Rig;
+use crate::trial::Trial;
+
+use failure::failed;
+pub(crate) use results::LoadResults;
+
+/// How often to check for dead servers and for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A message to the trial's thread.
+pub(crate) enum TrialMessage {
+    /// From the load of the instance with this index.
+    Load(usize, LoadMessage),
+    Monitored(MonitorPoint),
+    /// Something that happened to a node.
+    Event(NodeEvent),
+    /// The latest record of a fault and, if the trial cannot continue, the reason.
+    Fault(Box<FaultRecord>, Option<Failure>),
+    /// The trial cannot continue.
+    Failed(Failure),
+}
+
+pub(crate) enum LoadMessage {
+    /// Number of open connections.
+    Connecting(u32),
+    Second(Box<Second>),
+    /// Number of transactions that still run after the load's end.
+    Draining(usize),
+    Ended(Result<LoadOutcome, LoadError>),
+}
+
+pub(crate) struct TrialLoop<'a> {
+    trial: &'a Trial,
+    rig: &'a Rig,
+    barrier: &'a Barrier,
+    observer: &'a mut dyn Observer,
+    kinds: Vec<StatementKind>,
+    loads: Vec<LoadState>,
+    merger: Merger,
+    gather: Summarizer,
+    started_at: String,
+    /// Beginning and end of the measured seconds, on the loads' clock.
+    measured_ns: Option<(u64, u64)>,
+    /// `None` if nothing is monitored, or once they have stopped.
+    monitors: Option<Monitors>,
+    is_sampling: bool,
+    metrics: Metrics,
+    early_stop: EarlyStop,
+    stop: &'a Stop,
+    /// The failure that ended the trial, and the outcome.
+    ended_by: Option<(Outcome, Failure)>,
+    events: Vec<NodeEvent>,
+    faults: Vec<FaultRecord>,
+    told_of_others: bool,
+}
+
+struct LoadState {
+    gather: Summarizer,
+    /// Only in a trial with faults.
+    seconds: Vec<ResponseSecond>,
+    open: u32,
+    running: usize,
+    ended: Option<Result<LoadOutcome, LoadError>>,
+}
+
+impl<'a> TrialLoop<'a> {
+    pub(crate) fn new(
+        trial: &'a Trial,
+        rig: &'a Rig,
+        barrier: &'a Barrier,
+        stop: &'a Stop,
+        monitors: Option<Monitors>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let kinds = trial.statement_kinds();
+        let initial = |_| LoadState {
+            gather: Summarizer::new(&kinds),
+            seconds: Vec::new(),
+            open: 0,
+            running: 0,
+            ended: None,
+        };
+        let loads: Vec<LoadState> = rig.databases().map(initial).collect();
+        Self {
+            merger: Merger::new(loads.len()),
+            gather: Summarizer::new(&kinds),
+            started_at: wall_clock_of(barrier.origin()),
+            measured_ns: None,
+            monitors,
+            is_sampling: false,
+            metrics: Metrics::new(),
+            early_stop: EarlyStop::new(trial),
+            stop,
+            ended_by: None,
+            events: Vec::new(),
+            faults: Vec::new(),
+            told_of_others: false,
+            trial,
+            rig,
+            barrier,
+            observer,
+            kinds,
+            loads,
+        }
+    }
+
+    /// Returns when all loads have ended.
+    pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
+        while self.loads.iter().any(|load| load.ended.is_none()) {
+            // Never disconnected: the monitors hold a sender until this call ends.
+            if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
+                self.receive(message);
+            }
+            self.begin_sampling();
+            if self.ended_by.is_none() {
+                self.ended_by = self.node_death(false);
+            }
+            if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
+                self.stop.interrupt();
+            }
+        }
+        self.stop_monitors();
+    }
+
+    /// Receives the remaining messages once all threads of the trial have ended.
+    pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
+        messages
+            .try_iter()
+            .for_each(|message| self.receive(message));
+    }
+
+    fn receive(&mut self, message: TrialMessage) {
+        match message {
+            TrialMessage::Load(index, message) => self.load_message(index, message),
+            TrialMessage::Monitored(point) => {
+                self.tell_of_others(&point);
+                self.observer.monitored(&point);
+            }
+            TrialMessage::Event(event) => self.record_event(event),
+            TrialMessage::Fault(fault, failure) => {
+                self.record_fault(*fault);
+                failure.into_iter().for_each(|failure| self.fail(failure));
+            }
+            TrialMessage::Failed(failure) => self.fail(failure),
+        }
+    }
+
+    /// Reports, once per trial, that other programs use CPU time, while the user can still stop
+    /// them.
+    fn tell_of_others(&mut self, point: &MonitorPoint) {
+        let metrics = point
+            .values
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value));
+        if let Some((share, busiest)) = others::distorting(metrics).filter(|_| !self.told_of_others)
+        {
+            self.told_of_others = true;
+            let share = share * 100.0;
+            self.observer.note(&format!(
+                "other programs use {share:.0} % of the CPUs: {busiest}"
+            ));
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.ended_by.get_or_insert_with(|| failed(failure, None));
+    }
+
+    fn record_event(&mut self, event: NodeEvent) {
+        self.observer.event(&event);
+        self.events.push(event);
+    }
+
+    /// Replaces an earlier record of the fault.
+    fn record_fault(&mut self, fault: FaultRecord) {
+        self.observer.fault(&fault);
+        let mut faults = self.faults.iter_mut();
+        match faults.find(|one| one.place() == fault.place()) {
+            Some(before) => *before = fault,
+            None => self.faults.push(fault),
+        }
+    }
+
+    fn load_message(&mut self, index: usize, message: LoadMessage) {
+        let Some(load) = self.loads.get_mut(index) else {
+            return;
+        };
+        match message {
+            LoadMessage::Connecting(open) => {
+                load.open = open;
+                let open = self.loads.iter().map(|load| load.open).sum();
+                let users = self.trial.planned.load.threads * self.trial.planned.topology.instances;
+                self.observer.connecting(open, users);
+            }
+            LoadMessage::Second(second) => self.second(index, *second),
+            LoadMessage::Draining(running) => {
+                load.running = running;
+                self.stop_monitors();
+                let running = self.loads.iter().map(|load| load.running).sum();
+                self.observer.draining(running);
+            }
+            LoadMessage::Ended(ended) => {
+                load.running = 0;
+                self.merger.end(index);
+                self.take_merged();
+                self.load_ended(index, ended);
+            }
+        }
+    }
+
+    fn second(&mut self, index: usize, second: Second) {
+        if second.phase == Phase::Drain {
+            self.stop_monitors();
+        }
+        if self.trial.has_faults()
+            && let Some(load) = self.loads.get_mut(index)
+        {
+            load.seconds.push(ResponseSecond::from(&second));
+        }
+        if self.loads.len() > 1
+            && let (Some(load), Ok(number)) = (self.loads.get_mut(index), u32::try_from(index + 1))
+        {
+            load.gather.add(&second);
+            self.observer.instance_second(number, &second, &self.kinds);
+        }
+        self.merger.add(index, second);
+        self.take_merged();
+    }
+
+    fn take_merged(&mut self) {
+        while let Some(second) = self.merger.next() {
+            self.gather.add(&second);
+            if second.phase == Phase::Measure {
+                let (begin_ns, _) = self.measured_ns.unwrap_or((second.start_ns, 0));
+                self.measured_ns = Some((begin_ns, second.end_ns));
+            }
+            if self.early_stop.observe(&second) {
+                self.stop.enough();
+            }
+            self.observer.second(&second, &self.kinds);
+        }
+    }
+
+    /// The first load that fails ends the trial.
+    fn load_ended(&mut self, index: usize, ended: Result<LoadOutcome, LoadError>) {
+        let failure = match &ended {
+            Ok(load) if self.is_expected(index, &load.end) => None,
+            ended => failure::of_load(self.rig.databases().nth(index), ended),
+        };
+        if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
+            // The death of the server explains more than its load's error.
+            self.ended_by = self.node_death(true).or(Some((outcome, failure)));
+        }
+        if let Some(load) = self.loads.get_mut(index) {
+            load.ended = Some(ended);
+        }
+    }
+
+    /// Whether a fault of the study explains that an instance's load lost its server.
+    fn is_expected(&self, index: usize, end: &End) -> bool {
+        let End::ServerLost { at_ns, .. } = end else {
+            return false;
+        };
+        let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
+        let instance = self.rig.instances.get(index);
+        instance.is_some_and(|instance| instance.faults.explains_loss(lost_at))
+    }
+
+    /// The first death of a node that no fault of the study caused.
+    fn node_death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
+        let (node, failure) = self.rig.death(is_likely)?;
+        if self.barrier.begun().is_none() {
+            return Some(failed(failure, None));
+        }
+        let at = self.barrier.origin().elapsed();
+        let event = NodeEvent {
+            at_s: at.as_secs_f64(),
+            node,
+            what: NodeEventKind::Died,
+            reason: failure
+                .message
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        self.record_event(event);
+        Some(failed(failure, Some(at)))
+    }
+
+    /// Starts the monitors' clock once the loads have begun.
+    fn begin_sampling(&mut self) {
+        if let (Some(begin), Some(monitors), false) =
+            (self.barrier.begun(), &self.monitors, self.is_sampling)
+        {
+            self.is_sampling = true;
+            monitors.begin(SampleClock {
+                origin: self.barrier.origin(),
+                begin,
+                measure: begin + self.trial.planned.load.warmup,
+            });
+        }
+    }
+
+    /// Takes the last sample, unless that has happened.
+    fn stop_monitors(&mut self) {
+        if let Some(monitors) = self.monitors.take() {
+            self.metrics = monitors.stop();
+        }
+    }
+}
+
+/// The wall-clock time of a past instant, in UTC.
+fn wall_clock_of(instant: Instant) -> String {
+    let time = jiff::Timestamp::now() - instant.elapsed();
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
+}

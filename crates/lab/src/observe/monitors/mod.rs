@@ -1,0 +1,215 @@
+//! Monitors host and servers under load: a thread samples all of them once a second on the load's
+//! clock.
+//!
+//! A snapshot holds counters; the metrics of an interval are derived from two snapshots
+//! ([`snapshot`]). `host` reads the counters of the machine. `measure::metric::METRICS` names and
+//! explains all metrics.
+
+mod sampler;
+mod snapshot;
+mod window;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measure::metric::{Metrics, MonitorPoint};
+use measure::values;
+
+use crate::Database;
+use crate::setup::servers::ProcessId;
+use crate::site::Site;
+use sampler::Sampler;
+use snapshot::{Snapshot, derive, others_share};
+use window::MeasureWindow;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// The shortest interval with metrics, because the kernel counts CPU time in hundredths of a
+/// second.
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Share of the CPUs (0 to 1) used by other programs above which they are identified.
+const OTHERS_SHARE: f64 = 0.1;
+
+#[derive(Debug, Clone)]
+pub struct Monitored {
+    /// The host that dyno runs on.
+    pub site: Arc<dyn Site>,
+    pub servers: Vec<MonitoredServer>,
+}
+
+#[derive(Debug, Clone)]
+pub struct MonitoredServer {
+    /// The number in the metrics' names, counted from 1.
+    pub number: u32,
+    pub site: Arc<dyn Site>,
+    /// The server's process, if known. Follows restarts.
+    pub process: ProcessId,
+    /// The directories of data and log, as far as they are on the server's site.
+    pub directories: Vec<PathBuf>,
+    /// The database whose counters are read over a connection; `None` if they are not monitored.
+    pub database: Option<Database>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct SampleClock {
+    /// The origin of [`MonitorPoint::t_s`].
+    pub origin: Instant,
+    /// The start of the load, and the time of the first sample.
+    pub begin: Instant,
+    /// The start of the measure phase. A sample is taken then and every second after it.
+    pub measure: Instant,
+}
+
+impl SampleClock {
+    /// When the next sample is due after one that was due at `due` and taken `at`. Samples that are
+    /// already overdue are skipped, and so is one that would follow too soon.
+    fn after(&self, due: Instant, at: Instant) -> Instant {
+        let missed = (at + MIN_INTERVAL).saturating_duration_since(due).as_secs();
+        let next = due + SECOND + Duration::from_secs(missed);
+        match due < self.measure {
+            true => next.min(self.measure),
+            false => next,
+        }
+    }
+}
+
+/// Running monitors, which end when dropped.
+#[derive(Debug)]
+pub struct Monitors {
+    /// Sends the clock when the load begins; dropped to stop the thread.
+    clock: Sender<SampleClock>,
+    thread: JoinHandle<Metrics>,
+}
+
+/// Prepares the monitors: finds disks and connects to the servers, which may take seconds on
+/// another machine, and longer once it is under load. `on_interval` receives the metrics of each
+/// interval on the monitors' thread. A server that cannot be reached is missing from the metrics
+/// and retried; everything else is still sampled.
+pub fn prepare(
+    monitored: Monitored,
+    mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
+) -> std::io::Result<Monitors> {
+    let (clock, clocks) = channel();
+    let (prepared, is_prepared) = channel::<()>();
+    let thread = std::thread::Builder::new()
+        .name("dyno-monitors".to_owned())
+        .spawn(move || {
+            let mut sampler = Sampler::new(monitored);
+            sampler.sample(Duration::ZERO);
+            drop(prepared);
+            // Disconnected if the load fails to begin.
+            let clock = clocks.recv().ok();
+            let sampled = clock.map(|clock| sample(sampler, clock, &clocks, &mut *on_interval));
+            sampled.unwrap_or_default()
+        })?;
+    // Disconnected once the thread has dropped its end.
+    let _ = is_prepared.recv();
+    Ok(Monitors { clock, thread })
+}
+
+impl Monitors {
+    /// Starts sampling.
+    pub fn begin(&self, clock: SampleClock) {
+        // The thread has ended only if it panicked.
+        let _ = self.clock.send(clock);
+    }
+
+    /// Takes the last sample and returns the metrics of the measure phase so far; none if it has
+    /// not begun. Returns within a second, even if a server does not answer.
+    pub fn stop(self) -> Metrics {
+        drop(self.clock);
+        // There are no metrics if the thread panicked.
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn sample(
+    mut sampler: Sampler,
+    clock: SampleClock,
+    stop: &Receiver<SampleClock>,
+    on_interval: &mut dyn FnMut(MonitorPoint),
+) -> Metrics {
+    let mut window = MeasureWindow::default();
+    let mut last: Option<Snapshot> = None;
+    let mut due = clock.begin;
+    let mut are_others = true;
+    loop {
+        let stopped = stopped_before(due, stop);
+        sampler.look_for_others(are_others);
+        let now = Instant::now();
+        let snapshot = sampler.sample(now.saturating_duration_since(due));
+        if let Some(before) = &last {
+            let share = report_interval(before, &snapshot, clock, &mut window, on_interval);
+            are_others = share.is_some_and(|share| share > OTHERS_SHARE);
+        }
+        if now >= clock.measure {
+            window.begin(&snapshot);
+        }
+        if stopped {
+            return window.summarize(&snapshot);
+        }
+        due = clock.after(due, snapshot.at);
+        last = Some(snapshot);
+    }
+}
+
+/// Waits until a sample is due; returns whether the monitors were stopped first.
+fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
+    let wait = due.saturating_duration_since(Instant::now());
+    matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
+}
+
+/// Returns the share of the CPUs (0 to 1) that neither the servers nor dyno used.
+fn report_interval(
+    before: &Snapshot,
+    after: &Snapshot,
+    clock: SampleClock,
+    window: &mut MeasureWindow,
+    on_interval: &mut dyn FnMut(MonitorPoint),
+) -> Option<f64> {
+    let length = after.at.duration_since(before.at);
+    if length < MIN_INTERVAL {
+        return None;
+    }
+    let seconds = length.as_secs_f64();
+    let values = derive(before, after);
+    let others = others_share(&values);
+    window.add(&values, seconds);
+    on_interval(MonitorPoint {
+        t_s: before
+            .at
+            .saturating_duration_since(clock.origin)
+            .as_secs_f64(),
+        seconds,
+        values: values.0,
+    });
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_due_each_second_and_at_the_start_of_the_measure_phase() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let clock = SampleClock {
+            origin: begin,
+            begin,
+            measure: at(1500),
+        };
+        assert_eq!(clock.after(begin, at(1)), at(1000));
+        assert_eq!(clock.after(at(1000), at(1001)), at(1500));
+        assert_eq!(clock.after(at(1500), at(1501)), at(2500));
+        assert_eq!(clock.after(at(2500), at(2999)), at(3500));
+        // Samples that would follow too soon or are past are skipped.
+        assert_eq!(clock.after(at(2500), at(3001)), at(4500));
+        assert_eq!(clock.after(at(2500), at(6600)), at(7500));
+        // The one at the start of the measure phase is never skipped.
+        assert_eq!(clock.after(at(1000), at(9000)), at(1500));
+    }
+}

@@ -1,0 +1,140 @@
+//! Which member is the primary before the load, and what a load and its probes need there.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use engine::replication::Role;
+
+use super::member_probe::{create_table, drop_table, view_of};
+use crate::failure::{Failure, canceled};
+use crate::run::Run;
+use crate::setup::cluster::Cluster;
+use crate::setup::instance::Instance;
+use crate::setup::rig::Rig;
+use crate::trial::Trial;
+
+/// How long a cluster may be without a primary before the load, and how often members are asked.
+const FIND_LIMIT: Duration = Duration::from_secs(30);
+const FIND_INTERVAL: Duration = Duration::from_millis(10);
+/// How long replicas may take to receive the tables of a load, and how often dyno asks.
+const TABLES_LIMIT: Duration = Duration::from_secs(600);
+const TABLES_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Finds the primary of each cluster, and creates the table that probes write to.
+pub(crate) fn prepare(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {
+    for Instance { cluster, .. } in &rig.instances {
+        if cluster.is_replicated() {
+            find_primary(cluster, run.interrupted)?;
+            create_table(cluster).map_err(|error| unprepared(&error))?;
+        } else if trial.has_faults()
+            && let Err(error) = create_table(cluster)
+        {
+            run.observer.note(&format!(
+                "recovery is measured without writes of its own: cannot create a table: {error}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Drops the table of probes from servers that dyno did not start.
+pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
+    for Instance { cluster, .. } in &rig.instances {
+        if cluster.is_started() || !(cluster.is_replicated() || trial.has_faults()) {
+            continue;
+        }
+        let primary = ask_members(cluster).primary(cluster);
+        // Without a primary, the table stays; it is small, and the next load replaces it.
+        let primary = primary.and_then(|index| cluster.members().get(index));
+        let _ = primary.map(drop_table);
+    }
+}
+
+fn unprepared(error: &dyn fmt::Display) -> Failure {
+    let message = format!("cannot follow the primary of the cluster: {error}");
+    Failure::server(message)
+}
+
+/// Finds the member that claims to be the primary, within 30 s. If several do, the previous
+/// primary remains.
+pub(crate) fn find_primary(cluster: &Cluster, interrupted: &AtomicBool) -> Result<(), Failure> {
+    let deadline = Instant::now() + FIND_LIMIT;
+    loop {
+        let answers = ask_members(cluster);
+        cluster.set_many_primaries(answers.primaries.len() > 1);
+        match answers.primary(cluster) {
+            Some(primary) => {
+                cluster.set_primary(primary);
+                return Ok(());
+            }
+            None if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
+            None if Instant::now() < deadline => sleep(FIND_INTERVAL),
+            None => return Err(unprepared(&answers.why_none())),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Answers {
+    /// The indexes of the members that claim to be the primary.
+    primaries: Vec<usize>,
+    /// Why the remaining members did not answer.
+    errors: Vec<String>,
+}
+
+fn ask_members(cluster: &Cluster) -> Answers {
+    let mut answers = Answers::default();
+    for (index, member) in cluster.members().iter().enumerate() {
+        match view_of(cluster, member) {
+            Ok(view) if view.state == Role::Primary => answers.primaries.push(index),
+            Ok(_) => {}
+            Err(error) => {
+                let error = format!("server {}: {error}", member.number);
+                answers.errors.push(error);
+            }
+        }
+    }
+    answers
+}
+
+impl Answers {
+    /// The index of the primary; the previous one if there are several.
+    fn primary(&self, cluster: &Cluster) -> Option<usize> {
+        let known = Some(cluster.primary_index()).filter(|known| self.primaries.contains(known));
+        known.or_else(|| self.primaries.first().copied())
+    }
+
+    fn why_none(&self) -> String {
+        match self.errors.as_slice() {
+            [] => "no member says that it is the primary".to_owned(),
+            errors => errors.join("; "),
+        }
+    }
+}
+
+/// Waits at most 10 minutes until every member has the primary's tables.
+pub(crate) fn wait_for_tables(cluster: &Cluster, run: &Run<'_>) -> Result<(), Failure> {
+    let deadline = Instant::now() + TABLES_LIMIT;
+    let wanted = cluster.primary().database.checksum()?;
+    for member in cluster.members() {
+        let checksum = || member.database.checksum();
+        while !checksum().is_ok_and(|checksum| checksum == wanted) {
+            if run.is_interrupted() {
+                return Err(canceled());
+            }
+            if Instant::now() > deadline {
+                let number = member.number;
+                let message = format!("server {number} does not have the tables of the primary");
+                let remedy = "check whether it replicates, and its lag";
+                return Err(Failure::server(message).remedy(remedy));
+            }
+            sleep(TABLES_INTERVAL);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

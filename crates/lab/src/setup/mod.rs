@@ -1,0 +1,321 @@
+//! Sets up what a trial drives: existing databases, temporary ones, or private servers.
+
+pub(crate) mod build;
+pub(crate) mod clean;
+pub(crate) mod cluster;
+pub(crate) mod instance;
+pub mod needs;
+pub(crate) mod preload;
+pub(crate) mod prepare;
+pub(crate) mod preview;
+pub(crate) mod rig;
+pub(crate) mod server_process;
+pub mod servers;
+pub(crate) mod settle;
+pub(crate) mod spec;
+pub mod template;
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use engine::data::Mode;
+use engine::{Access, InProcess};
+use measure::instance::{Reset, ResetHow};
+use plan::{EngineSpec, Follow, Topology};
+
+use crate::Database;
+use crate::failure::{Failure, placed};
+use crate::home::Home;
+use crate::observe::probe;
+use crate::observer::Observer;
+use crate::run::Run;
+use crate::setup::build::Building;
+use crate::setup::instance::Instance;
+use crate::setup::prepare::prepare_for;
+use crate::setup::rig::{DataKey, ReuseKey, Rig, reset};
+use crate::setup::spec::{config, guest_image, installed};
+use crate::setup::template::{Recipe, Template};
+use crate::site::{self, Site, ThisHost};
+use crate::trial::{Target, Trial};
+use crate::volume;
+
+/// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
+#[derive(Debug, Default)]
+pub struct Lab {
+    /// The servers of the previous trial, if the study reuses servers.
+    kept: Option<Rig>,
+    /// The last template that was copied, held so that no other dyno removes it between trials.
+    template: Option<Template>,
+    /// Opened when first needed: a benchmark of a running server needs no cache.
+    home: OnceCell<Home>,
+    /// What [`Lab::check_platform`] has checked, since connecting to a host or booting a guest
+    /// takes time.
+    checked: RefCell<Vec<(EngineSpec, Topology)>>,
+    /// Whether the leftovers of earlier runs have been reported.
+    is_sweep_reported: bool,
+}
+
+impl Lab {
+    /// The first call opens the cache and removes what dead runs left behind.
+    pub fn home(&self) -> Result<&Home, Failure> {
+        if let Some(home) = self.home.get() {
+            return Ok(home);
+        }
+        let home = Home::open(servers::account()?)?;
+        Ok(self.home.get_or_init(|| home))
+    }
+
+    /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.
+    pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
+        let home = self.home()?;
+        let checked = (spec.clone(), topology.clone());
+        if self.checked.borrow().contains(&checked) {
+            return Ok(());
+        }
+        can_have(home, spec, topology).map_err(|failure| placed(failure, spec, topology))?;
+        self.checked.borrow_mut().push(checked);
+        Ok(())
+    }
+
+    /// Checks that the programs of the private servers accept the settings of every trial. Starts
+    /// no server.
+    pub fn check_settings(
+        &self,
+        trials: &[Trial],
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut checked = Vec::new();
+        for trial in trials {
+            let Target::Private(spec) = &trial.target else {
+                continue;
+            };
+            let checkable = (
+                &spec.engine.value,
+                &spec.basedir,
+                &spec.version,
+                config(spec),
+            );
+            if checkable.3.is_empty() || checked.contains(&checkable) {
+                continue;
+            }
+            let accepted =
+                servers::check(self.home()?, &installed(spec)?, &checkable.3, interrupted);
+            accepted.map_err(|failure| placed(failure, spec, &trial.planned.topology))?;
+            checked.push(checkable);
+        }
+        Ok(())
+    }
+
+    /// A temporary database of an in-process engine is removed with the laboratory.
+    pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
+        let engine = engine::of_url(url)?;
+        let directory = match engine.in_process() {
+            Some(_) => Some(self.home()?.run_dir()),
+            None => None,
+        };
+        engine.open(url, access, directory)
+    }
+
+    /// Starts a trial's servers with their data.
+    pub(crate) fn set_up(&mut self, trial: &Trial, run: &mut Run<'_>) -> Result<Rig, Failure> {
+        let mut rig = match &trial.target {
+            Target::Given(database) => found(trial, database, run),
+            Target::Temporary(engine) => self.temporary(*engine, trial, run),
+            Target::Private(spec) => self
+                .private(spec, trial, run)
+                .map_err(|failure| placed(failure, spec, &trial.planned.topology)),
+        }?;
+        self.report_leftovers(run.observer);
+        let host = ThisHost::default();
+        for instance in &mut rig.instances {
+            let database = &instance.database;
+            if trial.planned.monitors && !database.is_in_process() {
+                // A server that cannot list its settings can still be driven.
+                let settings = database.server().map(|server| server.changed_settings());
+                instance.settings = settings.and_then(Result::ok).unwrap_or_default();
+                instance.cluster.find_processes(host.files());
+            }
+        }
+        Ok(rig)
+    }
+
+    /// Reports, once, what earlier runs left behind and this one could not remove.
+    fn report_leftovers(&mut self, observer: &mut dyn Observer) {
+        let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
+            return;
+        };
+        for leftover in &home.swept().left {
+            observer.note(&format!("an earlier run left something behind: {leftover}"));
+        }
+        self.is_sweep_reported = true;
+    }
+
+    /// Ends a trial's servers, unless the study reuses them.
+    pub(crate) fn take_down(&mut self, rig: Rig, observer: &mut dyn Observer) {
+        let is_reused = |reuse_key: &ReuseKey| reuse_key.spec.reset == plan::Reset::None;
+        match rig.reuse_key.as_ref().is_some_and(is_reused) {
+            true => self.kept = Some(rig),
+            false => rig.end(observer),
+        }
+    }
+
+    /// An in-process database for each instance, in a temporary file.
+    fn temporary(
+        &self,
+        engine: InProcess,
+        trial: &Trial,
+        run: &mut Run<'_>,
+    ) -> Result<Rig, Failure> {
+        let began = Instant::now();
+        let mut instances: Vec<Instance> = Vec::new();
+        for number in 1..=trial.planned.topology.instances {
+            let database = self.open(engine.temporary_url, &Access::default())?;
+            prepare_for(trial, &database, Mode::Missing, run)?;
+            instances.push(Instance::found(database, number));
+        }
+        let first = instances.first();
+        let file = first.and_then(|instance| instance.database.file());
+        let bytes = file.and_then(|file| std::fs::metadata(file).ok());
+        Ok(Rig {
+            reset: Some(Reset {
+                bytes: bytes.map_or(0, |file| file.len()),
+                ..reset(ResetHow::Rebuilt, began.elapsed(), began.elapsed())
+            }),
+            instances,
+            reuse_key: None,
+        })
+    }
+
+    /// Private servers, each with a copy of the data of its own.
+    fn private(
+        &mut self,
+        spec: &EngineSpec,
+        trial: &Trial,
+        run: &mut Run<'_>,
+    ) -> Result<Rig, Failure> {
+        let (installed, config) = (installed(spec)?, config(spec));
+        let node = &trial.planned.topology.node;
+        let reuse_key = ReuseKey {
+            spec: spec.clone(),
+            site: node.site.clone(),
+            network: trial.planned.topology.network(),
+            data: DataKey {
+                recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
+                instances: trial.planned.topology.nodes(),
+                volume: node.volume.clone(),
+                log_volume: node.log_volume.clone(),
+            },
+        };
+        let kept = self.kept.take();
+        let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
+        let (data, reset) = match kept {
+            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => {
+                return Ok(unchanged(kept));
+            }
+            Some(kept) => {
+                run.observer
+                    .stage("restarting the servers with other settings");
+                let reset = kept_reset(kept.reset.as_ref());
+                (Some(kept.into_data(run.interrupted)?), reset)
+            }
+            None => (None, None),
+        };
+        let home = self.home()?.clone();
+        let mut building = Building {
+            spec,
+            trial,
+            installed,
+            config,
+            run,
+        };
+        let began = Instant::now();
+        let sites = building.sites(&home)?;
+        let sites_took = began.elapsed();
+        let (data, reset) = match (data, reset) {
+            (Some(data), Some(reset)) => (data, reset),
+            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
+            _ => building.copied(&home, &sites, &mut self.template)?,
+        };
+        let began = Instant::now();
+        let instances = building.instances(sites, data)?;
+        let startup_s = Some((sites_took + began.elapsed()).as_secs_f64());
+        Ok(Rig {
+            instances,
+            reset: Some(Reset { startup_s, ..reset }),
+            reuse_key: Some(reuse_key),
+        })
+    }
+}
+
+/// Checks that the study's sites and volumes can be created.
+fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
+    for site in site::set_up(home, topology, 1, &guest_image())? {
+        if let Some(machine) = site.machine() {
+            servers::check_program(machine, &installed(spec)?)?;
+        }
+    }
+    volume::check(&topology.node, home.account())?;
+    volume::fillable::check_all(topology, home.root())
+}
+
+/// The previous trial's servers, if all are alive and their data is what the next trial needs;
+/// otherwise ends them.
+fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
+    let before = kept.reuse_key.as_ref();
+    let is_reused = next.spec.reset == plan::Reset::None;
+    let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
+    let mut faults = trial.planned.topology.faults.iter();
+    let has_devices = !faults.any(|fault| fault.kind().has("device"));
+    if has_data && has_devices && kept.is_alive() {
+        return Some(kept);
+    }
+    if has_data {
+        observer.note(&format!(
+            "trial {} starts with a new copy of the data: a server that it should have reused died, changed its role, or lost a device",
+            trial.planned.number
+        ));
+    }
+    kept.end(observer);
+    None
+}
+
+fn unchanged(kept: Rig) -> Rig {
+    Rig {
+        reset: kept_reset(kept.reset.as_ref()),
+        ..kept
+    }
+}
+
+fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
+    before.map(|before| Reset {
+        how: ResetHow::Kept,
+        took_s: 0.0,
+        settle_s: None,
+        startup_s: None,
+        ..before.clone()
+    })
+}
+
+/// An existing database; loads the rows that are missing.
+fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, Failure> {
+    let began = Instant::now();
+    let instance = Instance::found(database.clone(), 1);
+    let cluster = &instance.cluster;
+    if cluster.is_replicated() {
+        probe::find_primary(cluster, run.interrupted)?;
+    }
+    if let Some(mode) = trial.run_options.mode {
+        prepare_for(trial, &cluster.primary().database, mode, run)?;
+        if cluster.is_replicated() && trial.planned.topology.follow == Follow::Any {
+            run.observer
+                .stage("waiting for the replicas to have the tables");
+            probe::wait_for_tables(cluster, run)?;
+        }
+    }
+    Ok(Rig {
+        instances: vec![instance],
+        reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
+        reuse_key: None,
+    })
+}

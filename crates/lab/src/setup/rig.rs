@@ -1,0 +1,184 @@
+//! The instances of a trial, with their data, ready to be driven.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use measure::instance::{Reset, ResetHow};
+use measure::space::Space;
+use plan::EngineSpec;
+
+use crate::Database;
+use crate::failure::Failure;
+use crate::observe::monitors::Monitored;
+use crate::observer::Observer;
+use crate::process::POLL_INTERVAL;
+use crate::setup::cluster::Member;
+use crate::setup::instance::Instance;
+use crate::setup::servers::{DataDir, Node, REPORT_LIMIT, Services};
+use crate::setup::template::Recipe;
+use crate::site::ThisHost;
+
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) instances: Vec<Instance>,
+    /// How the instances' data was prepared.
+    pub(crate) reset: Option<Reset>,
+    /// What a later trial must match to reuse these nodes.
+    pub(crate) reuse_key: Option<ReuseKey>,
+}
+
+/// What nodes were started with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ReuseKey {
+    pub(crate) spec: EngineSpec,
+    pub(crate) site: plan::Site,
+    pub(crate) network: plan::Network,
+    pub(crate) data: DataKey,
+}
+
+/// What the data of nodes depends on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DataKey {
+    pub(crate) recipe: Recipe,
+    pub(crate) instances: u32,
+    pub(crate) volume: plan::Volume,
+    pub(crate) log_volume: Option<plan::Volume>,
+}
+
+impl Rig {
+    pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.instances.iter().map(|instance| &instance.database)
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.instances.iter().flat_map(|one| one.cluster.members())
+    }
+
+    /// Disk space of the data of all nodes; `None` without nodes, or if a node's space cannot be
+    /// read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let started = self.members().filter(|member| member.site().is_some());
+        let mut each = started.map(|member| member.try_lock()?.space());
+        let mut all = each.next()??;
+        for one in each {
+            all.add(&one?);
+        }
+        Some(all)
+    }
+
+    /// What dyno found out about the site of the nodes.
+    pub(crate) fn platform(&self) -> Option<String> {
+        self.members().next()?.site()?.platform()
+    }
+
+    /// Whether the nodes ran on emulated CPUs.
+    pub(crate) fn is_emulated(&self) -> bool {
+        let mut sites = self.members().filter_map(Member::site);
+        sites.any(|site| site.is_emulated())
+    }
+
+    /// The driven databases, for messages.
+    pub(crate) fn shown(&self) -> String {
+        let mut databases = self.databases();
+        let first = databases.next().map(|database| database.shown());
+        match databases.count() {
+            0 => first.unwrap_or_default(),
+            more => format!("{} and {more} more", first.unwrap_or_default()),
+        }
+    }
+
+    /// What the monitors sample.
+    pub(crate) fn monitored(&self) -> Monitored {
+        Monitored {
+            site: Arc::new(ThisHost::default()),
+            servers: self.members().map(Member::monitored).collect(),
+        }
+    }
+
+    /// The number of the first node that ended by itself, and how. With `is_likely`, waits briefly
+    /// for one to end, because a connection to it broke.
+    pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
+        let deadline = Instant::now() + REPORT_LIMIT;
+        loop {
+            let death = self.first_dead();
+            if death.is_some() || !is_likely || Instant::now() > deadline {
+                return death;
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn first_dead(&self) -> Option<(u32, Failure)> {
+        let mut members = self.instances.iter().flat_map(|instance| {
+            let is_unexplained = |member: &&Member| !instance.faults.explains_end(member.number);
+            instance.cluster.members().iter().filter(is_unexplained)
+        });
+        members.find_map(|member| {
+            let mut node = member.try_lock()?;
+            let how = node.died(false)?;
+            let remedy = "its complete log is in the result directory";
+            let failure = Failure::server(how).remedy(remedy);
+            Some((node.number(), failure))
+        })
+    }
+
+    /// Whether all nodes run completely, in their initial roles.
+    pub(crate) fn is_alive(&self) -> bool {
+        let mut clusters = self.instances.iter().map(|instance| &instance.cluster);
+        let mut members = self.members();
+        clusters.all(|cluster| cluster.primary_index() == 0)
+            && members.all(|member| {
+                let node = member.try_lock();
+                node.is_some_and(|mut node| node.is_whole())
+            })
+    }
+
+    fn into_clusters(self) -> impl Iterator<Item = (Vec<Node>, Option<Services>)> {
+        let instances = self.instances.into_iter();
+        instances.map(|instance| instance.cluster.into_parts())
+    }
+
+    /// Stops the nodes and keeps their data.
+    pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, Failure> {
+        // Shared services end after the members.
+        let (nodes, _services): (Vec<_>, Vec<_>) = self.into_clusters().unzip();
+        let nodes = nodes.into_iter().flatten();
+        nodes
+            .map(|node| node.stop_and_keep_data(interrupted))
+            .collect()
+    }
+
+    /// Ends all nodes, the last one first, and reports what could not be ended or removed.
+    pub(crate) fn end(self, observer: &mut dyn Observer) {
+        let mut report = |what: &str, ended: Result<(), Failure>| {
+            if let Err(error) = ended {
+                let remedy = error.remedy.as_ref();
+                let remedy = remedy.map_or(String::new(), |remedy| format!(" ({remedy})"));
+                observer.note(&format!("could not remove {what}: {error}{remedy}"));
+            }
+        };
+        let clusters: Vec<_> = self.into_clusters().collect();
+        for (nodes, services) in clusters.into_iter().rev() {
+            for node in nodes.into_iter().rev() {
+                report(&format!("server {}", node.number()), node.end());
+            }
+            if let Some(services) = services {
+                report("what the members share", services.end());
+            }
+        }
+    }
+}
+
+pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
+    Reset {
+        how,
+        took_s: took.as_secs_f64(),
+        settle_s: None,
+        startup_s: None,
+        build_s: build.as_secs_f64(),
+        bytes: 0,
+        checksum: None,
+    }
+}

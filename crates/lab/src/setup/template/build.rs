@@ -1,0 +1,189 @@
+//! Builds a template: initializes a data directory, then loads the tables.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use engine::data::{Listener, Wanted};
+use engine::{Invocation, LOOPBACK};
+use host::LOCAL;
+
+use super::{DATABASE, Template, Templates};
+use crate::failure::{Fact, Failure, canceled, disk_full, is_disk_full};
+use crate::process;
+use crate::setup::needs;
+use crate::setup::servers::{self, DataDir, Node, NodeSpec};
+use crate::site::ThisHost;
+use crate::volume;
+
+/// How long initialization may take; it writes some 200 MB.
+const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
+/// If less space than this is free, a full disk counts as the reason why loading failed.
+const FULL_BYTES: u64 = 32 << 20;
+
+/// Complete data that no server uses.
+pub(super) struct Built {
+    pub(super) data: DataDir,
+    pub(super) took: Duration,
+    pub(super) checksum: Option<String>,
+}
+
+impl Templates<'_> {
+    /// Builds the data of a load in the directory of a new node with such volumes.
+    pub(super) fn build(
+        &self,
+        wanted: &Wanted<'_>,
+        node: &plan::Node,
+        listener: &mut Listener<'_>,
+    ) -> Result<Built, Failure> {
+        let base = self.base(listener)?;
+        let begun = Instant::now();
+        let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
+        let rows = tables.saturating_mul(wanted.options.data.rows);
+        let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
+        let disk = volume::disk(self.home, &node.volume);
+        let free_bytes = needs::free_bytes(&LOCAL, disk)?;
+        let too_small = |needed_bytes| {
+            let what = format!("building the data for {}", self.installed.shown());
+            disk_full(&what, disk, needed_bytes, free_bytes)
+        };
+        if free_bytes < needed_bytes {
+            return Err(too_small(needed_bytes));
+        }
+        let loaded = self.load(&base, wanted, node, listener);
+        let (data, checksum) = loaded.map_err(|error| match is_disk_full(&error) {
+            true => too_small(needed_bytes.max(free_bytes + FULL_BYTES)),
+            false => error,
+        })?;
+        Ok(Built {
+            data,
+            took: base.build_time + begun.elapsed(),
+            checksum: Some(checksum),
+        })
+    }
+
+    fn load(
+        &self,
+        base: &Template,
+        wanted: &Wanted<'_>,
+        node: &plan::Node,
+        listener: &mut Listener<'_>,
+    ) -> Result<(DataDir, String), Failure> {
+        let (engine, interrupted) = (self.installed.engine, listener.interrupted);
+        let data = DataDir::new(self.home, "build", node, interrupted)?;
+        data.fill(&base.dir.join("data"), engine, interrupted)?;
+        // Not `data.dir()` itself, which contains the configuration with secrets.
+        let keep = data.dir().join("keep");
+        let site = Arc::new(ThisHost::default());
+        let spec = NodeSpec {
+            config: self.loading_settings(),
+            ..NodeSpec::new(0, wanted.connections, site, &keep)
+        };
+        let mut server = servers::start(self.installed, spec, data, interrupted)?;
+        let disk = volume::disk(self.home, &node.volume);
+        let checksum = fill(&mut server, wanted, listener);
+        let checksum = checksum.map_err(|error| blamed_on_disk(disk, error))?;
+        let data = server.stop_and_keep_data(interrupted)?;
+        for name in engine.traits().not_copied {
+            data.remove_data_file(name)?;
+        }
+        Ok((data, checksum))
+    }
+
+    fn loading_settings(&self) -> Vec<(String, String)> {
+        let own = self.installed.engine.traits().loading_settings;
+        let own = own
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        own.chain(self.format.clone()).collect()
+    }
+
+    /// Initializes a new data directory.
+    pub(super) fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
+        let begun = Instant::now();
+        let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;
+        data.make_own("data")?;
+        data.hand_over()?;
+        let engine = self.installed.engine;
+        let paths = data.paths(engine, 0, LOOPBACK, 0, 0);
+        let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
+        let config = paths.config();
+        servers::write_for_server(&config, &steps.config, self.home.account())?;
+        let (script, text) = &steps.script;
+        servers::write_readable(&data.dir().join(script), text)?;
+        for invocation in &steps.run {
+            self.run(invocation, data.dir(), interrupted)?;
+        }
+        for name in engine.traits().not_copied {
+            data.remove_data_file(name)?;
+        }
+        Ok(Built {
+            data,
+            took: begun.elapsed(),
+            checksum: None,
+        })
+    }
+
+    /// Runs a program that initializes a data directory; its log goes to `dir`.
+    fn run(
+        &self,
+        invocation: &Invocation,
+        dir: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let path = dir.join("error.log");
+        let log = fs::File::create(&path).map_err(Failure::at("write", &path))?;
+        let errors = log.try_clone().map_err(Failure::at("write", &path))?;
+        let mut command = self.home.command(&invocation.program);
+        command.args(&invocation.arguments);
+        if let Some(input) = &invocation.input {
+            command.stdin(fs::File::open(input).map_err(Failure::at("read", input))?);
+        }
+        command.stdout(log).stderr(errors);
+        let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => process::how_it_ended(status),
+            None => format!("took longer than {} s", INITIALIZE_LIMIT.as_secs()),
+        };
+        let engine = self.installed.engine;
+        let who = format!("the initialization of {}", self.installed.shown());
+        let log = servers::read_tail(&path, 0);
+        let log = (engine.traits().initialization_error)(&log);
+        Err(servers::failure(engine, &who, how, log, &self.format))
+    }
+}
+
+/// Says that a full disk, which causes various errors, is the reason for this one, if it is. Called
+/// before the partial data is removed.
+fn blamed_on_disk(disk: &Path, error: Failure) -> Failure {
+    let free_bytes = needs::free_bytes(&LOCAL, disk).unwrap_or(u64::MAX);
+    match !error.is_interrupted() && free_bytes < FULL_BYTES {
+        true => error.fact(Fact::Io(ErrorKind::StorageFull)),
+        false => error,
+    }
+}
+
+/// Loads the tables; returns the checksum of all rows.
+fn fill(
+    server: &mut Node,
+    wanted: &Wanted<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<String, Failure> {
+    let database = server.open(DATABASE)?;
+    let listening = Listener {
+        tell: &mut *listener.tell,
+        interrupted: listener.interrupted,
+    };
+    let loaded = database.prepare(wanted, listening);
+    match loaded.and_then(|_| database.checksum()) {
+        Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
+        Err(error) if error.is_interrupted() => Err(canceled()),
+        Err(error) => Err(match server.died(true) {
+            Some(how) => Failure::server(how),
+            None => error.context("cannot build the data"),
+        }),
+    }
+}

@@ -1,0 +1,228 @@
+//! Templates: prepared data directories that are built once for each engine, version and data, kept
+//! in the cache, and copied for each server of each trial.
+//!
+//! ```text
+//! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c….lock   held while it is built or used
+//! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c…/template.json, data/
+//! ```
+//!
+//! A template is built in the run directory and moved to its final path when it is complete. A
+//! partial one is therefore never used, and is removed with the run directory.
+
+mod build;
+pub(crate) mod cache;
+mod recipe;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use engine::data::{Listener, Progress, Wanted};
+use engine::{Installed, Server};
+use host::Files;
+
+pub use crate::copy::Copied;
+use crate::failure::{Failure, canceled, disk_full, is_disk_full};
+use crate::home::lock::Lock;
+use crate::home::{self, Home};
+use crate::process::NEVER;
+use crate::setup::needs;
+use crate::setup::servers::DataDir;
+use crate::site::{Site, ThisHost};
+use crate::volume;
+pub(crate) use recipe::Recipe;
+
+/// The database that holds the tables.
+pub const DATABASE: &str = "sbtest";
+/// How often to check for a template that another dyno is building.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A prepared data directory. While this value exists, no dyno removes it from the cache.
+#[derive(Debug)]
+pub struct Template {
+    home: Home,
+    engine: &'static dyn Server,
+    dir: PathBuf,
+    /// Disk space of the template.
+    pub bytes: u64,
+    /// How long building it took, even if another run built it.
+    pub build_time: Duration,
+    /// Whether it was built now rather than found in the cache.
+    pub was_built: bool,
+    /// Count and checksum of all rows, for example `250000 rows, crc 1f0c22aa`; `None` without
+    /// tables.
+    pub checksum: Option<String>,
+    /// Released before the cache is trimmed.
+    lock: Option<Lock>,
+}
+
+/// The templates of a server program with some settings.
+pub struct Templates<'a> {
+    home: &'a Home,
+    installed: &'a Installed,
+    /// Settings that determine the format of the files, such as the page size.
+    format: Vec<(String, String)>,
+}
+
+impl<'a> Templates<'a> {
+    pub fn new(
+        home: &'a Home,
+        installed: &'a Installed,
+        config: &[(String, String)],
+    ) -> Result<Self, Failure> {
+        installed.engine.check_settings(config)?;
+        Ok(Self {
+            home,
+            installed,
+            format: installed.engine.format_settings(config),
+        })
+    }
+
+    /// Returns a template of the data that a load needs, from the cache or built now; it is built
+    /// only once even if several dynos need it.
+    pub fn obtain(
+        &self,
+        wanted: &Wanted<'_>,
+        mut listener: Listener<'_>,
+    ) -> Result<Template, Failure> {
+        let recipe = Recipe::with_data(self.installed, &self.format, wanted);
+        self.get(&recipe, &mut listener, &mut |listener| {
+            self.build(wanted, &plan::Node::default(), listener)
+        })
+    }
+
+    /// Returns a template without tables: an initialized server with an empty database.
+    pub fn empty(&self, mut listener: Listener<'_>) -> Result<Template, Failure> {
+        self.base(&mut listener)
+    }
+
+    fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
+        let recipe = Recipe::empty(self.installed, &self.format);
+        self.get(&recipe, listener, &mut |listener| {
+            self.initialize(listener.interrupted)
+        })
+    }
+
+    /// Builds the data for one node with such volumes, without using a cached template that has
+    /// tables. Returns how long that took.
+    pub fn rebuild(
+        &self,
+        wanted: &Wanted<'_>,
+        node: &plan::Node,
+        mut listener: Listener<'_>,
+    ) -> Result<(DataDir, Duration), Failure> {
+        let built = self.build(wanted, node, &mut listener)?;
+        Ok((built.data, built.took))
+    }
+
+    /// Disk space of the cached template of this data, and how long building it took; `None` if it
+    /// does not exist.
+    pub fn cached(&self, wanted: &Wanted<'_>) -> Result<Option<(u64, Duration)>, Failure> {
+        let recipe = Recipe::with_data(self.installed, &self.format, wanted);
+        let about = cache::read(&self.home.templates().join(recipe.key()), &recipe)?;
+        Ok(about.map(|about| (about.bytes, about.build_time())))
+    }
+
+    /// Finds or builds a template, and holds its lock.
+    fn get(
+        &self,
+        recipe: &Recipe,
+        listener: &mut Listener<'_>,
+        build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, Failure>,
+    ) -> Result<Template, Failure> {
+        let dir = self.home.templates().join(recipe.key());
+        let lock_path = cache::lock_path(&dir);
+        let (mut was_built, mut is_reported) = (false, false);
+        loop {
+            if let Some(lock) = Lock::try_shared(&lock_path)?
+                && let Some(about) = cache::read(&dir, recipe)?
+            {
+                cache::mark_used(&dir);
+                return Ok(Template {
+                    home: self.home.clone(),
+                    engine: self.installed.engine,
+                    bytes: about.bytes,
+                    build_time: about.build_time(),
+                    was_built,
+                    checksum: about.checksum,
+                    dir,
+                    lock: Some(lock),
+                });
+            }
+            if let Some(_lock) = Lock::try_exclusive(&lock_path)? {
+                if cache::read(&dir, recipe)?.is_none() {
+                    let built = build(listener)?;
+                    cache::put(self.home, &dir, recipe, built)?;
+                    if let Err(error) = cache::trim(self.home) {
+                        let note = format!("cannot trim the cache to its size limit: {error}");
+                        (listener.tell)(Progress::Note(note));
+                    }
+                    was_built = true;
+                }
+                continue;
+            }
+            if listener.interrupted.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
+            if !is_reported {
+                let note = "another dyno is building this data; waiting for it".to_owned();
+                (listener.tell)(Progress::Note(note));
+                is_reported = true;
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
+/// admits; `None` if there is none. Takes no lock.
+pub(crate) fn bytes_in(
+    root: &Path,
+    engine: &dyn Server,
+    accepts: &dyn Fn(&str) -> bool,
+    wanted: &Wanted<'_>,
+    config: &[(String, String)],
+) -> Option<u64> {
+    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
+    cache::bytes_of(&home::templates_in(root), &fits)
+}
+
+impl Template {
+    /// Copies the data for server `number`, within the cache.
+    pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
+        let node = plan::Node::default();
+        self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
+    }
+
+    /// Copies the data for server `number` to volumes of `node`, on the machine with these files.
+    pub fn copy_to(
+        &self,
+        number: u32,
+        node: &plan::Node,
+        files: &dyn Files,
+        interrupted: &AtomicBool,
+    ) -> Result<(DataDir, Copied), Failure> {
+        let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
+        match target.fill(&self.dir.join("data"), self.engine, interrupted) {
+            Ok(copied) => Ok((target, copied)),
+            Err(error) if is_disk_full(&error) => {
+                drop(target);
+                let disk = volume::disk(&self.home, &node.volume);
+                let what = format!("the copy of the data for server {number}");
+                let free_bytes = needs::free_bytes(files, disk)?;
+                Err(disk_full(&what, disk, self.bytes, free_bytes))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        // A template larger than the whole cache was kept for this run only. What cannot be removed
+        // now is removed when the next template is built.
+        let _ = cache::trim(&self.home);
+    }
+}
