@@ -187,25 +187,21 @@ mod tests {
 
     #[test]
     fn two_sockets_of_two_cores_with_two_threads() {
-        let machine = TestMachine::with(&[
-            (&format!("{CPUS}/online"), "0-7\n"),
-            ("/sys/devices/system/node/online", "0-1\n"),
-            (&format!("{CPUS}/intel_pstate/no_turbo"), "0\n"),
-            (&format!("{CPUS}/cpu0/cpufreq/scaling_driver"), "x\n"),
-        ]);
+        let machine = TestMachine::of(
+            "sys/devices/system/cpu/online 0-7
+             sys/devices/system/node/online 0-1
+             sys/devices/system/cpu/intel_pstate/no_turbo 0
+             sys/devices/system/cpu/cpu0/cpufreq/scaling_driver x",
+        );
         for cpu in 0..8 {
-            let topology = format!("{CPUS}/cpu{cpu}/topology");
             let (package, core) = (cpu / 4, cpu / 2 % 2);
-            machine.write(
-                &format!("{topology}/physical_package_id"),
-                &package.to_string(),
+            let governor = ["performance", "powersave"][cpu % 2];
+            let files = format!(
+                "topology/physical_package_id {package}
+                 topology/core_id {core}
+                 cpufreq/scaling_governor {governor}"
             );
-            machine.write(&format!("{topology}/core_id"), &core.to_string());
-            let governor = ["performance\n", "powersave\n"][cpu % 2];
-            machine.write(
-                &format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor"),
-                governor,
-            );
+            machine.write_all(&format!("{CPUS}/cpu{cpu}/"), &files);
         }
         let cpu = Cpu::read(&machine.files, "processor : 0\nmodel name\t: Fast CPU\n");
         assert_eq!(cpu.model.as_deref(), Some("Fast CPU"));
@@ -215,12 +211,6 @@ mod tests {
         assert_eq!(cpu.governor.as_deref(), Some("performance"));
         assert!(cpu.turbo.unwrap().0);
         assert_eq!((cpu.on_battery, cpu.vulnerabilities), (None, None));
-    }
-
-    #[test]
-    fn a_machine_without_files() {
-        let machine = TestMachine::with(&[]);
-        assert_eq!(Cpu::read(&machine.files, ""), Cpu::default());
     }
 
     fn cpus() -> Vec<PathBuf> {
