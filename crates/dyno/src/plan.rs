@@ -220,8 +220,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, Failure> {
     lab.check_platform(spec, &trial.planned.topology)?;
     let config = lab::config(spec);
     let templates = Templates::new(lab.home()?, &installed, &config)?;
-    let cached = templates.cached(&trial.wanted(Mode::Missing))?;
-    let template_bytes = cached.map(|(bytes, _)| bytes);
+    let template_bytes = templates.cached_bytes(&trial.wanted(Mode::Missing))?;
     of_servers(trial, spec, installed.engine, template_bytes)
 }
 

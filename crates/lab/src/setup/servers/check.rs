@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Installed, Invocation, LOOPBACK};
+use engine::{Installed, Invocation, LOOPBACK, Settings};
 
 use crate::failure::{Exit, Fact, Failure};
 use crate::home::Home;
@@ -12,9 +12,6 @@ use crate::setup::servers::{DataDir, log, write_for_server};
 
 /// How long the program may take to read its settings; it usually takes 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);
-
-/// Names and values.
-type Settings = [(String, String)];
 
 /// Checks that the program accepts the settings.
 ///

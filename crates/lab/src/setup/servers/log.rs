@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Rejected, Server};
+use engine::{Rejected, Server, Settings};
 
 use crate::failure::{Fact, Failure};
 
@@ -64,7 +64,7 @@ pub(crate) fn failure(
     server: &str,
     how: String,
     log: &str,
-    config: &[(String, String)],
+    config: &Settings,
 ) -> Failure {
     let failure = match (engine.traits().rejected)(log, config) {
         Some(setting) => rejected(server, &setting, None),

@@ -19,7 +19,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
-use engine::{Installed, Server};
+use engine::{Installed, Server, Settings};
 use host::Files;
 
 pub use crate::copy::Copied;
@@ -69,7 +69,7 @@ impl<'a> Templates<'a> {
     pub fn new(
         home: &'a Home,
         installed: &'a Installed,
-        config: &[(String, String)],
+        config: &Settings,
     ) -> Result<Self, Failure> {
         installed.engine.check_settings(config)?;
         Ok(Self {
@@ -116,12 +116,11 @@ impl<'a> Templates<'a> {
         Ok((built.data, built.took))
     }
 
-    /// Disk space of the cached template of this data, and how long building it took; `None` if it
-    /// does not exist.
-    pub fn cached(&self, wanted: &Wanted<'_>) -> Result<Option<(u64, Duration)>, Failure> {
+    /// Disk space of the cached template of this data; `None` if it does not exist.
+    pub fn cached_bytes(&self, wanted: &Wanted<'_>) -> Result<Option<u64>, Failure> {
         let recipe = Recipe::with_data(self.installed, &self.format, wanted);
         let about = cache::read(&self.home.templates().join(recipe.key()), &recipe)?;
-        Ok(about.map(|about| (about.bytes, about.build_time())))
+        Ok(about.map(|about| about.bytes))
     }
 
     /// Finds or builds a template, and holds its lock.
@@ -182,7 +181,7 @@ pub(crate) fn bytes_in(
     engine: &dyn Server,
     accepts: &dyn Fn(&str) -> bool,
     wanted: &Wanted<'_>,
-    config: &[(String, String)],
+    config: &Settings,
 ) -> Option<u64> {
     let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
     cache::bytes_of(&home::templates_in(root), &fits)

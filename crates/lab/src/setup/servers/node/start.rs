@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::manager::{ManagedServer, Manager};
-use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
+use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::Node;
 use crate::failure::{Fact, Failure, canceled};
@@ -298,7 +298,7 @@ impl Node {
 
     /// Writes the configuration for the server, and a copy without secrets for the result.
     /// `of_restart` replaces settings of the same names.
-    fn write_config(&self, paths: &Paths, of_restart: &[(String, String)]) -> Result<(), Failure> {
+    fn write_config(&self, paths: &Paths, of_restart: &Settings) -> Result<(), Failure> {
         let engine = self.installed.engine;
         let on_site = self.on_site(paths);
         let text = |config: &_| engine.configuration(&self.installed, &on_site, config);
@@ -315,7 +315,7 @@ impl Node {
     }
 
     /// The settings that make the server a member of its cluster, then the study's.
-    fn settings(&self, of_restart: &[(String, String)]) -> Vec<(String, String)> {
+    fn settings(&self, of_restart: &Settings) -> Vec<(String, String)> {
         let own = self.spec.membership.as_ref().map(Membership::settings);
         let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
         let own = own.into_iter().flatten();
