@@ -1,25 +1,71 @@
-//! Judges of a machine's checks that need more than an expression in a row of the table.
+//! Judges of a machine's checks that need more than an expression in a row of the table, and what
+//! rows have in common.
+
+use std::fmt::Display;
 
 use host::{Activity, Chrony, Cpu, Memory, PowerSetting, Timekeeping};
-use measure::finding::Level::{Note, Passed, Severe, Warning};
+use measure::finding::Level::{self, Note, Passed, Severe, Warning};
 use measure::finding::check::{Judged, Observed, graded, note, passed, severe, unknown, warning};
 use plan::shown_bytes;
 
 use super::machine::Machine;
-use super::rule::{at_least, is_enough, joined, known};
 use crate::files::OWN_FILES;
+
+/// The value, or the observation that `source` could not be read.
+pub(super) fn known<T>(value: Option<T>, source: &str) -> Result<T, Observed> {
+    value.ok_or_else(|| unknown(format!("{source}: not available")))
+}
+
+pub(super) fn joined<T>(
+    all: impl IntoIterator<Item = T>,
+    shown: impl FnMut(T) -> String,
+) -> String {
+    all.into_iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Grades a value that is shown as it is.
+pub(super) fn is<T: Display + Copy>(
+    value: Option<T>,
+    source: &str,
+    level: impl FnOnce(T) -> Level,
+) -> Judged {
+    let value = known(value, source)?;
+    Ok(graded(level(value), format!("{source}: {value}")))
+}
+
+/// Grades a number by the first threshold that it reaches.
+pub(super) fn at_least<T: PartialOrd + Copy>(
+    value: Option<T>,
+    thresholds: &[(T, Level)],
+    source: &str,
+    shown: impl FnOnce(T) -> String,
+) -> Judged {
+    let value = known(value, source)?;
+    let reached = thresholds.iter().find(|(limit, _)| value >= *limit);
+    let level = reached.map_or(Level::Passed, |(_, level)| *level);
+    Ok(graded(level, format!("{source}: {}", shown(value))))
+}
+
+/// Compares a limit with what the load needs; without a load, the check passes.
+pub(super) fn is_enough(limit: u64, needed: Option<u64>, observed: String) -> Observed {
+    let Some(needed) = needed else {
+        return passed(observed);
+    };
+    let level = Level::Severe.when(needed > limit);
+    graded(level, format!("{observed}; the load needs {needed}")).with("NEEDED", needed)
+}
 
 const MAX_NAMED: usize = 3;
 
 pub(super) fn others(activity: &Activity) -> Judged {
     let thresholds = [(15.0, Severe), (5.0, Warning)];
     let named = activity.busiest.iter().take(MAX_NAMED);
-    let named: Vec<String> = named
-        .map(|(name, of_one)| format!("{name} {of_one:.0} % of one CPU"))
-        .collect();
+    let named = joined(named, |(name, of_one)| {
+        format!("{name} {of_one:.0} % of one CPU")
+    });
     let busiest = match named.is_empty() {
         true => String::new(),
-        false => format!("; busiest: {}", named.join(", ")),
+        false => format!("; busiest: {named}"),
     };
     at_least(activity.others_pct, &thresholds, "/proc/stat", |share| {
         format!(
@@ -114,10 +160,9 @@ pub(super) fn power(settings: &[PowerSetting]) -> Observed {
     }
     let mut files: Vec<&str> = on.iter().map(|setting| &*setting.all_files).collect();
     files.dedup();
-    let level = if on.iter().any(is_full) {
-        Severe
-    } else {
-        Warning
+    let level = match on.iter().any(is_full) {
+        true => Severe,
+        false => Warning,
     };
     graded(level, joined(on, shown)).with("FILES", files.join(" "))
 }
@@ -134,15 +179,17 @@ pub(super) fn battery(cpu: &Cpu) -> Observed {
 pub(super) fn mitigations(cpu: &Cpu) -> Judged {
     const DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
     let vulnerabilities = known(cpu.vulnerabilities.as_ref(), DIR)?;
-    let states = [("Mitigation", "mitigated"), ("Vulnerable", "not mitigated")];
-    let lists = states.iter().filter_map(|(state, words)| {
-        let with = vulnerabilities
-            .iter()
-            .filter(|(_, known)| known.starts_with(state));
-        let names: Vec<&str> = with.map(|(name, _)| name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
-    });
-    let lists: Vec<String> = lists.collect();
+    let mut lists = Vec::new();
+    for (state, words) in [("Mitigation", "mitigated"), ("Vulnerable", "not mitigated")] {
+        let all = vulnerabilities.iter();
+        let names = joined(
+            all.filter(|(_, known)| known.starts_with(state)),
+            |(name, _)| name.clone(),
+        );
+        if !names.is_empty() {
+            lists.push(format!("{words}: {names}"));
+        }
+    }
     Ok(match lists.is_empty() {
         true => passed(format!("{DIR}: not affected")),
         false => note(format!("{DIR}: {}", lists.join("; "))),
@@ -292,38 +339,40 @@ pub(super) fn time_sync(clock: &Timekeeping) -> Observed {
     if service == "chronyd" {
         return sync_of_chrony(clock.chrony.as_ref());
     }
+    let running = format!("/proc: {service} is running, which");
     match STEPS.iter().find(|(name, _)| *name == service) {
-        Some((_, when)) => note(format!(
-            "/proc: {service} is running, which steps the clock whenever it is {when}"
-        )),
+        Some((_, when)) => note(format!("{running} steps the clock whenever it is {when}")),
         None => passed(format!(
-            "/proc: {service} is running, which by default steps the clock only when it starts"
+            "{running} by default steps the clock only when it starts"
         )),
     }
 }
 
 /// With a negative number of updates, chrony may step the clock at any time.
 fn sync_of_chrony(chrony: Option<&Chrony>) -> Observed {
+    const RUNNING: &str = "/proc: chronyd is running";
     let Some(chrony) = chrony else {
-        return unknown("/proc: chronyd is running, but its chrony.conf is not at a standard path");
+        return unknown(format!(
+            "{RUNNING}, but its chrony.conf is not at a standard path"
+        ));
     };
     if let Some(unread) = &chrony.unread {
         return unknown(format!(
-            "/proc: chronyd is running, but {unread} could not be read: run dyno as root"
+            "{RUNNING}, but {unread} could not be read: run dyno as root"
         ));
     }
     let Some((makestep, file)) = &chrony.makestep else {
+        let file = &chrony.file;
         return passed(format!(
-            "/proc: chronyd is running and never steps the clock; {}: no makestep",
-            chrony.file
+            "{RUNNING} and never steps the clock; {file}: no makestep"
         ));
     };
-    let mut words = makestep.split_whitespace();
-    if !words.nth(2).is_some_and(|updates| updates.starts_with('-')) {
-        return passed(format!("/proc: chronyd is running; {file}: {makestep}"));
+    let updates = makestep.split_whitespace().nth(2);
+    if !updates.is_some_and(|updates| updates.starts_with('-')) {
+        return passed(format!("{RUNNING}; {file}: {makestep}"));
     }
     note(format!(
-        "/proc: chronyd is running and may step the clock at any time; {file}: {makestep}"
+        "{RUNNING} and may step the clock at any time; {file}: {makestep}"
     ))
     .with_remedy(format!(
         "set makestep 1 3 in {file}, and let the clock settle before a measurement"
@@ -394,5 +443,22 @@ pub(super) fn memory_limit(machine: &Machine) -> Observed {
         0 => note(observed),
         _ if pools >= lowest => severe(needed()),
         _ => warning(needed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_reached_threshold_determines_the_level() {
+        let with = |value: Option<f64>| {
+            let shown = |value: f64| value.to_string();
+            at_least(value, &[(5.0, Severe), (1.0, Warning)], "/file", shown)
+        };
+        assert_eq!(with(Some(5.0)), Ok(severe("/file: 5")));
+        assert_eq!(with(Some(1.0)), Ok(warning("/file: 1")));
+        assert_eq!(with(Some(0.9)), Ok(passed("/file: 0.9")));
+        assert_eq!(with(None), Err(unknown("/file: not available")));
     }
 }

@@ -6,9 +6,8 @@ use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 use plan::shown_bytes;
 
-use super::judges;
+use super::judges::{self, at_least, is};
 use super::requirements::Requirements;
-use super::rule::{at_least, is};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {

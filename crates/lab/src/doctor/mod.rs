@@ -10,7 +10,6 @@
 mod judges;
 mod machine;
 mod requirements;
-mod rule;
 mod server;
 mod storage;
 

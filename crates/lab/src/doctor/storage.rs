@@ -13,8 +13,8 @@ use measure::finding::check::{
 use plan::shown_bytes;
 
 use super::Subject;
+use super::judges::joined;
 use super::requirements::Requirements;
-use super::rule::joined;
 use crate::trial::{Target, Trial};
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -11,7 +11,6 @@ mod find;
 mod log;
 mod membership;
 mod node;
-mod password;
 mod process;
 mod service;
 

@@ -15,7 +15,7 @@ use measure::space::Space;
 use plan::FaultProcess;
 
 use crate::failure::{Failure, not_running};
-use crate::setup::servers::password::Password;
+use crate::setup::servers::membership::Password;
 use crate::setup::servers::process::{ProcessId, ServerProcess};
 use crate::setup::servers::{DataDir, log};
 use crate::site::Site;
