@@ -10,8 +10,8 @@ use rustix::fs::OFlags;
 use crate::account::Account;
 use crate::failure::Failure;
 
-/// Opens a log to which every start of a server appends.
-pub(super) fn append(path: &Path) -> Result<File, Failure> {
+/// Opens a log to which programs append.
+pub(crate) fn append(path: &Path) -> Result<File, Failure> {
     open(OpenOptions::new().append(true), path).map_err(Failure::at("write", path))
 }
 

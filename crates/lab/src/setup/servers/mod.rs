@@ -21,7 +21,7 @@ pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
 
 pub(crate) use check::check;
-pub(crate) use files::{write_for_server, write_readable};
+pub(crate) use files::{append, write_for_server, write_readable};
 pub(crate) use log::{failure, read_tail};
 pub(crate) use process::REPORT_LIMIT;
 pub(crate) use service::Services;

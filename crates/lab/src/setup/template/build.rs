@@ -134,14 +134,13 @@ impl Templates<'_> {
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let path = dir.join("error.log");
-        let log = fs::File::create(&path).map_err(Failure::at("write", &path))?;
-        let errors = log.try_clone().map_err(Failure::at("write", &path))?;
         let mut command = self.home.command(&invocation.program);
         command.args(&invocation.arguments);
         if let Some(input) = &invocation.input {
             command.stdin(fs::File::open(input).map_err(Failure::at("read", input))?);
         }
-        command.stdout(log).stderr(errors);
+        command.stdout(servers::append(&path)?);
+        command.stderr(servers::append(&path)?);
         let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => process::how_it_ended(status),
