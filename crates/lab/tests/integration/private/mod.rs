@@ -4,7 +4,7 @@ pub(crate) mod disk;
 pub(crate) mod groups;
 pub(crate) mod killed;
 
-use lab::Failure;
+use lab::{Exit, Failure};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,6 +44,30 @@ pub(crate) fn open_dir() -> TempDir {
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     lab::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+}
+
+/// What this user may create; otherwise the error says how to get the right, and the test is skipped.
+pub(crate) fn allowed<T>(
+    created: Result<T, Failure>,
+    is_denied: impl Fn(&Failure) -> bool,
+    remedies: &[&str],
+) -> Option<T> {
+    let error = match created {
+        Ok(created) => return Some(created),
+        Err(error) => error,
+    };
+    assert!(is_denied(&error), "{error}");
+    let remedy = error.remedy.as_deref().unwrap_or_default();
+    let says = |word: &&str| remedy.contains(*word);
+    let is_told = remedies.is_empty() || remedies.iter().any(says);
+    assert!(is_told, "{error}: {remedy}");
+    testkit::skip(&error.to_string());
+    None
+}
+
+/// Whether an error says that only root may do this.
+pub(crate) fn is_for_root(error: &Failure) -> bool {
+    error.exit == Exit::Usage && !rustix::process::geteuid().is_root()
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {
