@@ -146,7 +146,7 @@ fn accounts(engine: &'static dyn Server) -> &'static [&'static str] {
 fn there_is_no_moment_without_a_password() {
     for engine in ALL {
         let dir = open_dir();
-        let home = lab::servers::open_home(dir.path().join("cache").as_path(), u64::MAX).unwrap();
+        let home = private::home_in(dir.path().join("cache").as_path());
         let installed = installed(engine);
         let data = empty_data(&home, &installed);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -231,11 +231,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
         },
     );
     let error = refused.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.no_such_setting"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.no_such_setting");
     assert!(there().is_empty());
 }
 

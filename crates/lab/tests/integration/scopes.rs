@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use crate::private::{self, NEVER, empty_data, installed, is_running, kept_home};
+use crate::private::{self, empty_data, installed, is_running, kept_home};
 use engine::MARIADB;
 use host::Files;
 use lab::servers::{self, Node};
@@ -71,15 +71,8 @@ fn start(config: &[(&str, &str)]) -> (Result<Node, Failure>, Receiver<Found>, Pa
         found: Mutex::new(sender),
     };
     let wanted = servers::NodeSpec {
-        number: 1,
-        data,
         config: &private::config(config),
-        port: None,
-        connections: 1,
-        membership: None,
-        site: Arc::new(site),
-        keep: keep.path(),
-        interrupted: &NEVER,
+        ..private::on_site(data, Arc::new(site), keep.path())
     };
     (servers::start(&installed, wanted), found, path)
 }
@@ -110,11 +103,7 @@ fn a_node_ends_before_its_site_and_its_data_after_it() {
 fn a_node_that_does_not_start_ends_in_the_same_order() {
     let (node, found, data) = start(&[("no_such_setting", "1")]);
     let error = node.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.no_such_setting"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.no_such_setting");
     assert_eq!(found.recv().unwrap(), IN_ORDER);
     assert!(!data.exists());
 }

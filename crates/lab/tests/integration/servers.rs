@@ -386,11 +386,7 @@ fn what_dyno_decides_is_not_the_studys() {
         keep.path(),
     );
     let error = error.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.datadir"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.datadir");
 }
 
 #[test]
@@ -399,20 +395,11 @@ fn the_user_can_stop_a_start() {
     let installed = installed(MARIADB);
     let data = empty_data(&home, &installed);
     let dir = data.data();
-    let stopped = servers::start(
-        &installed,
-        servers::NodeSpec {
-            number: 1,
-            data,
-            config: &[],
-            port: None,
-            connections: 1,
-            membership: None,
-            site: Arc::new(ThisHost::default()),
-            keep: keep.path(),
-            interrupted: &std::sync::atomic::AtomicBool::new(true),
-        },
-    );
+    let spec = servers::NodeSpec {
+        interrupted: &AtomicBool::new(true),
+        ..private::on_site(data, Arc::new(ThisHost::default()), keep.path())
+    };
+    let stopped = servers::start(&installed, spec);
     assert!(stopped.as_ref().is_err_and(Failure::is_interrupted));
     assert!(!dir.exists());
 }

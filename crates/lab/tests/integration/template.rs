@@ -85,11 +85,10 @@ fn every_copy_has_the_same_bytes_and_is_nobody_elses() {
 
 #[test]
 fn a_template_is_built_once_and_found_from_then_on() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let installed = installed(MARIADB);
     let built = {
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         let before = cached(&home, &installed);
         let template = obtain(&home, &installed, &options(1, 500)).unwrap();
         assert!(template.was_built && before.is_none());
@@ -104,7 +103,7 @@ fn a_template_is_built_once_and_found_from_then_on() {
         );
         template.checksum.clone()
     };
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     let template = obtain(&home, &installed, &options(1, 500)).unwrap();
     assert!(!template.was_built);
     assert_eq!(template.checksum, built);
@@ -138,9 +137,8 @@ fn another(root: &Path) -> Child {
 
 #[test]
 fn two_dynos_build_it_once() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, root) = private::cache();
+    let home = private::home_in(&root);
     let processes = [another(&root), another(&root)];
     let installed = installed(MARIADB);
     let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
@@ -162,9 +160,8 @@ fn two_dynos_build_it_once() {
 
 #[test]
 fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, root) = private::cache();
+    let home = private::home_in(&root);
     let (installed, options) = (installed(MARIADB), options(2, 200_000));
     let interrupted = AtomicBool::new(false);
     let mut stop_in_the_middle = |news| {
@@ -190,8 +187,7 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
 
 #[test]
 fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let installed = installed(MARIADB);
     let names = |home: &Home| {
         let all = entries(&home.root().join("templates"));
@@ -205,7 +201,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
         names
     };
     let each = {
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         let each = obtain(&home, &installed, &options(1, 10)).unwrap().bytes;
         obtain(&home, &installed, &options(1, 20)).unwrap();
         // Used again, it is no longer the oldest.
@@ -242,9 +238,8 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
 
 #[test]
 fn a_damaged_template_is_built_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, root) = private::cache();
+    let home = private::home_in(&root);
     let installed = installed(MARIADB);
     drop(obtain(&home, &installed, &options(1, 10)).unwrap());
     let about = only_template(&root, "1x10").join("template.json");
@@ -262,7 +257,7 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
             false => "innodb_data_file_path",
         };
         let dir = open_dir();
-        let home = lab::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = private::home_in(&dir.path().join("cache"));
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
         let refused =
@@ -309,7 +304,7 @@ const KEYS: &[u8] = b"Salted__\x01\x02\x03\x04\x05\x06\x07\x08\
 fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
     let (dir, keep) = (open_dir(), tempfile::tempdir().unwrap());
     let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     let keys = dir.path().join("keys");
     fs::write(&keys, KEYS).unwrap();
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
@@ -356,10 +351,10 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
     let Some(disk) = SmallDisk::new("300m") else {
         return;
     };
-    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = private::home_in(&disk.path().join("cache"));
     let error = obtain(&home, &installed(MARIADB), &options(4, 1_000_000)).unwrap_err();
     let text = error.to_string();
-    assert_eq!(error.key.as_deref(), Some("volume.directory"), "{text}");
+    private::assert_key(&error, "volume.directory");
     assert!(
         text.contains("needs 1.2 GiB") && text.contains("MiB is available"),
         "{text}"
@@ -376,7 +371,7 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
         let Some(disk) = SmallDisk::new("3g") else {
             return;
         };
-        let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+        let home = private::home_in(&disk.path().join("cache"));
         let installed = installed(engine);
         empty(&home, &installed, &[]);
         let free_bytes = disk.free_bytes();
@@ -405,7 +400,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
     let Some(disk) = SmallDisk::new("400m") else {
         return;
     };
-    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = private::home_in(&disk.path().join("cache"));
     let template = empty(&home, &installed(MARIADB), &[]);
     let copies: Result<Vec<_>, Failure> = (1..400).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();

@@ -51,9 +51,8 @@ const APART: &str = "[site]\nkind = 'container'\n\
 /// The data of a server without tables on the volumes of a node; `None` where they cannot be made.
 fn empty_on(home: &Home, engine: &'static dyn Server, node: &plan::Node) -> Option<DataDir> {
     let template = empty(home, &installed(engine), &[]);
-    let copied = template.copy_to(1, node, &host::LOCAL, &NEVER);
     let is_denied = |error: &Failure| error.key.as_deref() == Some("volume.filesystem");
-    private::allowed(copied.map(|(data, _)| data), is_denied, &[])
+    private::allowed(private::copy(&template, 1, node), is_denied, &[])
 }
 
 fn start(
@@ -135,8 +134,7 @@ fn a_killed_dynos_file_system_goes_with_the_next_sweep() {
     if empty_on(&kept_home(), MARIADB, &mirrored(disk.path())).is_none() {
         return;
     }
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let traces = |of: &Path| {
         let read = |path: &str| fs::read_to_string(path).unwrap();
         let devices = fs::read_dir("/sys/block").unwrap().flatten();
