@@ -184,7 +184,9 @@ impl Building<'_, '_> {
             Failure::usage(message).span(cluster.kind.span)
         })?;
         let shared = match sites.first() {
-            Some(site) if replication.traits().service_ports > 0 => Some(site.beside(home)?),
+            Some(site) if replication.traits().service_ports > 0 => {
+                Some(site::beside(&**site, home)?)
+            }
             _ => None,
         };
         let address = shared.as_ref().map(|site| site.address().addr());

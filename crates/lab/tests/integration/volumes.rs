@@ -15,8 +15,7 @@ use machine::site::ThisHost;
 use crate::private::disk::{assert_only_theirs, disk};
 use crate::private::killed::dyno;
 use crate::private::{
-    self, NEVER, config, empty, entries, installed, kept_home, node_of, open_dir, sql, value,
-    wait_until,
+    self, NEVER, config, empty, entries, installed, kept_home, node_of, sql, value, wait_until,
 };
 
 /// What a dyno does that is to be killed, in any phase of it; nothing in a test run.

@@ -208,7 +208,7 @@ struct SampledMachine {
 
 impl SampledServer {
     fn new(server: MonitoredServer) -> Self {
-        let machine = server.site.machine().map(|_| SampledMachine {
+        let machine = (!server.site.is_here()).then(|| SampledMachine {
             disks: disks(&*server.site, &server.directories),
             paths: Vec::new(),
         });
@@ -256,9 +256,7 @@ impl SampledServer {
 impl Sampler {
     /// Must be called on the thread that takes the snapshots.
     fn new(servers: Vec<MonitoredServer>) -> Self {
-        let here = servers
-            .iter()
-            .filter(|server| server.site.machine().is_none());
+        let here = servers.iter().filter(|server| server.site.is_here());
         let directories = here.flat_map(|server| server.directories.clone()).collect();
         let counters = servers.iter();
         let counters = counters.map(|server| Some(server.database.as_ref()?.server()?.counters()));

@@ -1,13 +1,13 @@
 //! Runs the programs that make, mount, and examine file systems.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT, WORK_LIMIT};
-use crate::volume::no_volume;
 
 /// A program, and the package that provides it.
 #[derive(Debug, Clone, Copy)]
@@ -17,21 +17,21 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    pub(super) const MOUNT: Self = Self::of("mount", "util-linux");
-    pub(super) const WIPEFS: Self = Self::of("wipefs", "util-linux");
-    pub(super) const BLKID: Self = Self::of("blkid", "util-linux");
-    pub(super) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
-    pub(super) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
-    pub(super) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
+    pub(crate) const MOUNT: Self = Self::of("mount", "util-linux");
+    pub(crate) const WIPEFS: Self = Self::of("wipefs", "util-linux");
+    pub(crate) const BLKID: Self = Self::of("blkid", "util-linux");
+    pub(crate) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
+    pub(crate) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
+    pub(crate) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
     pub(crate) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
-    pub(super) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
+    pub(crate) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
 
     const fn of(program: &'static str, package: &'static str) -> Self {
         Self { program, package }
     }
 
     /// Runs the tool on devices, unless the user interrupts.
-    pub(super) fn run_on(
+    pub(crate) fn run_on(
         self,
         devices: &[PathBuf],
         options: &[&str],
@@ -71,7 +71,7 @@ impl Tool {
     }
 
     /// Like [`Tool::run`], but accepts any exit code.
-    pub(super) fn output(
+    pub(crate) fn output(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, Failure> {
@@ -80,7 +80,7 @@ impl Tool {
 
     /// Starts the tool. It ends with dyno, because later its device may be in use by another
     /// program.
-    pub(super) fn start(
+    pub(crate) fn start(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Child, Failure> {
@@ -103,7 +103,7 @@ impl Tool {
     }
 
     /// Checks that the program is installed.
-    pub(super) fn check(self) -> Result<(), Failure> {
+    pub(crate) fn check(self) -> Result<(), Failure> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs = std::env::split_paths(&path);
         match dirs.any(|dir| dir.join(self.program).is_file()) {
@@ -123,7 +123,7 @@ impl Tool {
         )
     }
 
-    pub(super) fn failed(self, output: &Output) -> Failure {
+    pub(crate) fn failed(self, output: &Output) -> Failure {
         let words = String::from_utf8_lossy(&output.stderr);
         let words: Vec<&str> = words.lines().map(str::trim).collect();
         let words = words.join("; ");
@@ -140,7 +140,15 @@ impl Tool {
     }
 }
 
+/// The failure of a host that cannot, or a user that may not, make a volume as the study describes
+/// it.
+pub fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!("cannot set up the volume: {why}"))
+        .remedy(remedy)
+        .key("volume.filesystem")
+}
+
 /// A path as an argument.
-pub(super) fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -7,13 +7,15 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::failure::{Fact, Failure};
 use crate::process;
 
 /// Number of lines of ssh's output that a message quotes.
 const SHOWN_LINES: usize = 6;
 /// How long a command may take, for example one that writes all data to a slow disk.
-pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
+pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Only keys, and only known hosts; a host that does not answer is given up after 15 s. The socket
 /// of a broken connection does not prevent the next one from forwarding it.
 const OPTIONS: [&str; 13] = [
@@ -32,7 +34,13 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a command printed, and its exit code.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) code: i32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
     pub host: String,
@@ -42,7 +50,7 @@ pub struct Destination {
 
 impl Destination {
     /// The ssh client with additional options, up to the command for the host.
-    pub(super) fn ssh(&self, options: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    pub(crate) fn ssh(&self, options: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = process::own_command(Path::new("ssh"));
         // dyno reads its messages.
         command.env("LC_ALL", "C");
@@ -57,13 +65,13 @@ impl Destination {
     }
 
     /// The failure of a client whose log is `log`.
-    pub(super) fn failed(&self, log: &Path) -> Failure {
+    pub(crate) fn failed(&self, log: &Path) -> Failure {
         let text = fs::read(log).unwrap_or_default();
         self.error(&String::from_utf8_lossy(&text))
     }
 
     /// The failure of a client with this output.
-    pub(super) fn error(&self, said: &str) -> Failure {
+    pub(crate) fn error(&self, said: &str) -> Failure {
         let host = &self.host;
         let has = |words: &str| said.contains(words);
         let (why, remedy) = if has("HOST IDENTIFICATION HAS CHANGED") {
@@ -95,7 +103,7 @@ impl Destination {
     }
 
     /// The failure of a host that cannot be used.
-    pub(super) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
+    pub(crate) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
         Failure::server(format!("host {} cannot be used: {why}", self.host))
             .remedy(remedy)
             .key("site.host")
@@ -103,7 +111,7 @@ impl Destination {
 }
 
 /// Runs a client to its end, within a limit and until the user interrupts.
-pub(super) fn finish(
+pub(crate) fn finish(
     to: &Destination,
     ssh: Command,
     limit: Duration,
@@ -131,13 +139,13 @@ pub fn shown(said: &str) -> String {
 }
 
 /// Quotes a word for the shell.
-pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
+pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The command that runs a shell script with arguments, whatever the user's shell.
-pub(super) fn script(text: &str, arguments: &[impl AsRef<OsStr>]) -> String {
+pub(crate) fn script(text: &str, arguments: &[impl AsRef<OsStr>]) -> String {
     let arguments: Vec<String> = arguments.iter().map(quoted).collect();
     format!("exec sh -c {} dyno {}", quoted(text), arguments.join(" "))
 }
