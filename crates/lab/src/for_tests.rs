@@ -7,13 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::Server;
-use measure::event::NodeEvent;
-use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
-use measure::metric::MonitorPoint;
-use measure::recovery::FaultSeries;
-use measure::setup::{Input, Outcome, StatementKind};
-use measure::slice::Second;
+use measure::setup::{Input, Outcome};
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
@@ -167,24 +162,12 @@ impl Observer for Silent {
     fn ledger_file(&mut self, _: u32) -> Result<PathBuf, Failure> {
         Ok(self.ledger.clone())
     }
-    fn stage(&mut self, _: &str) {}
-    fn note(&mut self, _: &str) {}
-    fn preparing(&mut self, _: &engine::data::Progress) {}
-    fn prepared(&mut self, _: &engine::data::Prepared) {}
     fn connecting(&mut self, _: u32, _: u32) {
         assert!(!self.panics, "no connections, please");
     }
-    fn second(&mut self, _: &Second, _: &[StatementKind]) {}
-    fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
-    fn monitored(&mut self, _: &MonitorPoint) {}
-    fn event(&mut self, _: &NodeEvent) {}
-    fn fault(&mut self, _: &FaultRecord) {}
-    fn fault_series(&mut self, _: &FaultSeries) {}
-    fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())
     }
-    fn searching(&mut self, _: &str) {}
     fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::Server;
-use host::{Files, Memory, Space};
+use host::{Files, Memory};
 
 use crate::Failure;
 
@@ -89,7 +89,8 @@ pub struct Disk {
 }
 
 pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
-    let space = space(files, path)?;
+    let space = files.space(path);
+    let space = space.map_err(Failure::at("read the file system of", path))?;
     Ok(Disk {
         path: path.to_owned(),
         free_bytes: space.free_bytes,
@@ -106,12 +107,7 @@ impl Disk {
 
 /// Bytes available to an unprivileged user on the file system of `path`.
 pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, Failure> {
-    space(files, path).map(|space| space.free_bytes)
-}
-
-fn space(files: &dyn Files, path: &Path) -> Result<Space, Failure> {
-    let space = files.space(path);
-    space.map_err(Failure::at("read the file system of", path))
+    disk(files, path).map(|disk| disk.free_bytes)
 }
 
 /// Memory available to new processes without swapping, within the limits of this process's control

@@ -1,6 +1,6 @@
 //! Servers in containers: what they see, and that nothing of a container stays.
 
-use lab::{Exit, Failure};
+use lab::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,20 +51,8 @@ fn contained(
 
 /// Whether containers can be set up here; else the error says what is missing.
 fn can_contain(home: &Home) -> bool {
-    match container(home, Runtime::Namespaces) {
-        Ok(_) => true,
-        Err(error) if error.exit == Exit::Usage && !rustix::process::geteuid().is_root() => {
-            assert!(
-                error
-                    .remedy
-                    .as_ref()
-                    .is_some_and(|remedy| remedy.contains("root"))
-            );
-            testkit::skip(&error.to_string());
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let container = container(home, Runtime::Namespaces);
+    private::allowed(container, private::is_for_root, &["root"]).is_some()
 }
 
 /// The same for podman.

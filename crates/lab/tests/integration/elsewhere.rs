@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{MARIADB, POSTGRES};
@@ -19,7 +18,7 @@ use workload::options::Options;
 use crate::private::disk::{assert_only_theirs, disk};
 use crate::private::killed::{Dyno, dyno};
 use crate::private::{
-    self, NEVER, empty, entries, installed, kept_home, open_dir, options, quietly, value,
+    self, NEVER, copy, empty, entries, installed, kept_home, open_dir, options, quietly, value,
     wait_until, wanted,
 };
 
@@ -31,13 +30,8 @@ fn a_dyno() {
             rebuilt(home, &options(8, 2_000_000), place).unwrap();
         }
         let (installed, keep) = (installed(MARIADB), home.root().with_file_name("keep"));
-        let copied = empty(home, &installed, &[]).copy_to(
-            1,
-            &volume(place),
-            &host::LOCAL,
-            &AtomicBool::new(false),
-        );
-        let server = private::start_on(copied.unwrap().0, &installed, &[], None, &keep);
+        let data = copy(&empty(home, &installed, &[]), 1, &volume(place));
+        let server = private::start_on(data.unwrap(), &installed, &[], None, &keep);
         private::killed::serve(server.unwrap());
     });
 }
@@ -69,23 +63,16 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         fs::create_dir(&place).unwrap();
         let installed = installed(engine);
         let template = empty(&home, &installed, &[]);
-        let (data, _) = template
-            .copy_to(1, &volume(&place), &host::LOCAL, &AtomicBool::new(false))
-            .unwrap();
-        let (other, _) = template
-            .copy_to(2, &volume(&place), &host::LOCAL, &AtomicBool::new(false))
-            .unwrap();
+        let [data, other] = [1, 2].map(|number| copy(&template, number, &volume(&place)).unwrap());
         assert_eq!(entries(&place).len(), 2);
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
         assert!(server.data_dir().starts_with(&place));
-        let there = value(
-            &server,
-            match engine == POSTGRES {
-                true => "SHOW data_directory",
-                false => "SELECT @@datadir",
-            },
-        );
+        let question = match engine == POSTGRES {
+            true => "SHOW data_directory",
+            false => "SELECT @@datadir",
+        };
+        let there = value(&server, question);
         assert_eq!(Path::new(&there), server.data_dir(), "{engine}");
         value(&server, "SELECT COUNT(*) FROM information_schema.tables");
 

@@ -60,9 +60,8 @@ fn file(path: &Path) {
 
 /// A cache in which a dyno has been.
 fn used_cache() -> (TempDir, PathBuf) {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
+    let (dir, root) = private::cache();
+    drop(private::home_in(&root));
     (dir, root)
 }
 
@@ -167,7 +166,7 @@ fn what_looks_like_dynos_in_its_cache_is_passed_over() {
     let mut theirs = Process::new(&option);
     let before = snapshot(dir.path());
 
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     let paths = |cleaned: &Cleaned| {
         let mut paths: Vec<_> = cleaned.left.iter().map(|left| left.path.clone()).collect();
         paths.sort();
@@ -220,7 +219,7 @@ fn one_leftover_that_stays_keeps_nobody_from_running() {
     } else if !mount.output().unwrap().status.success() {
         return testkit::skip("root may not mount here");
     }
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     assert!(home.swept().run_dirs == 1 && !gone.exists());
     let left = home.swept().left.clone();
     assert!(left.len() == 1 && left[0].path == stuck, "{left:?}");
@@ -250,7 +249,7 @@ fn a_read_only_cache_is_told_with_the_remedy_and_stays() {
         return;
     };
     let root = disk.path().join("cache");
-    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
+    drop(private::home_in(&root));
     let run = leftover(&root, RUNS[0]);
     disk.remount("ro");
     for refused in [
@@ -285,14 +284,14 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
         return;
     };
     let root = disk.path().join("cache");
-    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
+    drop(private::home_in(&root));
     let run = leftover(&root, RUNS[0]);
     let error = open_when_full(&root, disk.path(), &run);
     assert!(error.to_string().contains("No space left"), "{error}");
     assert!(error.remedy.as_deref().unwrap().contains("space"));
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
     assert!(!run.exists());
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
 
     // The marker of a new cache finds no room: the directory stays one that can be marked.
     let mut filler = fs::File::create(disk.path().join("filler")).unwrap();

@@ -69,8 +69,7 @@ fn survivor(run: &Path) -> Child {
 #[test]
 fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
     for does in [SERVER, POSTGRES_SERVER] {
-        let dir = open_dir();
-        let root = dir.path().join("cache");
+        let (_dir, root) = private::cache();
         let one = dyno(&root, does);
         let servers = processes_below(&root);
         assert_eq!(servers.len(), 1);
@@ -78,7 +77,7 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
         wait_until("the server's end", || !is_running(servers[0]));
         assert_eq!(runs(&root).len(), 1);
 
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         assert_eq!(home.swept().run_dirs, 1);
         assert!(home.swept().bytes > 1 << 20);
         // A busy child of the server did not notice its end.
@@ -93,8 +92,7 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
 
 #[test]
 fn a_process_that_outlived_its_dyno_is_ended() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let one = dyno(&root, SERVER);
     let mut survivor = survivor(&runs(&root)[0]);
     let pid = survivor.id();
@@ -115,11 +113,10 @@ fn a_process_that_outlived_its_dyno_is_ended() {
 
 #[test]
 fn a_dyno_that_lives_is_not_disturbed() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let other = dyno(&root, SERVER);
     let theirs = processes_below(&root);
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     assert_eq!(*home.swept(), Cleaned::default());
     assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
     assert_eq!(runs(&root).len(), 2);
@@ -139,8 +136,7 @@ fn a_dyno_that_lives_is_not_disturbed() {
 
 /// Kills a dyno when the first process below its cache has an argument with this word.
 fn killed_while(does: &str, word: &str) -> (tempfile::TempDir, PathBuf) {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (dir, root) = private::cache();
     let one = killed::start(&root, does, dir.path());
     wait_until(word, || {
         processes_below(&root).iter().any(|pid| {
@@ -185,13 +181,12 @@ fn nothing_to_clean_is_no_error_and_makes_nothing() {
 /// Many dynos that come and go at once: none takes another's directory for a dead one's.
 #[test]
 fn many_dynos_open_and_close_at_once() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+                    let home = private::home_in(&root);
                     assert_eq!(*home.swept(), Cleaned::default());
                 }
             });

@@ -2,7 +2,7 @@
 //!
 //! They need root, or a group that was given away: without either only their error is tested.
 
-use lab::{Exit, Failure};
+use lab::Failure;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -46,20 +46,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, Failure> {
 
 /// The same, unless this user has no right to it: then the error says how to get it.
 fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Node> {
-    match limited(home, cpus, keep) {
-        Ok(server) => Some(server),
-        Err(error) if error.exit == Exit::Usage && !rustix::process::geteuid().is_root() => {
-            assert!(
-                error
-                    .remedy
-                    .as_ref()
-                    .is_some_and(|remedy| remedy.contains("root"))
-            );
-            testkit::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    private::allowed(limited(home, cpus, keep), private::is_for_root, &["root"])
 }
 
 /// A loop device over a file, which anybody may read; removed with this value.
@@ -242,11 +229,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
     };
     let refused = servers::start(&installed(MARIADB), spec, data, &NEVER);
     let error = refused.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.no_such_setting"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.no_such_setting");
     assert!(there().is_empty());
 }
 

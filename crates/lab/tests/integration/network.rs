@@ -31,19 +31,8 @@ fn start(home: &Home, keep: &Path) -> Result<Node, Failure> {
 
 /// The same, unless this user has no right to it: then the error says how to get it.
 fn start_if_allowed(home: &Home, keep: &Path) -> Option<Node> {
-    match start(home, keep) {
-        Ok(server) => Some(server),
-        Err(error) if error.key.as_deref() == Some("topology.network") => {
-            let remedy = error.remedy.as_deref().unwrap();
-            assert!(
-                remedy.contains("CAP_NET_ADMIN") || remedy.contains("iproute2"),
-                "{error}: {remedy}"
-            );
-            testkit::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let is_denied = |error: &Failure| error.key.as_deref() == Some("topology.network");
+    private::allowed(start(home, keep), is_denied, &["CAP_NET_ADMIN", "iproute2"])
 }
 
 /// The namespaces that a run has made and not removed.
@@ -105,7 +94,7 @@ fn nothing_of_a_killed_dyno_stays() {
     let dir = open_dir();
     let (root, keep) = (dir.path().join("cache"), dir.path().join("keep"));
     {
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         if start_if_allowed(&home, &keep).is_none() {
             return;
         }

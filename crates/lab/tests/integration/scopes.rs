@@ -104,11 +104,7 @@ fn a_node_ends_before_its_site_and_its_data_after_it() {
 fn a_node_that_does_not_start_ends_in_the_same_order() {
     let (node, found, data) = start(&[("no_such_setting", "1")]);
     let error = node.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.no_such_setting"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.no_such_setting");
     assert_eq!(found.recv().unwrap(), IN_ORDER);
     assert!(!data.exists());
 }

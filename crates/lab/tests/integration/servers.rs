@@ -386,11 +386,7 @@ fn what_dyno_decides_is_not_the_studys() {
         keep.path(),
     );
     let error = error.unwrap_err();
-    assert_eq!(
-        error.key.as_deref(),
-        Some("server.config.datadir"),
-        "{error}"
-    );
+    private::assert_key(&error, "server.config.datadir");
 }
 
 #[test]

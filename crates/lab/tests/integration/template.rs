@@ -18,7 +18,7 @@ use workload::rows::Checksum;
 
 use crate::private::{
     self, ALL, NEVER, config, contents, empty, entries, installed, kept_home, new_home,
-    only_template, open_dir, options, processes_below, quietly, start_on, value, wanted,
+    only_template, options, processes_below, quietly, start_on, value, wanted,
 };
 
 fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, Failure> {
@@ -86,11 +86,10 @@ fn every_copy_has_the_same_bytes_and_is_nobody_elses() {
 
 #[test]
 fn a_template_is_built_once_and_found_from_then_on() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let installed = installed(MARIADB);
     let built = {
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         let before = cached(&home, &installed);
         let template = obtain(&home, &installed, &options(1, 500)).unwrap();
         assert!(template.was_built && before.is_none());
@@ -102,7 +101,7 @@ fn a_template_is_built_once_and_found_from_then_on() {
         assert_eq!(cached(&home, &installed), Some(template.bytes));
         template.checksum.clone()
     };
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let home = private::home_in(&root);
     let template = obtain(&home, &installed, &options(1, 500)).unwrap();
     assert!(!template.was_built);
     assert_eq!(template.checksum, built);
@@ -186,8 +185,7 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
 
 #[test]
 fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let installed = installed(MARIADB);
     let names = |home: &Home| {
         let all = entries(&home.root().join("templates"));
@@ -201,7 +199,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
         names
     };
     let each = {
-        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+        let home = private::home_in(&root);
         let each = obtain(&home, &installed, &options(1, 10)).unwrap().bytes;
         obtain(&home, &installed, &options(1, 20)).unwrap();
         // Used again, it is no longer the oldest.
@@ -340,10 +338,10 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
     let Some(disk) = SmallDisk::new("300m") else {
         return;
     };
-    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = private::home_in(&disk.path().join("cache"));
     let error = obtain(&home, &installed(MARIADB), &options(4, 1_000_000)).unwrap_err();
     let text = error.to_string();
-    assert_eq!(error.key.as_deref(), Some("volume.directory"), "{text}");
+    private::assert_key(&error, "volume.directory");
     assert!(
         text.contains("needs 1.2 GiB") && text.contains("MiB is available"),
         "{text}"
@@ -360,7 +358,7 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
         let Some(disk) = SmallDisk::new("3g") else {
             return;
         };
-        let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+        let home = private::home_in(&disk.path().join("cache"));
         let installed = installed(engine);
         empty(&home, &installed, &[]);
         let free_bytes = disk.free_bytes();
@@ -390,7 +388,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
     let Some(disk) = SmallDisk::new("400m") else {
         return;
     };
-    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = private::home_in(&disk.path().join("cache"));
     let template = empty(&home, &installed(MARIADB), &[]);
     let copies: Result<Vec<_>, Failure> = (1..400).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();

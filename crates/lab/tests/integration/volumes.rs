@@ -4,20 +4,18 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES, Server};
-use lab::clean_in;
 use lab::servers::{self, DataDir, Node, NodeSpec};
+use lab::{Failure, clean_in};
 use machine::home::Home;
 use machine::site::ThisHost;
 
 use crate::private::disk::{assert_only_theirs, disk};
 use crate::private::killed::dyno;
 use crate::private::{
-    self, NEVER, config, empty, entries, installed, kept_home, node_of, open_dir, sql, value,
-    wait_until,
+    self, NEVER, config, empty, entries, installed, kept_home, node_of, sql, value, wait_until,
 };
 
 /// What a dyno does that is to be killed, in any phase of it; nothing in a test run.
@@ -51,19 +49,9 @@ const APART: &str = "[site]\nkind = 'container'\n\
 
 /// The data of a server without tables on the volumes of a node; `None` where they cannot be made.
 fn empty_on(home: &Home, engine: &'static dyn Server, node: &plan::Node) -> Option<DataDir> {
-    match empty(home, &installed(engine), &[]).copy_to(
-        1,
-        node,
-        &host::LOCAL,
-        &AtomicBool::new(false),
-    ) {
-        Ok((data, _)) => Some(data),
-        Err(error) if error.key.as_deref() == Some("volume.filesystem") => {
-            testkit::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let template = empty(home, &installed(engine), &[]);
+    let is_denied = |error: &Failure| error.key.as_deref() == Some("volume.filesystem");
+    private::allowed(private::copy(&template, 1, node), is_denied, &[])
 }
 
 fn start(
@@ -145,8 +133,7 @@ fn a_killed_dynos_file_system_goes_with_the_next_sweep() {
     if empty_on(&kept_home(), MARIADB, &mirrored(disk.path())).is_none() {
         return;
     }
-    let dir = open_dir();
-    let root = dir.path().join("cache");
+    let (_dir, root) = private::cache();
     let traces = |of: &Path| {
         let read = |path: &str| fs::read_to_string(path).unwrap();
         let devices = fs::read_dir("/sys/block").unwrap().flatten();

@@ -4,7 +4,7 @@ pub(crate) mod disk;
 pub(crate) mod groups;
 pub(crate) mod killed;
 
-use lab::Failure;
+use lab::{Exit, Failure};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,9 +48,51 @@ pub(crate) fn new_home() -> (TempDir, Home) {
     (dir, home)
 }
 
+/// The place of a new cache, in a directory that goes with the first value.
+pub(crate) fn cache() -> (TempDir, PathBuf) {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    (dir, root)
+}
+
+/// A home without a limit of its size.
+pub(crate) fn home_in(root: &Path) -> Home {
+    servers::open_home(root, u64::MAX).unwrap()
+}
+
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+}
+
+/// What this user may create; otherwise the error says how to get the right, and the test is skipped.
+pub(crate) fn allowed<T>(
+    created: Result<T, Failure>,
+    is_denied: impl Fn(&Failure) -> bool,
+    remedies: &[&str],
+) -> Option<T> {
+    let error = match created {
+        Ok(created) => return Some(created),
+        Err(error) => error,
+    };
+    assert!(is_denied(&error), "{error}");
+    let remedy = error.remedy.as_deref().unwrap_or_default();
+    let says = |word: &&str| remedy.contains(*word);
+    let is_told = remedies.is_empty() || remedies.iter().any(says);
+    assert!(is_told, "{error}: {remedy}");
+    testkit::skip(&error.to_string());
+    None
+}
+
+/// Whether an error says that only root may do this.
+pub(crate) fn is_for_root(error: &Failure) -> bool {
+    error.exit == Exit::Usage && !rustix::process::geteuid().is_root()
+}
+
+/// An error names the key of the study that is to blame.
+#[track_caller]
+pub(crate) fn assert_key(error: &Failure, key: &str) {
+    assert_eq!(error.key.as_deref(), Some(key), "{error}");
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {
@@ -102,6 +144,16 @@ pub(crate) fn empty(home: &Home, installed: &Installed, config: &[(String, Strin
 /// The data of a server without tables.
 pub(crate) fn empty_data(home: &Home, installed: &Installed) -> DataDir {
     empty(home, installed, &[]).copy(1).unwrap().0
+}
+
+/// A copy for a server, on the volumes of a node.
+pub(crate) fn copy(
+    template: &Template,
+    number: u32,
+    node: &plan::Node,
+) -> Result<DataDir, Failure> {
+    let copied = template.copy_to(number, node, &host::LOCAL, &NEVER)?;
+    Ok(copied.0)
 }
 
 /// Starts server 1 on this data.
