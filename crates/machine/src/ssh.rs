@@ -7,6 +7,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::failure::{Fact, Failure};
 use crate::process;
 
@@ -38,7 +40,7 @@ pub(crate) struct Answer {
     pub(crate) code: i32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
     pub host: String,

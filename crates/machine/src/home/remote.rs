@@ -1,19 +1,17 @@
-//! The directory on a machine, and its record on this host, by which the next run finds and removes
-//! the directory of a killed dyno.
+//! The directory on a machine, which is recorded on this host: the next run removes that of a killed
+//! dyno.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::Home;
+use super::journal::{Step, Undo};
 use super::marker::MARKER;
-use super::outside::own_prefix;
 use crate::failure::Failure;
 use crate::process::NEVER;
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 
-const PREFIX: &str = "machine";
 /// Defines `end_processes`.
 pub(crate) const END: &str = include_str!("end.sh");
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
@@ -22,9 +20,8 @@ const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.
 pub(crate) struct Record {
     pub(crate) to: Destination,
     pub(crate) dir: PathBuf,
-    /// Exists from before the directory is created until after it has been removed. `None` for a
-    /// guest, whose files end with it.
-    file: Option<PathBuf>,
+    /// `None` for a guest, whose files end with it.
+    step: Option<Step>,
 }
 
 impl Record {
@@ -37,45 +34,35 @@ impl Record {
         is_guest: bool,
         run: impl FnOnce(&str) -> io::Result<Answer>,
     ) -> Result<Self, Failure> {
-        let file = home.new_path(PREFIX);
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix(PREFIX).unwrap_or_default();
-        let record = Self {
+        let (number, name) = home.new_name();
+        let (to, dir) = (to.clone(), below.join(name));
+        let undo = || Undo::RemoveRemote {
             to: to.clone(),
-            dir: below.join(format!("{}{number}", own_prefix(home.run_dir()))),
-            file: (!is_guest).then_some(file),
+            dir: dir.clone(),
         };
-        record.write()?;
+        let step = (!is_guest)
+            .then(|| home.record(number, undo()))
+            .transpose()?;
+        let record = Self { to, dir, step };
         let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
         let text = "dyno made this directory, and deletes it when it ends.";
         match run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}")) {
             Ok(made) if made.code == 0 => Ok(record),
             Ok(made) => {
                 // Nothing was created: whatever exists there is not dyno's.
-                record.forget()?;
+                if let Some(step) = &record.step {
+                    step.done();
+                }
                 let why = format!(
                     "a directory cannot be created there: {}",
                     ssh::shown(&made.text)
                 );
-                Err(to.unusable(why, "name another directory of the host: site.directory"))
+                Err(record
+                    .to
+                    .unusable(why, "name another directory of the host: site.directory"))
             }
-            Err(_) => Err(to.error("")),
+            Err(_) => Err(record.to.error("")),
         }
-    }
-
-    fn write(&self) -> Result<(), Failure> {
-        let Some(file) = &self.file else {
-            return Ok(());
-        };
-        let config = self.to.ssh_config.as_deref().unwrap_or(Path::new(""));
-        let (config, dir) = (config.display(), self.dir.display());
-        let text = format!("{}\n{config}\n{dir}\n", self.to.host);
-        fs::write(file, text).map_err(Failure::at("write", file))
-    }
-
-    fn forget(&self) -> Result<(), Failure> {
-        let remove = |file: &PathBuf| fs::remove_file(file).map_err(Failure::at("remove", file));
-        self.file.as_ref().map_or(Ok(()), remove)
     }
 
     /// Removes the directory by a command that `run` executes there, then the record.
@@ -83,50 +70,28 @@ impl Record {
         &self,
         run: impl FnOnce(String) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        if !self.file.as_ref().is_some_and(|file| file.exists()) {
+        let Some(step) = &self.step else {
             return Ok(());
-        }
-        run(script(REMOVE, &[self.dir.as_os_str(), MARKER.as_ref()]))?;
-        self.forget()
-    }
-
-    /// A record that an earlier run left; `None` if it is not that run's.
-    fn read(file: PathBuf, run: &Path) -> Option<Self> {
-        let name = file.file_name()?.to_str()?;
-        let number: u32 = name.strip_prefix(PREFIX)?.parse().ok()?;
-        let text = fs::read_to_string(&file).ok()?;
-        let mut lines = text.lines();
-        let (host, config, dir) = (lines.next()?, lines.next()?, Path::new(lines.next()?));
-        let is_own = dir.file_name()? == format!("{}{number}", own_prefix(run)).as_str();
-        (is_own && dir.is_absolute()).then(|| Self {
-            to: Destination {
-                host: host.to_owned(),
-                ssh_config: (!config.is_empty()).then(|| config.into()),
-            },
-            dir: dir.to_owned(),
-            file: Some(file.clone()),
-        })
+        };
+        step.undo(|| run(removal(&self.dir)).map(|()| true))
     }
 }
 
-/// Removes all directories on machines that the dead run of the directory `run` recorded.
-pub(crate) fn remove_all(run: &Path) -> Result<(), Failure> {
-    let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
-    let records = entries
-        .flatten()
-        .filter_map(|entry| Record::read(entry.path(), run));
-    let removed = records.map(|record| {
-        record.end(|command| {
-            let mut ssh = record.to.ssh(["-o", "ControlPath=none"]);
-            ssh.arg(command).stdin(Stdio::null());
-            ssh::finish(&record.to, ssh, COMMAND_LIMIT, &NEVER)
-        })
-    });
-    removed.fold(Ok(()), Result::and)
+/// The command that removes a directory.
+fn removal(dir: &Path) -> String {
+    script(REMOVE, &[dir.as_os_str(), MARKER.as_ref()])
+}
+
+/// Removes a directory that a dead run made.
+pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
+    let mut ssh = to.ssh(["-o", "ControlPath=none"]);
+    ssh.arg(removal(dir)).stdin(Stdio::null());
+    ssh::finish(to, ssh, COMMAND_LIMIT, &NEVER)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::{Child, Command, Output};
 
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -146,8 +111,10 @@ mod tests {
     }
 
     fn remove(dir: &Path) -> Output {
-        let script = script(REMOVE, &[dir.as_os_str(), MARKER.as_ref()]);
-        Command::new("sh").args(["-c", &script]).output().unwrap()
+        Command::new("sh")
+            .args(["-c", &removal(dir)])
+            .output()
+            .unwrap()
     }
 
     /// A process with a node's directory in its environment.

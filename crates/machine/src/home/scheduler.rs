@@ -1,26 +1,20 @@
 //! The IO scheduler of a volume's devices. If dyno is killed, the next run restores it.
-//!
-//! ```text
-//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": for each device, its name, what
-//!                              identifies it, its previous scheduler, and the one that dyno set
-//! ```
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use host::{LOCAL, device, text};
 
 use super::Home;
+use super::journal::{Scheduled, Step, Undo};
 use crate::device::Claim;
 use crate::failure::Failure;
-
-const RECORD: &str = "scheduler";
 
 /// Schedulers that dyno changed, restored when this value is dropped.
 #[derive(Debug)]
 pub struct Scheduler {
-    record: PathBuf,
+    step: Step,
+    before: Vec<Scheduled>,
     /// Two dynos would restore each other's schedulers.
     _claims: Vec<Claim>,
 }
@@ -44,14 +38,18 @@ impl Scheduler {
             let words = text(&LOCAL, file(device)).unwrap_or_default();
             let current = current(device, &words, wanted)?;
             if current != wanted {
-                let identity = identity(device);
-                before.push(format!("{device} {identity} {current} {wanted}\n"));
+                before.push(Scheduled {
+                    device: device.clone(),
+                    identity: identity(device),
+                    before: current.to_owned(),
+                    set: wanted.to_owned(),
+                });
             }
         }
-        let record = home.new_path(RECORD);
-        fs::write(&record, before.concat()).map_err(Failure::at("write", &record))?;
+        let (number, _) = home.new_name();
         let set = Self {
-            record,
+            step: home.record(number, Undo::RestoreSchedulers(before.clone()))?,
+            before,
             _claims: claims,
         };
         for device in &devices {
@@ -62,7 +60,7 @@ impl Scheduler {
 
     /// Restores the devices' previous schedulers.
     pub fn end(&self) -> Result<(), Failure> {
-        put_back(&self.record)
+        self.step.undo(|| put_back(&self.before).map(|()| true))
     }
 }
 
@@ -73,45 +71,21 @@ impl Drop for Scheduler {
     }
 }
 
-/// Restores the schedulers that a run changed, the last one first, since a disk may have had
-/// several.
-pub fn put_back_all(run: &Path) -> Result<(), Failure> {
-    let mut records = Vec::new();
-    for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
-        let path = entry.map_err(Failure::at("read", run))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix(RECORD);
-        if let Some(Ok(number)) = number.map(str::parse::<u32>) {
-            records.push((number, path));
-        }
-    }
-    records.sort();
-    let mut records = records.iter().rev();
-    records.try_for_each(|(_, record)| put_back(record))
-}
-
-fn put_back(record: &Path) -> Result<(), Failure> {
-    let lines = match fs::read_to_string(record) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(Failure::at("read", record))?,
-    };
-    for line in lines.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let &[device, number, boot, before, wanted] = words.as_slice() else {
-            continue;
-        };
+pub(super) fn put_back(before: &[Scheduled]) -> Result<(), Failure> {
+    for one in before {
+        let device = &*one.device;
         // The name may belong to another device by now, and someone else may have chosen a
         // scheduler.
-        if identity(device) != format!("{number} {boot}") {
+        if identity(device) != one.identity {
             continue;
         }
         let _claim = claim(device)?;
         let words = text(&LOCAL, file(device)).unwrap_or_default();
-        if words.contains(&format!("[{wanted}]")) {
-            write(device, before)?;
+        if words.contains(&format!("[{}]", one.set)) {
+            write(device, &one.before)?;
         }
     }
-    fs::remove_file(record).map_err(Failure::at("remove", record))
+    Ok(())
 }
 
 fn claim(device: &str) -> Result<Claim, Failure> {

@@ -5,9 +5,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::journal::{self, Journal, Undo};
 use super::lock::Lock;
-use super::outside::{self, Unmounted};
-use super::{Cleaned, LOCK, Leftover, mounted, remote, root, run_dir, scheduler, survivors, trust};
+use super::{
+    Cleaned, LOCK, Leftover, Unmounted, mounted, outside, remote, root, run_dir, scheduler,
+    survivors, trust,
+};
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::tree;
@@ -96,50 +99,91 @@ fn remove_dead(
     for entry in entries.flatten() {
         survivors::remove_shared_memory(&entry.path(), account);
     }
-    let released = release(&dead.dir);
-    let inside_bytes = match released {
-        Ok(()) => tree::used_bytes(&dead.dir),
-        Err(_) => 0,
-    };
-    let outside = outside::remove_all(&dead.dir)?;
-    released?;
-    remove_content(root, &dead.dir, &outside.unmounted)?;
-    cleaned.bytes += outside.bytes + inside_bytes;
-    cleaned.run_dirs += u32::from(outside.unmounted.is_empty());
-    cleaned.unmounted.extend(outside.unmounted);
+    let undone = undo_all(&dead.dir)?;
+    let inside_bytes = tree::used_bytes(&dead.dir);
+    remove_content(root, &dead.dir, undone.unmounted.is_empty())?;
+    cleaned.bytes += undone.bytes + inside_bytes;
+    cleaned.run_dirs += u32::from(undone.unmounted.is_empty());
+    cleaned.unmounted.extend(undone.unmounted);
     Ok(())
 }
 
-/// Removes a run directory whose lock the caller holds, except links to directories whose disk is
-/// not mounted. Removes nothing while a process of the run remains.
+/// Removes a run directory whose lock the caller holds, except its journal while a disk that it
+/// names is not mounted. Removes nothing while a process of the run remains.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
     survivors::end(dir, account)?;
-    let released = release(dir);
-    let unmounted = outside::remove_all(dir)?.unmounted;
-    released?;
-    remove_content(root, dir, &unmounted)
+    let undone = undo_all(dir)?;
+    remove_content(root, dir, undone.unmounted.is_empty())
 }
 
-/// Undoes everything but files that a run set up: settings, mounts, and what is outside its
-/// directory. Continues if a host is gone; returns the first error.
-fn release(dir: &Path) -> Result<(), Failure> {
-    [
-        scheduler::put_back_all(dir),
-        mounted::end_below(dir),
-        remote::remove_all(dir),
-    ]
-    .into_iter()
-    .fold(Ok(()), Result::and)
+/// The outcome of undoing everything but files that a run set up.
+#[derive(Debug, Default)]
+pub struct Undone {
+    /// Disk space of what was removed outside the run directory.
+    pub bytes: u64,
+    pub unmounted: Vec<Unmounted>,
+}
+
+/// Undoes what a run recorded, and ends its mounts.
+fn undo_all(run: &Path) -> Result<Undone, Failure> {
+    let undone = undo_steps(run);
+    let ended = mounted::end_below(run);
+    undone.and_then(|undone| ended.map(|()| undone))
+}
+
+/// Undoes the steps of a run's journal, the last one first. One failure does not keep the others
+/// from being undone; returns the first.
+pub fn undo_steps(run: &Path) -> Result<Undone, Failure> {
+    let mut undone = Undone::default();
+    let mut failed = Ok(());
+    let steps = journal::remaining(run)?;
+    let journal = (!steps.is_empty())
+        .then(|| Journal::open(run))
+        .transpose()?;
+    for (number, undo) in steps.iter().rev() {
+        match undo_step(run, *number, undo, &mut undone) {
+            Ok(true) => journal.iter().for_each(|journal| journal.done(*number)),
+            Ok(false) => {}
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    failed.map(|()| undone)
+}
+
+/// Returns false for a step that remains, and one that is not this run's: what it names stays.
+fn undo_step(run: &Path, number: u32, undo: &Undo, undone: &mut Undone) -> Result<bool, Failure> {
+    let name = format!("{}{number}", outside::own_prefix(run));
+    let is_own = |path: &Path| path.is_absolute() && path.file_name() == Some(name.as_ref());
+    match undo {
+        Undo::Remove(target) if is_own(&target.path) => {
+            let bytes = match target.kind {
+                journal::Kind::Directory => tree::used_bytes(&target.path),
+                _ => 0,
+            };
+            let is_gone = outside::remove(target)?;
+            match is_gone {
+                true => undone.bytes += bytes,
+                false => undone.unmounted.push(Unmounted {
+                    path: target.path.clone(),
+                    run: run.to_owned(),
+                }),
+            }
+            Ok(is_gone)
+        }
+        Undo::RemoveRemote { to, dir } if is_own(dir) => remote::remove(to, dir).map(|()| true),
+        Undo::Remove(_) | Undo::RemoveRemote { .. } => Ok(false),
+        Undo::RestoreSchedulers(before) => scheduler::put_back(before).map(|()| true),
+    }
 }
 
 /// Removes the lock last, while nobody searches for dead runs, so that nobody finds a directory
 /// without one.
-fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), Failure> {
-    let lasting = [LOCK, run_dir::HOST].map(|name| dir.join(name));
+fn remove_content(root: &Path, dir: &Path, is_undone: bool) -> Result<(), Failure> {
+    let lasting = [LOCK, run_dir::HOST, journal::FILE].map(|name| dir.join(name));
     for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
         let entry = entry.map_err(Failure::at("read", dir))?;
         let path = entry.path();
-        if lasting.contains(&path) || unmounted.iter().any(|unmounted| unmounted.link == path) {
+        if lasting.contains(&path) {
             continue;
         }
         let kind = entry.file_type().map_err(Failure::at("inspect", &path))?;
@@ -148,7 +192,7 @@ fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<()
             false => fs::remove_file(&path).map_err(Failure::at("remove", &path))?,
         }
     }
-    if unmounted.is_empty() {
+    if is_undone {
         let _whole = Lock::exclusive(&root.join(LOCK))?;
         tree::remove(dir)?;
     }

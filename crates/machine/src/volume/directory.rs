@@ -9,7 +9,8 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::outside::{Kind, Outside};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
 use crate::home::{Home, root, trust};
 use crate::volume::Volume;
 

@@ -16,7 +16,8 @@ use testkit::SmallDisk;
 use super::*;
 use crate::device;
 use crate::home::lock::Lock;
-use crate::home::scheduler::{self, Scheduler};
+use crate::home::scheduler::Scheduler;
+use crate::home::undo_steps;
 use crate::locked;
 use crate::process::NEVER;
 use crate::testing::home;
@@ -212,7 +213,7 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     assert_eq!(words(), before);
     // As after a kill.
     let killed = ManuallyDrop::new(Scheduler::set(&home, made.path(), other).unwrap());
-    scheduler::put_back_all(home.run_dir()).unwrap();
+    undo_steps(home.run_dir()).unwrap();
     assert_eq!(words(), before);
     drop(ManuallyDrop::into_inner(killed));
     let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();

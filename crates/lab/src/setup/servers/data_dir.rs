@@ -497,7 +497,7 @@ mod tests {
         // As after a kill.
         let set = |scheduler: &str| Scheduler::set(&home, disk.path(), scheduler).unwrap();
         let killed = [one, other].map(|scheduler| ManuallyDrop::new(set(scheduler)));
-        crate::home::scheduler::put_back_all(home.run_dir()).unwrap();
+        crate::home::undo_steps(home.run_dir()).unwrap();
         assert_eq!(words(), before);
         drop(killed.map(ManuallyDrop::into_inner));
     }

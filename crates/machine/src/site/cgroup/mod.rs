@@ -19,7 +19,8 @@ use plan::{DiskLimits, Limits};
 
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::home::outside::{Kind, Outside};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
 use parent::Parent;
 
 /// Enters the groups whose files are given before `--`, then executes the program after it. Writing

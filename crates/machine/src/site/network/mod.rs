@@ -23,7 +23,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::home::outside::{Kind, NAMESPACES, Outside};
+use crate::home::journal::Kind;
+use crate::home::outside::{NAMESPACES, Outside};
 use crate::ip::{self, no_network};
 
 pub use namespace::Namespace;

@@ -1,14 +1,14 @@
-//! A snapshot of host and servers, and the metrics between two snapshots.
+//! A snapshot of host and servers, the metrics between two snapshots, and those over the measure
+//! phase.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use engine::counters::{self, Reading};
+use engine::counters;
 use host::group::{self, Usage, UsageChange};
 use host::process::{self, ProcessChange, ProcessStat};
-use measure::metric::{Metric, bracketed};
-
-use super::values::Values;
+use measure::metric::{Metric, MetricSummary, Metrics, Reading, bracketed};
+use measure::values::Values;
 
 /// Precedes the metrics of a server's machine.
 const SITE: &str = "site";
@@ -17,12 +17,9 @@ const SITE: &str = "site";
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) at: Instant,
-    /// How late the snapshot was taken.
     pub(super) late: Duration,
-    /// CPU time that the monitors' thread has used.
     pub(super) own_cpu: Duration,
     pub(super) host: host::Sample,
-    /// dyno's own process.
     pub(super) generator: Option<ProcessStat>,
     pub(super) servers: Vec<ServerSnapshot>,
     /// CPU time that other programs have used, in seconds.
@@ -35,16 +32,13 @@ pub(super) struct ServerSnapshot {
     /// When the counters were read; another machine takes a while to answer.
     pub(super) at: Instant,
     pub(super) process: Option<ProcessStat>,
-    /// The process of the cluster manager.
     pub(super) manager: Option<ProcessStat>,
     /// The machine that the server runs on, if it is not this host.
     pub(super) machine: Option<host::Sample>,
-    /// Usage of the server's control groups.
     pub(super) usage: Option<Usage>,
-    pub(super) counters: Option<Reading>,
+    pub(super) counters: Option<counters::Reading>,
 }
 
-/// The metrics of the interval between two snapshots.
 pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     let seconds = after.at.duration_since(before.at).as_secs_f64();
     let mut values = Values::default();
@@ -162,5 +156,164 @@ fn machine(
 fn put(counters: &counters::Step, owner: &str, values: &mut Values) {
     for (name, value) in counters.metrics() {
         values.put(format!("{owner}.{name}"), value);
+    }
+}
+
+/// The first snapshot of the measure phase, and the metrics of the intervals since.
+#[derive(Debug, Default)]
+pub(super) struct MeasureWindow {
+    first: Option<Snapshot>,
+    stats: BTreeMap<String, MetricStats>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct MetricStats {
+    count: f64,
+    sum: f64,
+    seconds: f64,
+    /// Sum of the values, each times the length of its interval.
+    weighted: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Default for MetricStats {
+    fn default() -> Self {
+        Self {
+            count: 0.0,
+            sum: 0.0,
+            seconds: 0.0,
+            weighted: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        }
+    }
+}
+
+impl MeasureWindow {
+    /// Begins with the first snapshot of the measure phase; later calls have no effect.
+    pub(super) fn begin(&mut self, snapshot: &Snapshot) {
+        self.first.get_or_insert_with(|| snapshot.clone());
+    }
+
+    /// Adds an interval, if the measure phase has begun.
+    pub(super) fn add(&mut self, values: &Values, seconds: f64) {
+        if self.first.is_none() {
+            return;
+        }
+        for (name, value) in &values.0 {
+            let stats = self.stats.entry(name.clone()).or_default();
+            stats.add(*value, seconds);
+        }
+    }
+
+    /// Summarizes counters over exactly the time from the first to the last snapshot, and levels by
+    /// the mean over the intervals.
+    pub(super) fn summarize(self, last: &Snapshot) -> Metrics {
+        let Some(first) = self.first else {
+            return Metrics::new();
+        };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        let whole = derive(&first, last).0;
+        let mut stats = self.stats;
+        for (name, value) in &whole {
+            let stats = stats.entry(name.clone()).or_default();
+            if stats.count == 0.0 {
+                // The whole phase was shorter than an interval.
+                stats.add(*value, seconds);
+            }
+        }
+        stats
+            .into_iter()
+            .map(|(name, stats)| {
+                let summary = stats.summary(&name, whole.get(&name).copied());
+                (name, summary)
+            })
+            .collect()
+    }
+}
+
+impl MetricStats {
+    fn add(&mut self, value: f64, seconds: f64) {
+        self.count += 1.0;
+        self.sum += value;
+        self.seconds += seconds;
+        self.weighted += value * seconds;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// `whole` is the metric between the first and the last snapshot; `None` if its counter was
+    /// reset in between.
+    fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
+        let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);
+        let mean = match whole {
+            _ if is_level => self.sum / self.count,
+            Some(whole) => whole,
+            None => self.weighted / self.seconds,
+        };
+        MetricSummary {
+            mean,
+            // The mean may include a remainder that was too short for an interval.
+            min: self.min.min(mean),
+            max: self.max.max(mean),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            at: Instant::now(),
+            late: Duration::ZERO,
+            own_cpu: Duration::ZERO,
+            host: host::Sample::default(),
+            generator: None,
+            servers: Vec::new(),
+            others_s: BTreeMap::new(),
+        }
+    }
+
+    fn values(pairs: &[(&str, f64)]) -> Values {
+        let mut values = Values::default();
+        for (name, value) in pairs {
+            values.put(*name, Some(*value));
+        }
+        values
+    }
+
+    #[test]
+    fn levels_and_reset_counters_are_means_over_intervals() {
+        let mut window = MeasureWindow::default();
+        window.add(&values(&[("server.cpu", 99.0)]), 1.0);
+        window.begin(&snapshot());
+        window.add(
+            &values(&[("memory.dirty_bytes", 1.0), ("server.cpu", 10.0)]),
+            3.0,
+        );
+        window.add(
+            &values(&[("memory.dirty_bytes", 2.0), ("server.cpu", 50.0)]),
+            1.0,
+        );
+        window.add(&values(&[("memory.dirty_bytes", 6.0)]), 1.0);
+        let stats = |name: &str, whole| window.stats[name].summary(name, whole);
+        let dirty = stats("memory.dirty_bytes", Some(6.0));
+        assert_eq!((dirty.mean, dirty.min, dirty.max), (3.0, 1.0, 6.0));
+        assert_eq!(stats("server.cpu", Some(30.0)).mean, 30.0);
+        assert_eq!(stats("server.cpu", None).mean, 20.0);
+        assert_eq!(stats("server.cpu", Some(60.0)).max, 60.0);
+    }
+
+    #[test]
+    fn without_a_snapshot_there_are_no_metrics() {
+        assert_eq!(
+            MeasureWindow::default().summarize(&snapshot()),
+            Metrics::new()
+        );
     }
 }

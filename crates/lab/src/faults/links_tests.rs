@@ -5,9 +5,9 @@ use std::time::Duration;
 use engine::Server;
 
 use super::*;
+use crate::for_tests;
 use crate::home::Home;
 use crate::site::{Namespace, Switch};
-use crate::testing;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 /// Sufficient even on a slow machine.
@@ -41,7 +41,7 @@ fn cluster(
     let sites: [Arc<dyn Site>; 3] = [(); 3].map(|()| -> Arc<dyn Site> {
         Arc::new(Namespace::new(home, &switch, &plan::Site::default()).unwrap())
     });
-    let nodes = testing::nodes(home, engine, Some("asynchronous"), &sites, settings, keep);
+    let nodes = for_tests::nodes(home, engine, Some("asynchronous"), &sites, settings, keep);
     Some(Cluster::of(nodes, &NEVER).unwrap())
 }
 
@@ -97,7 +97,7 @@ fn does_not_replicate(cluster: &Cluster, before: u32) {
 
 fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     let dir = tempfile::tempdir().unwrap();
-    let home = testing::home();
+    let home = for_tests::home();
     let Some(cluster) = cluster(&home, engine, settings, dir.path()) else {
         return;
     };
@@ -184,7 +184,7 @@ fn the_links_of_postgresql_members_break_and_heal() {
 #[test]
 fn members_that_share_an_interface_cannot_be_cut_off() {
     let keep = tempfile::tempdir().unwrap();
-    let node = testing::node(keep.path());
+    let node = for_tests::node(keep.path());
     let cluster = Cluster::of(vec![node], &NEVER).unwrap();
     let error = cluster.cut_off(0, Lost::Both).unwrap_err();
     assert!(

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -6,10 +7,9 @@ use client::sqlite::SqliteTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
-use crate::failure::Exit;
-use crate::setup::cluster::Cluster;
-use crate::setup::instance::Instance;
-use crate::testing::{Silent, node, run_of, trial};
+use crate::for_tests::{Silent, node, run_of, trial};
+use crate::site::{Site, ThisHost};
+use crate::{Cluster, Exit, Instance};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -74,4 +74,50 @@ fn an_interrupt_does_not_wait_for_an_in_process_database() {
     let database = engine::SQLITE.open(&url, &engine::Access::default(), None);
     let failure = stopped(of(Instance::found(database.unwrap(), 1)));
     assert_eq!(failure.exit, Exit::Interrupted, "{failure}");
+}
+
+/// Bytes of a file that are in the page cache; `None` if unknown.
+fn resident_bytes(file: &Path) -> Option<u64> {
+    let mut fincore = Command::new("fincore");
+    fincore.args(["--bytes", "--noheadings", "--output", "RES"]);
+    let output = fincore.arg(file).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// Dirty pages cannot be dropped, so dropped pages had been written.
+#[test]
+fn data_is_on_disk_and_out_of_memory() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mounts = host::mounts::all(ThisHost::default().files());
+    let real = std::fs::canonicalize(dir.path()).unwrap();
+    let mount = host::mounts::containing(&mounts, &real);
+    if mount.is_none_or(|mount| mount.file_system == "tmpfs") {
+        return testkit::skip("/var/tmp is in memory, which its files cannot leave");
+    }
+    std::fs::create_dir(dir.path().join("db")).unwrap();
+    let files = ["ibdata1", "db/t.ibd"].map(|name| dir.path().join(name));
+    for file in &files {
+        std::fs::write(file, vec![1; 4 << 20]).unwrap();
+    }
+    if files
+        .iter()
+        .any(|file| resident_bytes(file).is_none_or(|bytes| bytes == 0))
+    {
+        return testkit::skip("the kernel does not say which pages are in memory");
+    }
+    let settled = |cold| settle(dir.path(), cold, &AtomicBool::new(false)).unwrap();
+    settled(false);
+    assert!(files.iter().all(|file| resident_bytes(file) > Some(0)));
+    settled(true);
+    assert_eq!(files.map(|file| resident_bytes(&file)), [Some(0), Some(0)]);
+}
+
+#[test]
+fn an_interrupt_is_not_delayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let settled = settle(dir.path(), true, &AtomicBool::new(true));
+    assert!(
+        settled.as_ref().is_err_and(Failure::is_interrupted),
+        "{settled:?}"
+    );
 }

@@ -1,9 +1,9 @@
-//! The search for the primary before the load, among servers that already run.
+//! Members that are killed or far away.
 
 use testkit::{MariaDb, Proxy};
 
 use super::*;
-use crate::failure::Exit;
+use crate::Exit;
 
 #[test]
 fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {
@@ -23,4 +23,17 @@ fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {
     let failure = find_primary(&cluster, &AtomicBool::new(true)).unwrap_err();
     assert_eq!(failure.exit, Exit::Interrupted, "{failure:?}");
     assert!(begun.elapsed() < FIND_LIMIT);
+}
+
+#[test]
+fn a_single_server_accepts_writes_until_it_is_killed() {
+    let keep = tempfile::tempdir().unwrap();
+    let node = crate::for_tests::node(keep.path());
+    let cluster = Cluster::of(vec![node], &AtomicBool::new(false)).unwrap();
+    create_table(&cluster).unwrap();
+    let mut probe = MemberProbe::new(&cluster, cluster.primary());
+    // On a busy machine, the first probe may miss its limit.
+    assert!((0..10).any(|_| probe.accepts_writes()));
+    cluster.primary().lock().unwrap().kill();
+    assert!(probe.write().is_err());
 }

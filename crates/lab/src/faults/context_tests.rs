@@ -36,7 +36,7 @@ fn members_that_hang_are_asked_at_the_same_time() {
     // They accept connections and say nothing.
     let listeners = ports.map(listen);
     thread::scope(|scope| {
-        let asked = scope.spawn(|| states(&cluster));
+        let asked = scope.spawn(|| roles(&cluster));
         let [mut first, _second] = listeners.each_ref().map(|one| one.accept().unwrap().0);
         first.set_nonblocking(true).unwrap();
         let mut bytes = [0; 100];

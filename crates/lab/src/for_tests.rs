@@ -10,36 +10,22 @@ use engine::Server;
 use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
-use measure::metric::{Metrics, MonitorPoint};
+use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
-use measure::setup::{Input, Outcome, StatementKind, Unfinished};
+use measure::setup::{Input, Outcome, StatementKind};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::observer::Observer;
-use crate::run::Run;
-use crate::setup::cluster::Cluster;
-use crate::setup::servers::{self, Membership, Node};
-use crate::setup::template;
+use crate::servers::{Membership, Node};
 use crate::site::{Site, ThisHost};
-use crate::trial::{Target, Trial};
+use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers, template};
 
 /// Input for a summary of which only the seconds matter.
 pub(crate) fn input() -> Input {
-    Input {
-        started_at: None,
-        setup: trial().planned_setup(),
-        unfinished: Unfinished::default(),
-        instances: Vec::new(),
-        metrics: Metrics::new(),
-        reset: None,
-        ended: None,
-        outcome: Outcome::Completed,
-    }
+    Input::new(trial().planned_setup(), Outcome::Completed)
 }
 
 /// A trial of an hour with two users on one preloaded table.
