@@ -251,10 +251,7 @@ mod tests {
 
     use super::*;
     use crate::process::NEVER;
-
-    fn account() -> Account {
-        crate::testing::account()
-    }
+    use crate::testing::account;
 
     /// Gives a tree to the servers' account, which owns a server's data.
     fn give(path: &Path) {

@@ -194,6 +194,7 @@ pub(crate) fn check_reachable(root: &Path, user: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::account;
 
     fn placed(variables: &[(&str, &str)], is_root: bool) -> Option<PathBuf> {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name);
@@ -218,8 +219,10 @@ mod tests {
         assert_eq!(placed(&[], false), None);
     }
 
-    fn account() -> Account {
-        crate::testing::account()
+    fn refused(root: &Path, why: &str) -> Failure {
+        let error = prepare(root, &account()).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        error
     }
 
     #[test]
@@ -232,28 +235,21 @@ mod tests {
 
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&root, &link).unwrap();
-        let error = prepare(&link, &account()).unwrap_err();
-        assert!(error.to_string().contains("symbolic link"), "{error}");
+        let error = refused(&link, "symbolic link");
         assert!(error.remedy.as_deref().unwrap().contains("DYNO_CACHE_DIR"));
 
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = prepare(&file, &account()).unwrap_err();
-        assert!(error.to_string().contains("not a directory"), "{error}");
+        refused(&file, "not a directory");
 
         let shared = dir.path().join("shared");
         fs::create_dir(&shared).unwrap();
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
-        let error = prepare(&shared, &account()).unwrap_err();
-        assert!(error.to_string().contains("other users"), "{error}");
+        refused(&shared, "other users");
 
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(root.join(RUN), Some(65534), None).unwrap();
-            let error = prepare(&root, &account()).unwrap_err();
-            assert!(
-                error.to_string().contains("belongs to user 65534"),
-                "{error}"
-            );
+            refused(&root, "belongs to user 65534");
         }
     }
 
@@ -283,8 +279,7 @@ mod tests {
         }
         let link = dir.path().join("link");
         std::os::unix::fs::symlink("/", &link).unwrap();
-        let error = prepare(&link, &account()).unwrap_err().to_string();
-        assert!(error.contains("symbolic link"), "{error}");
+        refused(&link, "symbolic link");
         prepare(&link.join("."), &account()).unwrap_err();
     }
 
@@ -292,8 +287,7 @@ mod tests {
     fn nothing_is_created_below_a_directory_that_others_may_change() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let error = prepare(&dir.path().join("a/cache"), &account()).unwrap_err();
-        assert!(error.message.contains("cannot be used safely"), "{error}");
+        refused(&dir.path().join("a/cache"), "cannot be used safely");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -301,8 +295,7 @@ mod tests {
     fn a_path_that_a_shell_would_split_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a b", "$x", "a;b", "a'b", "a\nb"] {
-            let error = prepare(&dir.path().join(name), &account()).unwrap_err();
-            assert!(error.to_string().contains("do not accept"), "{error}");
+            refused(&dir.path().join(name), "do not accept");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

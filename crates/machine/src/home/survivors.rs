@@ -268,10 +268,7 @@ mod tests {
     use rustix::process::Pid;
 
     use super::*;
-
-    fn account() -> Account {
-        crate::testing::account()
-    }
+    use crate::testing::account;
 
     /// A process that waits, with the run directory in its environment and an optional argument.
     struct Waiting(Child);
