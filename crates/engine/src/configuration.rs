@@ -1,6 +1,7 @@
 //! Configuration files, and the settings that a study may put in them.
 
-use crate::failure::Failure;
+use plan::Failure;
+
 use crate::settings::Settings;
 
 /// Minimum limit of connections: it costs next to nothing, and the default settings must not refuse

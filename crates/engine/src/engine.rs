@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use plan::Failure;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
-use crate::failure::Failure;
 use crate::server::Server;
 
 pub trait Engine: fmt::Debug + Send + Sync {

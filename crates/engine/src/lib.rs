@@ -13,11 +13,9 @@ pub mod counters;
 pub mod data;
 mod database;
 mod engine;
-mod failure;
 mod http;
 mod launch;
 mod log;
-pub mod manager;
 pub mod mysql;
 mod network;
 pub mod postgres;
@@ -35,12 +33,12 @@ pub use database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 pub use engine::{Engine, InProcess};
-pub use failure::{Exit, Fact, Failure};
 pub use launch::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
     ServerFile,
 };
 pub use mysql::{MARIADB, MYSQL};
+pub use plan::{Exit, Fact, Failure};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};

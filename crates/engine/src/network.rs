@@ -12,6 +12,7 @@ use ::load::{LoadError, LoadOutcome};
 use client::hosts;
 use client::session::Connector;
 use client::{Connection, TargetError};
+use plan::Failure;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
@@ -23,7 +24,6 @@ use crate::database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::remote::{Rows, ask, connected, first_cell};
 use crate::replication::Role;
 use crate::settings;

@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use plan::EngineTraits;
+use plan::{EngineTraits, Failure};
 
 use crate::engine::{Engine, InProcess};
-use crate::failure::Failure;
 use crate::mysql::{MARIADB, MYSQL};
 use crate::postgres::POSTGRES;
 use crate::server::Server;

@@ -12,8 +12,8 @@ use client::Error;
 use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
+use plan::Failure;
 
-use crate::failure::{self, Failure};
 use crate::launch::Login;
 
 /// How long a server may take to show that it is alive.
@@ -40,14 +40,20 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     Ok(done)
 }
 
+/// A protocol whose servers the laboratory administers through their Unix sockets.
+pub(crate) trait Administered: Protocol {
+    /// The account that administers a server: whoever uses the socket as the server's own user.
+    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
+}
+
 /// Calls `work` as the administrator of a server of the laboratory, for at most 120 s.
-pub(crate) fn administer<P: Protocol, T>(
+pub(crate) fn administer<P: Administered, T>(
     login: &Login<'_>,
-    target: &P::Target,
     login_limit: Duration,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, Failure> {
-    let done = on_connection(target, login_limit, work);
+    let target = P::administrator(login)?;
+    let done = on_connection(&target, login_limit, work);
     within(ADMINISTRATION_LIMIT, login.server, done)
 }
 
@@ -119,10 +125,17 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(failure::hung(&P::shown(target), limit));
+            return Err(hung(&P::shown(target), limit));
         }
         last = now;
     }
+}
+
+fn hung(server: &str, limit: Duration) -> Failure {
+    Failure::server(format!(
+        "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
+    ))
+    .remedy("check the server's log, its disk, and the network")
 }
 
 /// A refusal is an answer, too.

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use ipnet::Ipv4Net;
 use measure::finding::check::Check;
-use plan::StaticSettings;
+use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
 
 use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
 use crate::configuration::allowed_connections;
 use crate::database::Database;
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::launch::{
     Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected, ServerFile,
 };

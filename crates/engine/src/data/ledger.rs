@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use plan::Failure;
 use workload::ledger::{ACCOUNTS_TABLE, LISTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
 use workload::session::SessionError;
 
 use super::marker::{CREATE_MARKER, MARKER_TABLE};
 use crate::database::Database;
-use crate::failure::Failure;
 use crate::sql::Sql;
 
 /// How long a server may take to open a connection or execute a statement.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use client::{Connection, Error, Protocol};
+use plan::Failure;
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
@@ -21,7 +22,6 @@ use super::parts::{PART_ROWS, Part, Queue};
 use super::state::{self, Found};
 use super::{Listener, Prepared, Progress, Wanted};
 use crate::data::canceled;
-use crate::failure::Failure;
 use crate::remote::{first_cell, on_connection, unless_hung};
 
 /// How often progress is reported.

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use client::{Connection, Error, Protocol};
+use plan::Failure;
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
 use super::parts::Part;
-use crate::failure::Failure;
 
 /// Bytes that are sent to a server at once: sysbench's size of a bulk insert.
 pub(crate) const CHUNK_BYTES: usize = 512 * 1024;

@@ -15,10 +15,9 @@ pub(crate) mod state;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plan::Failure;
 use workload::name::WorkloadName;
 use workload::options::Options;
-
-use crate::failure::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -1,11 +1,11 @@
 //! What a database contains, and what to do about each table.
 
+use plan::Failure;
 use workload::options::Options;
 use workload::schema::{Dialect, TableSpec, table_name};
 
 use super::marker::Mark;
 use super::{Mode, Prepared, Progress, Wanted};
-use crate::failure::Failure;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {

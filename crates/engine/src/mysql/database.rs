@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
 use client::mysql::{Connection, Mysql, Target, refusal_remedy};
+use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
@@ -18,7 +19,6 @@ use crate::counters::Source;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected};
 use crate::replication::{Role, cell};

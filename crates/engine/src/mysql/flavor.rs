@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use client::mysql::{Connection, DIALECT, Mysql};
-use plan::StaticSettings;
+use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
 use workload::schema::Dialect;
 
@@ -16,7 +16,6 @@ use super::programs::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::launch::LogEntries;
 use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
@@ -117,8 +116,8 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
                          or name the directory of another one with server.basedir",
         defaults: OF_MARIADB,
         replication: &[
-            binary_log::MARIADB_ASYNCHRONOUS,
-            binary_log::MARIADB_SEMI_SYNCHRONOUS,
+            &binary_log::OF_MARIADB[0],
+            &binary_log::OF_MARIADB[1],
             &Galera,
         ],
         ..BOTH
@@ -156,8 +155,8 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         validation: &["--validate-config"],
         defaults: OF_MYSQL,
         replication: &[
-            binary_log::MYSQL_ASYNCHRONOUS,
-            binary_log::MYSQL_SEMI_SYNCHRONOUS,
+            &binary_log::OF_MYSQL[0],
+            &binary_log::OF_MYSQL[1],
             &GroupReplication,
         ],
         ..BOTH

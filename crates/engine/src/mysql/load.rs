@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use client::mysql::{Connection, DIALECT, Error, Mysql};
+use plan::Failure;
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
 use crate::data::loads::{Loads, Lock, damaged, fill};
 use crate::data::parts::Part;
-use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
 
 /// Name of the lock on the server; MySQL allows at most 64 characters.

@@ -1,5 +1,6 @@
 //! MariaDB and MySQL: one engine in most respects. Their differences are data, a [`Flavor`] each.
 
+mod account;
 mod acknowledged;
 mod binary_log;
 mod checks;
@@ -13,10 +14,8 @@ mod gtid;
 mod load;
 mod log;
 mod log_dialect;
-mod member;
 mod option_file;
 mod programs;
-mod root;
 mod server;
 mod settings;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::account::INIT_FILE;
 use super::flavor::Flavor;
 use super::programs::place_options;
-use super::root;
 use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name, same_name};
 use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::launch::Paths;
@@ -67,7 +67,7 @@ pub(super) fn my_cnf(
             &[("innodb_log_group_home_dir", log.display().to_string())],
         );
     }
-    let init_file = paths.dir.join(root::INIT_FILE).display().to_string();
+    let init_file = paths.dir.join(INIT_FILE).display().to_string();
     file.section(
         "Only the account root can log in. dyno sets its password at each start.",
         &[("init_file", init_file)],

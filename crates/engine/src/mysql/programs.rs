@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use plan::Failure;
+
 use crate::launch::{Invocation, Paths};
 use crate::program::{Installed, bad_program, on_path};
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use client::connection::LOGIN_LIMIT;
 use client::mysql::{Connection, Mysql};
 use ipnet::Ipv4Net;
+use plan::Failure;
 
+use super::account::{self, unlock_root};
 use super::flavor::{Flavor, HELP, MARIADB_FLAVOR};
-use super::root::{self, socket_target};
 use super::{option_file, programs, settings};
 use crate::configuration::check_settings;
 use crate::database::Database;
-use crate::failure::Failure;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, ServerFile,
 };
@@ -75,11 +75,11 @@ impl Server for Flavor {
     }
 
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {
-        let statements = root::statements(paths.address, password, self.ignores_read_only);
+        let statements = unlock_root(paths.address, password, self.ignores_read_only);
         let text = format!("{};\n", statements.join(";\n"));
         vec![ServerFile {
             is_temporary: true,
-            ..ServerFile::new(root::INIT_FILE, text)
+            ..ServerFile::new(account::INIT_FILE, text)
         }]
     }
 
@@ -90,13 +90,12 @@ impl Server for Flavor {
     }
 
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        let target = socket_target(login)?;
         let read_key = async |connection: &mut Connection| {
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
             let value = status.into_iter().flatten().nth(1).flatten();
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
         };
-        let result = administer(login, &target, LOGIN_ATTEMPT_LIMIT, read_key)?;
+        let result = administer(login, LOGIN_ATTEMPT_LIMIT, read_key)?;
         Ok(login.attempted(result))
     }
 
@@ -106,14 +105,13 @@ impl Server for Flavor {
         address: Ipv4Net,
         password: &str,
     ) -> Result<(), Failure> {
-        let target = socket_target(login)?;
         let alter = async |connection: &mut Connection| {
-            for statement in root::statements(address, password, self.ignores_read_only) {
+            for statement in unlock_root(address, password, self.ignores_read_only) {
                 connection.run(&statement).await?;
             }
             Ok(())
         };
-        let altered = administer(login, &target, LOGIN_LIMIT, alter)?;
+        let altered = administer(login, LOGIN_LIMIT, alter)?;
         altered.map_err(|error| login.refused(&error))
     }
 
@@ -125,7 +123,7 @@ impl Server for Flavor {
         public_key: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, Failure> {
         let url = (self as &dyn Server).url(server, database);
-        let target = root::target(&url, password)?;
+        let target = account::target(&url, password)?;
         // Another program could get the port once this server is dead.
         let target = match public_key {
             Some(pem) => target.with_server_public_key(pem.to_vec()),

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
+use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
@@ -17,7 +18,6 @@ use crate::counters::Source;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected, on_reactor};
 use crate::replication::{Role, cell};

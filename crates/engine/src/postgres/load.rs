@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use client::postgres::{Connection, Error, Postgres};
+use plan::Failure;
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
 use crate::data::loads::{Loads, Lock, damaged, fill};
 use crate::data::parts::Part;
-use crate::failure::Failure;
 use crate::remote::first_cell;
 
 /// The key of the lock: `dyno` in ASCII, and the number of the lock. Locks belong to one database.

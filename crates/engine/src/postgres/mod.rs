@@ -15,11 +15,11 @@ mod streaming;
 use std::path::Path;
 use std::sync::Arc;
 
+use plan::Failure;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::network;
 use crate::server::Server;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Failure, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
@@ -17,15 +17,12 @@ use super::streaming;
 use super::streaming::acknowledged;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::configuration::allowed_connections;
-use crate::failure::Failure;
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
-use crate::manager::{ManagedServer, Manager, Service};
 use crate::program::{bad_program, helper};
-use crate::remote::Rows;
 use crate::replication::{
-    ClusterLayout, ClusterManager, Member, OwnedSettings, Replication, ReplicationTraits, Role,
-    Switchover, View, member_name, shown,
+    ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
+    ReplicationTraits, Service, Switchover, member_name, shown,
 };
 use crate::settings::Settings;
 
@@ -88,17 +85,16 @@ impl Replication for Patroni {
                 acknowledged(config, Some("a standby, if there is one"))
             }),
         };
+        let conduct = Conduct {
+            detector: |config| Some(detector(config.ttl)),
+            ..streaming::conduct(acknowledged)
+        };
         let cluster = ClusterTraits {
-            name,
             elects: true,
             has_manager: true,
             has_coordinator: true,
             // Without a standby, commits wait for none, even with `synchronous_mode`.
-            quorum: Quorum::One,
-            conduct: Conduct {
-                detector: |config| Some(detector(config.ttl)),
-                ..streaming::conduct(acknowledged)
-            },
+            ..ClusterTraits::new(name, Quorum::One, conduct)
         };
         ReplicationTraits {
             // Patroni's REST API.
@@ -107,7 +103,7 @@ impl Replication for Patroni {
             service_ports: 3,
             switchover: Some(self),
             manager: Some(self),
-            ..ReplicationTraits::new(cluster, streaming::STATE, &REFUSALS)
+            ..ReplicationTraits::new(cluster, &streaming::QUESTIONS, &REFUSALS)
         }
     }
 
@@ -146,18 +142,6 @@ impl Replication for Patroni {
         }
         let wanted = json!({"loop_wait": loop_wait_s(member.cluster.ttl), "ignore_slots": null});
         request(member, ("PATCH", "/config"), &wanted)
-    }
-
-    fn view(&self, rows: &Rows) -> View {
-        streaming::view(rows)
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        streaming::state(member)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        streaming::strangers(member)
     }
 }
 

@@ -11,6 +11,7 @@ use client::TlsOptions;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
 use ipnet::Ipv4Net;
+use plan::Failure;
 use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
@@ -20,14 +21,13 @@ use super::settings::{
 use super::{Postgres, checks, log, streaming};
 use crate::configuration::check_settings;
 use crate::database::Database;
-use crate::failure::Failure;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
     ServerFile,
 };
 use crate::network;
 use crate::program::{Installed, bad_program};
-use crate::remote::{administer, first_cell, url_path};
+use crate::remote::{Administered, administer, first_cell, url_path};
 use crate::server::{Server, ServerTraits};
 use crate::settings::Settings;
 use crate::version;
@@ -263,7 +263,7 @@ fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), E
             _ => connection.set_password(ROLE, login.password).await,
         }
     };
-    administer(login, &socket_target(login)?, login_limit, set)
+    administer(login, login_limit, set)
 }
 
 /// The directories of the programs of each version, the latest first.
@@ -282,13 +282,15 @@ fn directories() -> Vec<PathBuf> {
     found.into_iter().map(|(_, dir)| dir).collect()
 }
 
-/// The superuser through the socket, where the kernel vouches for both ends.
-pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
-    let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
-    let port = login.socket.extension().unwrap_or_default();
-    let port = port.to_string_lossy();
-    let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
-    target(&url, None)
+impl Administered for client::postgres::Postgres {
+    /// The superuser through the socket, where the kernel vouches for both ends.
+    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
+        let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
+        let port = login.socket.extension().unwrap_or_default();
+        let port = port.to_string_lossy();
+        let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
+        target(&url, None)
+    }
 }
 
 /// A server of the laboratory, to which the user's own PG* variables and files do not apply.

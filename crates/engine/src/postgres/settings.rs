@@ -2,8 +2,9 @@
 //! those that a study cannot set because the laboratory sets them, or because they would run programs,
 //! grant access, or contain secrets.
 
+use plan::Failure;
+
 use crate::configuration::bad_setting;
-use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// The unit of `shared_buffers`.

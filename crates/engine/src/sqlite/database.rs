@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
 use client::sqlite::{self, SqliteConnector, SqliteTarget};
+use plan::Failure;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
@@ -17,7 +18,6 @@ use super::{SQLITE, load};
 use crate::data::{Listener, Prepared, Wanted};
 use crate::database::{Database, Load, StatementSettings};
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::sql::Sql;
 
 /// How often dyno checks whether the user interrupts a blocking call.

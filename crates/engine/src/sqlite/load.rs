@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use client::sqlite::{DIALECT, SqliteTarget};
+use plan::Failure;
 use rusqlite::{Connection, OptionalExtension, params};
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{TableSpec, drop_table, table_name};
@@ -12,7 +13,6 @@ use crate::data::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mar
 use crate::data::parts::PART_ROWS;
 use crate::data::state::{self, Found, Todo};
 use crate::data::{Listener, Prepared, Progress, Wanted};
-use crate::failure::Failure;
 
 /// Loads the tables that a database lacks.
 pub(super) fn prepare_sqlite(

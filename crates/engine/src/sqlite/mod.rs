@@ -12,8 +12,7 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::{Engine, InProcess};
 use database::SqliteDatabase;
-
-use crate::failure::Failure;
+use plan::Failure;
 
 pub const SQLITE: &dyn Engine = &Sqlite;
 

@@ -1,6 +1,6 @@
 //! Servers that a cluster manager starts.
 
-use engine::manager::{ManagedServer, Manager};
+use engine::replication::{ManagedServer, Manager};
 use engine::{Paths, ServerFile};
 
 use crate::account::Account;
