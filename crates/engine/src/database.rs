@@ -21,9 +21,8 @@ use workload::session::{Connect, SessionError};
 use crate::counters::Counters;
 use crate::data::{Listener, Prepared, Wanted};
 use crate::engine::Engine;
-use crate::remote::Rows;
+use crate::remote::{Rows, Sql};
 use crate::replication::Role;
-use crate::sql::Sql;
 
 /// How to reach a database, besides its URL.
 #[derive(Debug, Clone, Default)]

@@ -25,7 +25,6 @@ mod remote;
 pub mod replication;
 mod server;
 mod settings;
-mod sql;
 mod sqlite;
 mod version;
 
@@ -42,7 +41,7 @@ pub use plan::{Exit, Fact, Failure};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
+pub use remote::Sql;
 pub use server::{Server, ServerTraits};
 pub use settings::Settings;
-pub use sql::Sql;
 pub use sqlite::SQLITE;

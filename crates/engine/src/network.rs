@@ -24,10 +24,9 @@ use crate::database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
-use crate::remote::{Rows, ask, connected, first_cell};
+use crate::remote::{Blocking, Rows, Sql, ask, connected, first_cell};
 use crate::replication::Role;
 use crate::settings;
-use crate::sql::{Blocking, Sql};
 use crate::version;
 
 /// How long a server may take to list its settings.

@@ -8,7 +8,6 @@ pub mod ledger;
 pub(crate) mod load;
 pub(crate) mod loads;
 pub(crate) mod lock;
-pub(crate) mod marker;
 pub(crate) mod parts;
 pub(crate) mod state;
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use client::mysql::{Connection, DIALECT, Mysql};
 use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
-use workload::schema::Dialect;
 
 use super::checks::CHECKS;
 use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
@@ -15,17 +14,14 @@ use super::group_replication::GroupReplication;
 use super::programs::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
-use crate::engine::Engine;
+use crate::engine::{About, Engine};
 use crate::launch::LogEntries;
 use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
 
 #[derive(Debug)]
 pub(crate) struct Flavor {
-    /// The name in a study, and the scheme of URLs.
-    pub(super) name: &'static str,
-    title: &'static str,
-    schemes: &'static [&'static str],
+    about: About,
     pub(super) traits: ServerTraits,
     pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
@@ -106,9 +102,14 @@ const BOTH: ServerTraits = ServerTraits {
 };
 
 pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
-    name: "mariadb",
-    title: "MariaDB",
-    schemes: &["mariadb"],
+    about: About {
+        name: "mariadb",
+        title: "MariaDB",
+        schemes: &["mariadb"],
+        url_syntax: "mariadb://USER@HOST:PORT/DATABASE[?socket=FILE]",
+        variables: &[],
+        dialect: &DIALECT,
+    },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
         programs: &["mariadbd", "mysqld"],
@@ -146,9 +147,14 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
 };
 
 pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
-    name: "mysql",
-    title: "MySQL",
-    schemes: &["mysql"],
+    about: About {
+        name: "mysql",
+        title: "MySQL",
+        schemes: &["mysql"],
+        url_syntax: "mysql://USER@HOST:PORT/DATABASE[?socket=FILE]",
+        variables: &[],
+        dialect: &DIALECT,
+    },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
                          mysql-server-core, or name the directory of another one with server.basedir",
@@ -186,6 +192,10 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
 };
 
 impl Flavor {
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.about.name == MARIADB_FLAVOR.about.name
+    }
+
     /// The engine at the other end.
     pub(super) fn behind(connection: &Connection) -> &'static Self {
         match connection.is_mariadb() {
@@ -196,24 +206,8 @@ impl Flavor {
 }
 
 impl Engine for Flavor {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn schemes(&self) -> &'static [&'static str] {
-        self.schemes
-    }
-
-    fn url_syntax(&self) -> String {
-        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
-    }
-
-    fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn open(
@@ -226,7 +220,7 @@ impl Engine for Flavor {
     }
 
     fn server(&self) -> Option<&'static dyn Server> {
-        Some(match self.name == MARIADB_FLAVOR.name {
+        Some(match self.is_mariadb() {
             true => MARIADB,
             false => MYSQL,
         })

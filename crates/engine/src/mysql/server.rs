@@ -9,7 +9,7 @@ use ipnet::Ipv4Net;
 use plan::Failure;
 
 use super::account::{self, unlock_root};
-use super::flavor::{Flavor, HELP, MARIADB_FLAVOR};
+use super::flavor::{Flavor, HELP};
 use super::{option_file, programs, settings};
 use crate::configuration::check_settings;
 use crate::database::Database;
@@ -46,8 +46,7 @@ impl Server for Flavor {
             .ok_or_else(|| format!("expected its version, but it printed {printed:?}"))?;
         let is_mariadb = printed.contains("MariaDB");
         let build = version.split_whitespace().next().unwrap_or_default();
-        let is_this = is_mariadb == (self.name == MARIADB_FLAVOR.name);
-        Ok(is_this.then(|| build.to_owned()))
+        Ok((is_mariadb == self.is_mariadb()).then(|| build.to_owned()))
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), Failure> {
