@@ -17,7 +17,7 @@ use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
 
-use crate::counters::{Counters, Source};
+use crate::counters::{Counters, Feed};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::{
@@ -37,6 +37,8 @@ const ASK_LIMIT: Duration = Duration::from_secs(3);
 /// The differences between engines that are reached over the network, implemented for their
 /// protocols.
 pub(crate) trait NetworkEngine: Loads {
+    type Feed: Feed<Protocol = Self> + Default;
+
     /// Settings that are unique to each server on a host and do not affect performance.
     const PER_SERVER_SETTINGS: &'static [&'static str];
     /// The setting that names the data directory.
@@ -71,9 +73,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// The statements that read every row and index entry of all tables.
     fn read_statements(options: &Options) -> Vec<String>;
-
-    /// The reader of the server's counters.
-    fn counters(target: Arc<Self::Target>) -> impl Source + 'static;
 
     /// Queries name and value of settings that differ from the defaults, in order of name.
     fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
@@ -326,7 +325,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn counters(&self) -> Counters {
-        Counters::new(P::counters(Arc::clone(&self.target)))
+        Counters::new(Arc::clone(&self.target), P::Feed::default())
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {

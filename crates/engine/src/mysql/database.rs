@@ -1,7 +1,6 @@
 //! Databases of MariaDB and MySQL servers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -12,10 +11,9 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use super::checks::wanted;
-use super::feed::Feed;
+use super::counters::StatusFeed;
 use super::flavor::Flavor;
 use super::settings::is_secret;
-use crate::counters::Source;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
@@ -27,6 +25,8 @@ use crate::replication::{Role, cell};
 const UNKNOWN_DATABASE: u32 = 1049;
 
 impl NetworkEngine for Mysql {
+    type Feed = StatusFeed;
+
     const PER_SERVER_SETTINGS: &'static [&'static str] = &[
         "basedir",
         "bind_address",
@@ -114,10 +114,6 @@ impl NetworkEngine for Mysql {
             data::reading(options, &table_name(table), &by_rows, &by_index)
         };
         (1..=options.data.tables).flat_map(read).collect()
-    }
-
-    fn counters(target: Arc<Target>) -> impl Source + 'static {
-        Feed::new(target)
     }
 
     fn changed_settings_query(connection: &Connection) -> &'static str {

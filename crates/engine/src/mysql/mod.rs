@@ -6,7 +6,6 @@ mod binary_log;
 mod checks;
 mod counters;
 mod database;
-mod feed;
 mod flavor;
 mod galera;
 mod group_replication;

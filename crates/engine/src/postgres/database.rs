@@ -1,7 +1,6 @@
 //! Databases of PostgreSQL servers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -12,9 +11,8 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use super::checks::{VACUUMS, wanted};
-use super::feed::Feed;
+use super::counters::ViewsFeed;
 use super::{POSTGRES, settings};
-use crate::counters::Source;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
@@ -38,6 +36,8 @@ const BY_INDEX: [&str; 3] = [
 ];
 
 impl NetworkEngine for Postgres {
+    type Feed = ViewsFeed;
+
     const PER_SERVER_SETTINGS: &'static [&'static str] = &[
         "cluster_name",
         "external_pid_file",
@@ -123,10 +123,6 @@ impl NetworkEngine for Postgres {
             .into_iter()
             .chain(read)
             .collect()
-    }
-
-    fn counters(target: Arc<Target>) -> impl Source + 'static {
-        Feed::new(target)
     }
 
     /// Leaves out what dyno sets in its own sessions, and what the server decides when it starts

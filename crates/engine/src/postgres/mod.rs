@@ -4,7 +4,6 @@ mod checks;
 mod configuration;
 mod counters;
 mod database;
-mod feed;
 mod load;
 mod log;
 mod patroni;
