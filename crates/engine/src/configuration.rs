@@ -38,6 +38,17 @@ pub(crate) fn check_settings(
     Ok(())
 }
 
+/// Reasons why a study cannot set settings, and their names.
+pub(crate) type Reserved = &'static [(&'static str, &'static str)];
+
+/// Whether a list of names has a name; `*` stands for any ending.
+pub(crate) fn lists(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| match known.strip_suffix('*') {
+        Some(stem) => name.starts_with(stem),
+        None => name == known,
+    })
+}
+
 /// The failure for a setting that cannot be written to a configuration file.
 pub(crate) fn bad_setting(name: &str, why: &str) -> Failure {
     Failure::usage(format!("the setting {name:?} cannot be written: {why}"))

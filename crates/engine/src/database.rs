@@ -35,6 +35,19 @@ pub struct Access {
     pub password: Option<String>,
     /// Whether to create a server's database if it does not exist. In-process engines always do.
     pub create_database: bool,
+    /// Whether the server is dyno's own, to which the user's environment does not apply.
+    pub is_private: bool,
+}
+
+impl Access {
+    pub(crate) fn private(password: Option<&str>) -> Self {
+        Self {
+            tls: TlsOptions::disabled(),
+            password: password.map(str::to_owned),
+            is_private: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

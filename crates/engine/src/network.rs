@@ -40,7 +40,7 @@ pub(crate) trait NetworkEngine: Loads {
     type Feed: Feed<Protocol = Self> + Default;
 
     /// Settings that are unique to each server on a host and do not affect performance.
-    const PER_SERVER_SETTINGS: &'static [&'static str];
+    const PER_SERVER_SETTINGS: &'static str;
     /// The setting that names the data directory.
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.

@@ -69,13 +69,7 @@ pub(crate) fn ask<P: Protocol, T>(
     question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let asked = on_connection(target, LOGIN_LIMIT, question);
-    match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
-        Ok(Ok(answer)) => Ok(answer?),
-        Ok(Err(_)) => Err(Failure::server(format!(
-            "the server did not answer within {limit:?}"
-        ))),
-        Err(error) => Err(Failure::server(format!("cannot ask the server: {error}"))),
-    }
+    Ok(within(limit, "the server", asked)??)
 }
 
 /// Calls `work` with a connection to a server, unless the user interrupts it or the server hangs.

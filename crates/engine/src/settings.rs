@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::configuration::lists;
 use crate::remote::Rows;
 
 pub type Settings = [(String, String)];
@@ -19,10 +20,10 @@ const HIDDEN: &str = "(hidden)";
 /// `per_server`.
 pub(crate) fn changed(
     rows: Rows,
-    per_server: &[&str],
+    per_server: &str,
     is_secret: fn(&str, &str) -> bool,
 ) -> Vec<(String, String)> {
-    let shared = pairs(rows).filter(|(name, _)| !per_server.contains(&name.as_str()));
+    let shared = pairs(rows).filter(|(name, _)| !lists(per_server, name));
     let shown = shared.map(|(name, value)| {
         let value = match is_secret(&name, &value) {
             true => HIDDEN.to_owned(),
@@ -68,7 +69,7 @@ pub(crate) mod tests {
             vec![Some("c".to_owned()), None],
             row("port", "1"),
         ];
-        let changed = changed(rows.clone(), &["port"], |name, _| name == "b");
+        let changed = changed(rows.clone(), "port", |name, _| name == "b");
         assert_eq!(changed.len(), 2);
         assert_eq!(changed[0].1.len(), MAX_VALUE_CHARS);
         assert_eq!(changed[1].1, HIDDEN);

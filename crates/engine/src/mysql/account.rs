@@ -11,7 +11,9 @@ use ipnet::Ipv4Net;
 use plan::{Failure, StaticSettings};
 
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
+use crate::database::Access;
 use crate::launch::{LOOPBACK, Login};
+use crate::network::NetworkEngine;
 use crate::remote::{Administered, Rows, ask, url_path};
 use crate::replication::{ClusterLayout, Member, cell};
 
@@ -70,19 +72,13 @@ pub(super) fn unlock_root(
     statements
 }
 
-/// How to log in at `url` as `root`.
-pub(super) fn target(url: &str, password: &str) -> Result<Target, Failure> {
-    let tls = TlsOptions::disabled();
-    Target::parse(url, Some(password), "root", &tls).map_err(Failure::internal)
-}
-
 impl Administered for Mysql {
     /// Only the server's own user can create sockets in its directory, while any user may take a
     /// port.
     fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
         let path = url_path(login.socket);
         let url = format!("mysql://root@localhost/mysql?socket={path}");
-        target(&url, login.password)
+        Ok(Self::target(&url, &Access::private(Some(login.password)))?)
     }
 }
 

@@ -27,27 +27,10 @@ const UNKNOWN_DATABASE: u32 = 1049;
 impl NetworkEngine for Mysql {
     type Feed = StatusFeed;
 
-    const PER_SERVER_SETTINGS: &'static [&'static str] = &[
-        "basedir",
-        "bind_address",
-        "datadir",
-        "general_log_file",
-        "hostname",
-        "init_file",
-        "log_bin_basename",
-        "log_error",
-        "mysqlx_port",
-        "mysqlx_socket",
-        "pid_file",
-        "port",
-        "replica_load_tmpdir",
-        "secure_file_priv",
-        "server_uuid",
-        "slave_load_tmpdir",
-        "slow_query_log_file",
-        "socket",
-        "tmpdir",
-    ];
+    const PER_SERVER_SETTINGS: &'static str = "basedir bind_address datadir general_log_file \
+         hostname init_file log_bin_basename log_error mysqlx_port mysqlx_socket pid_file port \
+         replica_load_tmpdir secure_file_priv server_uuid slave_load_tmpdir slow_query_log_file \
+         socket tmpdir";
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
     /// Replicas are read-only, and so are members of a group other than its primary.

@@ -1,10 +1,7 @@
 //! Servers of MariaDB and MySQL, for the laboratory.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, Mysql};
+use client::mysql::Connection;
 use ipnet::Ipv4Net;
 use plan::Failure;
 
@@ -12,11 +9,9 @@ use super::account::{self, unlock_root};
 use super::flavor::{Flavor, HELP};
 use super::{option_file, programs, settings};
 use crate::configuration::check_settings;
-use crate::database::Database;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, ServerFile,
 };
-use crate::network;
 use crate::program::Installed;
 use crate::remote::administer;
 use crate::server::{Server, ServerTraits};
@@ -112,23 +107,6 @@ impl Server for Flavor {
         };
         let altered = administer(login, LOGIN_LIMIT, alter)?;
         altered.map_err(|error| login.refused(&error))
-    }
-
-    fn connect(
-        &self,
-        server: SocketAddr,
-        database: &str,
-        password: &str,
-        public_key: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        let url = (self as &dyn Server).url(server, database);
-        let target = account::target(&url, password)?;
-        // Another program could get the port once this server is dead.
-        let target = match public_key {
-            Some(pem) => target.with_server_public_key(pem.to_vec()),
-            None => target,
-        };
-        network::open::<Mysql>(vec![target])
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {

@@ -38,17 +38,8 @@ const BY_INDEX: [&str; 3] = [
 impl NetworkEngine for Postgres {
     type Feed = ViewsFeed;
 
-    const PER_SERVER_SETTINGS: &'static [&'static str] = &[
-        "cluster_name",
-        "external_pid_file",
-        "hba_file",
-        "ident_file",
-        "listen_addresses",
-        "log_directory",
-        "log_filename",
-        "port",
-        "unix_socket_directories",
-    ];
+    const PER_SERVER_SETTINGS: &'static str = "cluster_name external_pid_file hba_file ident_file \
+         listen_addresses log_directory log_filename port unix_socket_directories";
     const DATA_DIR_SETTING: &'static str = "data_directory";
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
@@ -64,7 +55,9 @@ impl NetworkEngine for Postgres {
     }
 
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
-        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+        let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
+        let password = access.password.as_deref();
+        Target::parse_with(url, password, &access.user, &access.tls, &environment)
     }
 
     /// Creates the database if it does not exist. An account without that privilege can still use an

@@ -2,12 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use client::TlsOptions;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
 use ipnet::Ipv4Net;
@@ -20,12 +17,12 @@ use super::settings::{
 };
 use super::{Postgres, checks, log, streaming};
 use crate::configuration::check_settings;
-use crate::database::Database;
+use crate::database::Access;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
     ServerFile,
 };
-use crate::network;
+use crate::network::NetworkEngine;
 use crate::program::{Installed, bad_program};
 use crate::remote::{Administered, administer, first_cell, url_path};
 use crate::server::{Server, ServerTraits};
@@ -227,18 +224,6 @@ impl Server for Postgres {
         altered.map_err(|error| login.refused(&error))
     }
 
-    fn connect(
-        &self,
-        server: SocketAddr,
-        database: &str,
-        password: &str,
-        _: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        let url = (self as &dyn Server).url(server, database);
-        let target = target(&url, Some(password))?;
-        network::open::<client::postgres::Postgres>(vec![target])
-    }
-
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
         let pool_bytes = size(config, "shared_buffers", PAGE_BYTES).unwrap_or(DEFAULT_POOL_BYTES);
         let log_bytes = size(config, "max_wal_size", MEGABYTE).unwrap_or(DEFAULT_LOG_BYTES);
@@ -289,14 +274,8 @@ impl Administered for client::postgres::Postgres {
         let port = login.socket.extension().unwrap_or_default();
         let port = port.to_string_lossy();
         let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
-        target(&url, None)
+        Ok(Self::target(&url, &Access::private(None))?)
     }
-}
-
-/// A server of the laboratory, to which the user's own PG* variables and files do not apply.
-fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
-    let tls = TlsOptions::disabled();
-    Target::parse_with(url, password, ROLE, &tls, &|_| None).map_err(Failure::internal)
 }
 
 #[cfg(test)]
