@@ -8,7 +8,6 @@ pub mod certificate;
 pub mod checks;
 #[cfg(test)]
 mod conduct_tests;
-mod configuration;
 pub mod counters;
 pub mod data;
 mod database;

@@ -79,9 +79,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// Queries name and value of the settings that checks examine, and [`Self::DATA_DIR_SETTING`].
     fn checked_settings_query() -> String;
-
-    /// Whether the value of a setting may be a secret.
-    fn is_secret(name: &str, value: &str) -> bool;
 }
 
 /// A database of a running server, or of several that replicate.
@@ -335,7 +332,11 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         };
         let changed = self.question(SETTINGS_LIMIT, changed)?;
         let per_server = P::PER_SERVER_SETTINGS;
-        Ok(settings::changed(changed, per_server, P::is_secret))
+        let server = self.engine.server();
+        let is_secret = |name: &str, value: &str| {
+            server.is_none_or(|server| (server.traits().is_secret)(name, value))
+        };
+        Ok(settings::changed(changed, per_server, is_secret))
     }
 
     fn report(&self) -> Result<ServerReport, String> {

@@ -13,7 +13,6 @@ use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
 
 use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
-use crate::configuration::allowed_connections;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::launch::{
@@ -21,7 +20,7 @@ use crate::launch::{
 };
 use crate::program::Installed;
 use crate::replication::Replication;
-use crate::settings::Settings;
+use crate::settings::{Settings, allowed_connections};
 
 /// What is the same for all servers of an engine. Functions on names of settings that say so take
 /// a [`ServerTraits::plain_name`].

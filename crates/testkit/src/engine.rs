@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use engine::Installed;
-use lab::servers;
+
+use crate::server::find;
 
 /// A database server program the kit can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +20,7 @@ impl Engine {
             Engine::MariaDb => engine::MARIADB,
             Engine::MySql => engine::MYSQL,
         };
-        servers::find(engine, None, None)
-            .unwrap_or_else(|e| panic!("{e}: {}", e.remedy.as_deref().unwrap_or_default()))
+        find(engine)
     }
 
     /// The engine's own command-line client, which comes with the server program.

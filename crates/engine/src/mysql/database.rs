@@ -13,7 +13,6 @@ use workload::session::SessionError;
 use super::checks::wanted;
 use super::counters::StatusFeed;
 use super::flavor::Flavor;
-use super::settings::is_secret;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
@@ -106,9 +105,5 @@ impl NetworkEngine for Mysql {
     fn checked_settings_query() -> String {
         let names = wanted().join("', '");
         format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
-    }
-
-    fn is_secret(name: &str, value: &str) -> bool {
-        is_secret(name, value)
     }
 }

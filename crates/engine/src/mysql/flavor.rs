@@ -11,7 +11,7 @@ use super::checks::CHECKS;
 use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
-use super::programs::Initializer;
+use super::server::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
 use crate::engine::{About, Engine};

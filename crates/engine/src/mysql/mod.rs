@@ -14,7 +14,6 @@ mod load;
 mod log;
 mod log_dialect;
 mod option_file;
-mod programs;
 mod server;
 mod settings;
 

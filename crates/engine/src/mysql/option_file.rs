@@ -4,12 +4,11 @@ use std::path::Path;
 
 use super::account::INIT_FILE;
 use super::flavor::Flavor;
-use super::programs::place_options;
+use super::server::place_options;
 use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name, same_name};
-use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::launch::Paths;
 use crate::program::Installed;
-use crate::settings::Settings;
+use crate::settings::{ConfigurationFile, Settings, allowed_connections};
 
 /// The group that both engines' servers read.
 const OPTION_GROUP: &str = "[mysqld]\n";
@@ -138,21 +137,16 @@ pub(super) fn init_cnf(
     paths: &Paths,
     format: &Settings,
 ) -> String {
-    let mut text = OPTION_GROUP.to_owned();
-    for (name, value) in place_options(installed) {
-        text.push_str(&line(name, &value));
-    }
-    text.push_str(&line(
-        "tmpdir",
-        &paths.own.join("tmp").display().to_string(),
-    ));
-    if let Some(word) = flavor.no_files {
-        text.push_str(&line("secure_file_priv", word));
-    }
-    for (name, value) in format {
-        text.push_str(&line(name, value));
-    }
-    text
+    let tmpdir = paths.own.join("tmp").display().to_string();
+    let no_files = flavor
+        .no_files
+        .map(|word| ("secure_file_priv", word.to_owned()));
+    let own = place_options(installed).into_iter();
+    let own = own.chain([("tmpdir", tmpdir)]).chain(no_files);
+    let own = own.map(|(name, value)| line(name, &value));
+    let format = format.iter().map(|(name, value)| line(name, value));
+    let lines: String = own.chain(format).collect();
+    format!("{OPTION_GROUP}{lines}")
 }
 
 /// `skip_log_bin` would override the study's `log_bin`, whichever comes last.

@@ -1,6 +1,6 @@
 //! Names of settings, and which of them are dyno's own, secret, or part of the format of files.
 
-use crate::configuration::{Reserved, lists};
+use crate::settings::{Reserved, lists};
 
 /// The setting with Galera's library.
 pub(super) const PROVIDER: &str = "wsrep_provider";

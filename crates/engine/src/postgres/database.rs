@@ -10,9 +10,9 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
+use super::POSTGRES;
 use super::checks::{VACUUMS, wanted};
 use super::counters::ViewsFeed;
-use super::{POSTGRES, settings};
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
@@ -134,9 +134,5 @@ impl NetworkEngine for Postgres {
              WHERE name IN ('{names}', 'data_directory') \
              UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
         )
-    }
-
-    fn is_secret(name: &str, value: &str) -> bool {
-        settings::is_secret(name, value)
     }
 }

@@ -4,6 +4,7 @@
 //! All members are copies of one prepared data directory. Patroni rewinds a member that has
 //! diverged from the primary (`pg_rewind`).
 
+use std::io;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,7 +17,6 @@ use super::settings::decides_format;
 use super::streaming;
 use super::streaming::acknowledged;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::configuration::allowed_connections;
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
 use crate::program::{bad_program, helper};
@@ -24,7 +24,7 @@ use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
     ReplicationTraits, Service, Switchover, member_name, shown,
 };
-use crate::settings::Settings;
+use crate::settings::{Settings, allowed_connections};
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
@@ -247,38 +247,34 @@ impl Switchover for Patroni {
     }
 }
 
-/// Sends a request to a member's manager.
+/// Sends a request to a member's manager, which may take `limit` to answer.
+fn ask(
+    member: &Member<'_>,
+    request: (&str, &str),
+    json: &str,
+    limit: Duration,
+) -> io::Result<http::Reply> {
+    let address = member.cluster.group_address(member.number, 0);
+    let address = address.ok_or_else(|| io::Error::other("it is no member of its cluster"))?;
+    let certificate = &member.cluster.certificate;
+    http::send(address, request, certificate, json, limit)
+}
+
 fn request(
     member: &Member<'_>,
     (method, path): (&str, &str),
     wanted: &Value,
 ) -> Result<(), Failure> {
-    let address = member
-        .cluster
-        .group_address(member.number, 0)
-        .ok_or_else(|| {
-            let message = format!("{} is no member of its cluster", member.login.server);
-            Failure::internal(message)
-        })?;
-    let reply = http::send(
-        address,
-        (method, path),
-        &member.cluster.certificate,
-        &wanted.to_string(),
-        REQUEST_LIMIT,
-    );
-    let failed = |words: &str| {
-        let message = format!(
-            "{method} {path} failed at the cluster manager of {}: {words}",
-            member.login.server
-        );
-        Failure::server(message)
+    let reply = ask(member, (method, path), &wanted.to_string(), REQUEST_LIMIT);
+    let words = match reply {
+        Ok(reply) if reply.is_success() => return Ok(()),
+        Ok(reply) => format!("{} ({})", reply.body.trim(), reply.status),
+        Err(error) => error.to_string(),
     };
-    let reply = reply.map_err(|error| failed(&error.to_string()))?;
-    match reply.is_success() {
-        true => Ok(()),
-        false => Err(failed(&format!("{} ({})", reply.body.trim(), reply.status))),
-    }
+    Err(Failure::server(format!(
+        "{method} {path} failed at the cluster manager of {}: {words}",
+        member.login.server
+    )))
 }
 
 /// Waits until the primary's manager has chosen the standby that commits wait for. Before that, no
@@ -303,15 +299,7 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 
 /// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
-    let address = member.cluster.group_address(member.number, 0)?;
-    let certificate = &member.cluster.certificate;
-    let asked = http::send(
-        address,
-        ("GET", "/cluster"),
-        certificate,
-        "",
-        http::ANSWER_LIMIT,
-    );
+    let asked = ask(member, ("GET", "/cluster"), "", http::ANSWER_LIMIT);
     let cluster: Value = serde_json::from_str(&asked.ok()?.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
     let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;

@@ -16,7 +16,6 @@ use super::settings::{
     self, MEGABYTE, PAGE_BYTES, initdb_options, reserved_setting, reserved_value, size,
 };
 use super::{Postgres, checks, log, streaming};
-use crate::configuration::check_settings;
 use crate::database::Access;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
@@ -26,7 +25,7 @@ use crate::network::NetworkEngine;
 use crate::program::{Installed, bad_program};
 use crate::remote::{Administered, administer, first_cell, url_path};
 use crate::server::{Server, ServerTraits};
-use crate::settings::Settings;
+use crate::settings::{Settings, check_settings};
 use crate::version;
 
 /// The interval between login attempts while the server recovers, since it logs each of them.

@@ -4,8 +4,7 @@
 
 use plan::Failure;
 
-use crate::configuration::{Reserved, bad_setting, lists};
-use crate::settings::Settings;
+use crate::settings::{Reserved, Settings, bad_setting, lists};
 
 /// The unit of `shared_buffers`.
 pub(super) const PAGE_BYTES: u64 = 8192;
