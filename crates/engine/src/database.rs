@@ -27,9 +27,7 @@ use crate::replication::Role;
 /// How to reach a database, besides its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Whether to use TLS, and what to verify.
     pub tls: TlsOptions,
-    /// The user, if the URL names none.
     pub user: String,
     /// The password, if the URL has none.
     pub password: Option<String>,
@@ -145,7 +143,6 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// The file of an in-process database.
     fn file(&self) -> Option<&Path> {
         None
     }
@@ -170,7 +167,6 @@ pub trait ServerDatabase {
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;
 
-    /// A reader of the server's counters.
     fn counters(&self) -> Counters;
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings

@@ -61,13 +61,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
         self.about().schemes
     }
 
-    /// The first scheme, for examples.
     fn scheme(&self) -> &'static str {
         self.schemes().first().copied().unwrap_or_default()
     }
 }
 
-/// An engine that runs in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
     pub engine: &'static dyn Engine,

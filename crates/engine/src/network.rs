@@ -41,7 +41,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// Settings that are unique to each server on a host and do not affect performance.
     const PER_SERVER_SETTINGS: &'static str;
-    /// The setting that names the data directory.
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
@@ -62,7 +61,6 @@ pub(crate) trait NetworkEngine: Loads {
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
 
-    /// The version that the server reports.
     fn server_version(connection: &Connection<Self>) -> &str;
 
     /// The addresses at which a server is reached over TCP.
@@ -155,7 +153,6 @@ fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Fail
     }
 }
 
-/// Combines the errors of several servers.
 fn of_all(errors: Vec<Failure>) -> Failure {
     let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
     // An error about the whole URL occurs for each of its hosts.
@@ -171,7 +168,6 @@ fn of_all(errors: Vec<Failure>) -> Failure {
     }
 }
 
-/// Whether the server of a connection is a primary.
 pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {

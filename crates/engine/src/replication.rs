@@ -16,7 +16,6 @@ use crate::launch::{Invocation, Login, Paths, ServerFile};
 use crate::remote::{Administered, Rows, administer};
 use crate::settings::Settings;
 
-/// Names and values.
 pub type OwnedSettings = Vec<(String, String)>;
 
 /// What is the same for all clusters of a kind, and what they can do besides replicating.
@@ -237,7 +236,6 @@ pub trait ClusterManager: fmt::Debug + Send + Sync {
         own: &Path,
     ) -> Result<Vec<Service>, Failure>;
 
-    /// The cluster manager of member `number`.
     fn manager(
         &self,
         cluster: &ClusterLayout,
@@ -298,7 +296,6 @@ pub struct Copying {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// The member's own role.
     pub state: Role,
     /// What the member sees of the others; any change of this text is a change of its view.
     pub others: String,
@@ -308,7 +305,6 @@ pub struct View {
 pub struct Member<'a> {
     pub cluster: &'a ClusterLayout,
     pub number: u32,
-    /// The account that administers the member.
     pub login: Login<'a>,
 }
 
@@ -324,7 +320,6 @@ impl Member<'_> {
         ran.map_err(|error| self.refused(&error))
     }
 
-    /// Executes a query as the administrator.
     pub(crate) fn rows<P: Administered>(&self, sql: &str) -> Result<Rows, Failure> {
         let rows =
             self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
@@ -356,7 +351,6 @@ impl Member<'_> {
 pub struct ClusterLayout {
     /// 32 hexadecimal digits that are unique to the cluster.
     pub id: String,
-    /// Addresses of the members, in their order.
     pub members: Vec<MemberAddress>,
     /// Addresses of the services, as many as [`ReplicationTraits::service_ports`].
     pub services: Vec<SocketAddr>,

@@ -90,7 +90,6 @@ fn status_query() -> String {
     )
 }
 
-/// Whether a status variable is `ON`.
 fn is_on(rows: &Rows, name: &str) -> bool {
     let mut rows = rows.iter();
     rows.any(|row| matches!(row.as_slice(), [Some(n), Some(v), ..] if n.eq_ignore_ascii_case(name) && v == "ON"))
@@ -227,7 +226,6 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// The number in a reply with a single cell.
 fn number(rows: &Rows) -> Option<u64> {
     rows.first()?.first()?.as_deref()?.parse().ok()
 }

@@ -39,7 +39,6 @@ pub(crate) struct Flavor {
     pub(super) changed_settings: &'static str,
     /// The query for the length of InnoDB's history list, if that is not a status variable.
     pub(super) history_query: Option<&'static str>,
-    /// The table of InnoDB's tablespaces.
     pub(super) tablespaces: &'static str,
     /// Size of a data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
@@ -196,7 +195,6 @@ impl Flavor {
         self.about.name == MARIADB_FLAVOR.about.name
     }
 
-    /// The engine at the other end.
     pub(super) fn behind(connection: &Connection) -> &'static Self {
         match connection.is_mariadb() {
             true => &MARIADB_FLAVOR,

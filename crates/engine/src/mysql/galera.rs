@@ -44,7 +44,6 @@ const REFUSALS: [&str; 6] = [
 ];
 const HOW_TO_INSTALL: &str =
     "install Debian's package stunnel4, or run scripts/install-servers.sh mariadb";
-/// The file in which a member records its state.
 const STATE_FILE: &str = "grastate.dat";
 /// In that file: the position is unknown, as after a crash.
 const UNKNOWN: i64 = -1;
@@ -278,7 +277,6 @@ fn state_of(rows: &Rows) -> Role {
     }
 }
 
-/// A status variable in an answer to [`STATUS`].
 fn status<'a>(rows: &'a Rows, name: &str) -> &'a str {
     let row = rows.iter().find(|row| cell(row, 0) == name);
     row.map_or("", |row| cell(row, 1))

@@ -18,7 +18,6 @@ const TRANSFER_GROUP: &str = "\n[sst]\nssl-mode = VERIFY_CA\n";
 /// Turns the binary log on and names its files.
 const BINLOG: &str = "log_bin";
 
-/// The line of a setting.
 fn line(name: &str, value: &str) -> String {
     // An option that only switches something off takes no value.
     if value.is_empty() && plain_name(name).starts_with("skip_") {

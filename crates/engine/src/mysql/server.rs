@@ -146,7 +146,6 @@ impl Server for Flavor {
     }
 }
 
-/// How a data directory is initialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initializer {
     Script,

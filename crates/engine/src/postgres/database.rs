@@ -22,7 +22,6 @@ use crate::replication::{Role, cell};
 
 /// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
-/// The database does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
 /// Another session has just created the database.
 const DUPLICATE_DATABASE: &str = "42P04";

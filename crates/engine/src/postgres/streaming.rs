@@ -301,7 +301,6 @@ pub(super) fn create_roles(
     created.map_err(|error| member.refused(&error))
 }
 
-/// Changes settings of a running server.
 fn set_and_reload(
     member: &Member<'_>,
     settings: impl IntoIterator<Item = (&'static str, String)>,

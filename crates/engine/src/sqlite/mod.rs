@@ -94,7 +94,6 @@ fn absolute_url(url: &str) -> Option<String> {
     Some(format!("sqlite://{}{settings}", whole.display()))
 }
 
-/// A database file that could be opened.
 #[derive(Debug)]
 struct SqliteDatabase {
     target: Arc<SqliteTarget>,
