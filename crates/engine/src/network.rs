@@ -25,7 +25,7 @@ use crate::database::{
 };
 use crate::engine::Engine;
 use crate::remote::{Blocking, Rows, Sql, ask, connected, first_cell};
-use crate::replication::Role;
+use crate::replication::{Role, cell};
 use crate::settings;
 use crate::version;
 
@@ -46,11 +46,10 @@ pub(crate) trait NetworkEngine: Loads {
     const LOCATION_QUERY: &'static str;
     /// Queries the role of a server in any kind of cluster.
     const ROLE_QUERY: &'static str;
+    /// The answer of a primary to [`Self::ROLE_QUERY`].
+    const PRIMARY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
-
-    /// The role in an answer to [`Self::ROLE_QUERY`].
-    fn role(rows: &Rows) -> Role;
 
     /// How to reach one server of a URL.
     fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
@@ -172,7 +171,14 @@ pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {
     let rows = connection.rows(P::ROLE_QUERY).await?;
-    Ok(P::role(&rows) == Role::Primary)
+    Ok(role::<P>(&rows) == Role::Primary)
+}
+
+fn role<P: NetworkEngine>(rows: &Rows) -> Role {
+    match rows.first().is_some_and(|row| cell(row, 0) == P::PRIMARY) {
+        true => Role::Primary,
+        false => Role::Replica,
+    }
 }
 
 fn open_one<P: NetworkEngine>(
@@ -310,7 +316,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn role(&self, rows: &Rows) -> Role {
-        P::role(rows)
+        role::<P>(rows)
     }
 
     fn tls(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::servers::{Node, ProcessId};
+use lab::servers::Node;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::server::{NEVER, data, find, home, log_of, settings, start};
@@ -120,11 +120,6 @@ impl PostgresServer {
 
     pub fn data_dir(&self) -> PathBuf {
         self.private.data_dir()
-    }
-
-    /// Its process, followed through restarts.
-    pub fn process(&self) -> ProcessId {
-        self.private.process().clone()
     }
 
     /// The authority that signed its certificate.

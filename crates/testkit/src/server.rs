@@ -13,9 +13,7 @@ use lab::template;
 use machine::home::Home;
 use machine::site::ThisHost;
 
-use crate::daemon;
-use crate::engine::Engine;
-use crate::tls;
+use crate::{daemon, tls};
 
 /// Connections that a test has at most, unless its own options say otherwise.
 const CONNECTIONS: u32 = 100;
@@ -25,6 +23,32 @@ const CACHE_BYTES: u64 = 2 << 30;
 
 /// A test is ended by its runner, not by this.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A database server program the kit can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    MariaDb,
+    MySql,
+}
+
+impl Engine {
+    /// The server program; panics with what to do if it is not installed.
+    pub(crate) fn installed(self) -> Installed {
+        let engine = match self {
+            Engine::MariaDb => engine::MARIADB,
+            Engine::MySql => engine::MYSQL,
+        };
+        find(engine)
+    }
+
+    /// The engine's own command-line client, which comes with the server program.
+    pub(crate) fn client(self, installed: &Installed) -> PathBuf {
+        match self {
+            Engine::MariaDb => PathBuf::from("/usr/bin/mariadb"),
+            Engine::MySql => installed.program.with_file_name("mysql"),
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Builder {

@@ -17,8 +17,7 @@ use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{Rows, connected};
-use crate::replication::{Role, cell};
+use crate::remote::connected;
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
@@ -34,15 +33,9 @@ impl NetworkEngine for Mysql {
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
     /// Replicas are read-only, and so are members of a group other than its primary.
     const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
+    const PRIMARY: &'static str = "0";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
-
-    fn role(rows: &Rows) -> Role {
-        match rows.first().map(|row| cell(row, 0)) {
-            Some("0") => Role::Primary,
-            _ => Role::Replica,
-        }
-    }
 
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)

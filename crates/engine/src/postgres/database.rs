@@ -17,8 +17,7 @@ use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{Rows, connected, on_reactor};
-use crate::replication::{Role, cell};
+use crate::remote::{connected, on_reactor};
 
 /// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -43,15 +42,9 @@ impl NetworkEngine for Postgres {
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
     const ROLE_QUERY: &'static str = "SELECT pg_is_in_recovery()";
+    const PRIMARY: &'static str = "f";
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
          WHERE relkind IN ('r', 'm') AND oid >= 16384";
-
-    fn role(rows: &Rows) -> Role {
-        match rows.first().map(|row| cell(row, 0)) {
-            Some("f") => Role::Primary,
-            _ => Role::Replica,
-        }
-    }
 
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
