@@ -38,6 +38,7 @@ pub(crate) fn access(login: &LoginSpec, option_file: Option<&Path>) -> Result<Ac
         create_database: false,
         user: user.unwrap_or_else(|| "root".to_owned()),
         password: secrets::password_of_environment()?.or(file.password),
+        is_private: false,
     })
 }
 

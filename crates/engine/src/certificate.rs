@@ -3,12 +3,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use plan::Failure;
 use rcgen::{
     BasicConstraints, Certificate as Signed, CertificateParams, DnType, Error,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-use crate::failure::Failure;
 use crate::launch::ServerFile;
 
 /// The names of the certificate's files. A server finds them by these names if they are in its data

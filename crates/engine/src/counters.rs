@@ -3,16 +3,18 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use client::reactor::timeout;
+use client::{Connection, Error, Protocol};
 use measure::values::{growth, sum};
 pub(crate) use measure::values::{percent, quotient};
 
 /// How long connecting to a server, and its reply, may take: less than the second between two
 /// readings.
-pub(crate) const LIMIT: Duration = Duration::from_millis(800);
+const LIMIT: Duration = Duration::from_millis(800);
 /// The first and the maximum delay before a server that failed is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
@@ -156,19 +158,78 @@ impl Step {
     }
 }
 
-pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// How an engine reads its counters.
-pub(crate) trait Source {
-    /// Reads all counters, on a connection that it keeps open; `None` if the server refuses or
-    /// cannot be reached.
-    fn read(&mut self) -> Asking<'_, Option<Reading>>;
+/// How an engine reads its counters on a connection.
+pub(crate) trait Feed: 'static {
+    type Protocol: Protocol;
+
+    /// Prepares a new connection.
+    async fn begin(&mut self, connection: &mut Connection<Self::Protocol>) -> Result<(), Error>;
+
+    async fn read(&mut self, connection: &mut Connection<Self::Protocol>)
+    -> Result<Reading, Error>;
+}
+
+type Target<F> = <<F as Feed>::Protocol as Protocol>::Target;
+
+/// A server, and the connection to it that stays open.
+pub(crate) struct Source<F: Feed> {
+    target: Arc<Target<F>>,
+    pub(crate) connection: Option<Connection<F::Protocol>>,
+    pub(crate) feed: F,
+}
+
+impl<F: Feed> Source<F> {
+    pub(crate) fn new(target: Arc<Target<F>>, feed: F) -> Self {
+        Self {
+            target,
+            connection: None,
+            feed,
+        }
+    }
+
+    /// A connection that fails during a reply is useless, so it is put back only after a complete
+    /// one.
+    pub(crate) async fn read(&mut self) -> Result<Reading, Error> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let mut connection = Connection::open_within(LIMIT, &*self.target).await?;
+                self.feed.begin(&mut connection).await?;
+                connection
+            }
+        };
+        let reading = self.feed.read(&mut connection).await?;
+        self.connection = Some(connection);
+        Ok(reading)
+    }
+}
+
+/// A [`Source`] of any protocol.
+trait AnySource {
+    /// `None` if the server refuses or cannot be reached.
+    fn ask(&mut self) -> Asking<'_, Option<Reading>>;
 
     fn leave(&mut self) -> Asking<'_, ()>;
 }
 
+impl<F: Feed> AnySource for Source<F> {
+    fn ask(&mut self) -> Asking<'_, Option<Reading>> {
+        Box::pin(async { self.read().await.ok() })
+    }
+
+    fn leave(&mut self) -> Asking<'_, ()> {
+        Box::pin(async {
+            if let Some(connection) = self.connection.take() {
+                connection.close().await;
+            }
+        })
+    }
+}
+
 pub struct Counters {
-    source: Box<dyn Source>,
+    source: Box<dyn AnySource>,
     /// When to try again, and the delay after the next failure.
     retry: Instant,
     pause: Duration,
@@ -181,9 +242,9 @@ impl fmt::Debug for Counters {
 }
 
 impl Counters {
-    pub(crate) fn new(source: impl Source + 'static) -> Self {
+    pub(crate) fn new<F: Feed>(target: Arc<Target<F>>, feed: F) -> Self {
         Self {
-            source: Box::new(source),
+            source: Box::new(Source::new(target, feed)),
             retry: Instant::now(),
             pause: PAUSE,
         }
@@ -193,7 +254,7 @@ impl Counters {
         if Instant::now() < self.retry {
             return None;
         }
-        let answer = timeout(LIMIT, self.source.read()).await.ok().flatten();
+        let answer = timeout(LIMIT, self.source.ask()).await.ok().flatten();
         if answer.is_some() {
             self.pause = PAUSE;
         } else {

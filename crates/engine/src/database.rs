@@ -13,6 +13,7 @@ use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pulse, Stop};
 use client::net::Peer;
 use client::route::Route;
 use client::{StatementProtocol, TlsOptions};
+use plan::Failure;
 use workload::built_in::BuiltIn;
 use workload::options::Options;
 use workload::session::{Connect, SessionError};
@@ -20,22 +21,31 @@ use workload::session::{Connect, SessionError};
 use crate::counters::Counters;
 use crate::data::{Listener, Prepared, Wanted};
 use crate::engine::Engine;
-use crate::failure::Failure;
-use crate::remote::Rows;
+use crate::remote::{Rows, Sql};
 use crate::replication::Role;
-use crate::sql::Sql;
 
 /// How to reach a database, besides its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Whether to use TLS, and what to verify.
     pub tls: TlsOptions,
-    /// The user, if the URL names none.
     pub user: String,
     /// The password, if the URL has none.
     pub password: Option<String>,
     /// Whether to create a server's database if it does not exist. In-process engines always do.
     pub create_database: bool,
+    /// Whether the server is dyno's own, to which the user's environment does not apply.
+    pub is_private: bool,
+}
+
+impl Access {
+    pub(crate) fn private(password: Option<&str>) -> Self {
+        Self {
+            tls: TlsOptions::disabled(),
+            password: password.map(str::to_owned),
+            is_private: true,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +143,6 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// The file of an in-process database.
     fn file(&self) -> Option<&Path> {
         None
     }
@@ -158,7 +167,6 @@ pub trait ServerDatabase {
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;
 
-    /// A reader of the server's counters.
     fn counters(&self) -> Counters;
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings

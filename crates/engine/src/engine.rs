@@ -4,39 +4,31 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use plan::Failure;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
-use crate::failure::Failure;
 use crate::server::Server;
 
-pub trait Engine: fmt::Debug + Send + Sync {
+/// What is the same for all databases of an engine.
+#[derive(Debug)]
+pub struct About {
     /// The name in a study, for example `mariadb`.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// The name in text, for example `MariaDB`.
-    fn title(&self) -> &'static str;
-
-    /// The schemes of URLs for its databases.
-    fn schemes(&self) -> &'static [&'static str];
-
-    /// The first scheme, for examples.
-    fn scheme(&self) -> &'static str {
-        self.schemes().first().copied().unwrap_or_default()
-    }
-
+    pub title: &'static str,
+    /// The schemes of URLs for its databases; the first one is for examples.
+    pub schemes: &'static [&'static str],
     /// The syntax of URLs, for help and messages.
-    fn url_syntax(&self) -> String {
-        format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
-    }
-
+    pub url_syntax: &'static str,
     /// Names and meanings of the environment variables from which its own clients, and dyno, take
     /// what a URL omits.
-    fn variables(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
+    pub variables: &'static [(&'static str, &'static str)],
+    pub dialect: &'static Dialect,
+}
 
-    fn dialect(&self) -> &'static Dialect;
+pub trait Engine: fmt::Debug + Send + Sync {
+    fn about(&self) -> &About;
 
     /// Opens the database at a URL and reads its version. An in-process engine creates temporary
     /// databases in `directory`.
@@ -56,9 +48,24 @@ pub trait Engine: fmt::Debug + Send + Sync {
     fn server(&self) -> Option<&'static dyn Server> {
         None
     }
+
+    fn name(&self) -> &'static str {
+        self.about().name
+    }
+
+    fn title(&self) -> &'static str {
+        self.about().title
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        self.about().schemes
+    }
+
+    fn scheme(&self) -> &'static str {
+        self.schemes().first().copied().unwrap_or_default()
+    }
 }
 
-/// An engine that runs in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
     pub engine: &'static dyn Engine,

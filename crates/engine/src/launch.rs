@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::Ipv4Net;
-
-use crate::failure::Failure;
+use plan::Failure;
 
 /// The listening address unless a site has a network of its own: only this host may connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);

@@ -8,16 +8,13 @@ pub mod certificate;
 pub mod checks;
 #[cfg(test)]
 mod conduct_tests;
-mod configuration;
 pub mod counters;
 pub mod data;
 mod database;
 mod engine;
-mod failure;
 mod http;
 mod launch;
 mod log;
-pub mod manager;
 pub mod mysql;
 mod network;
 pub mod postgres;
@@ -27,7 +24,6 @@ mod remote;
 pub mod replication;
 mod server;
 mod settings;
-mod sql;
 mod sqlite;
 mod version;
 
@@ -35,16 +31,16 @@ pub use database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 pub use engine::{Engine, InProcess};
-pub use failure::{Exit, Fact, Failure};
 pub use launch::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
     ServerFile,
 };
 pub use mysql::{MARIADB, MYSQL};
+pub use plan::{Exit, Fact, Failure};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
+pub use remote::Sql;
 pub use server::{Server, ServerTraits};
 pub use settings::Settings;
-pub use sql::Sql;
 pub use sqlite::SQLITE;

@@ -12,22 +12,21 @@ use ::load::{LoadError, LoadOutcome};
 use client::hosts;
 use client::session::Connector;
 use client::{Connection, TargetError};
+use plan::Failure;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
 
-use crate::counters::{Counters, Source};
+use crate::counters::{Counters, Feed};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
-use crate::failure::Failure;
-use crate::remote::{Rows, ask, connected, first_cell};
-use crate::replication::Role;
+use crate::remote::{Blocking, Rows, Sql, ask, connected, first_cell};
+use crate::replication::{Role, cell};
 use crate::settings;
-use crate::sql::{Blocking, Sql};
 use crate::version;
 
 /// How long a server may take to list its settings.
@@ -38,19 +37,19 @@ const ASK_LIMIT: Duration = Duration::from_secs(3);
 /// The differences between engines that are reached over the network, implemented for their
 /// protocols.
 pub(crate) trait NetworkEngine: Loads {
+    type Feed: Feed<Protocol = Self> + Default;
+
     /// Settings that are unique to each server on a host and do not affect performance.
-    const PER_SERVER_SETTINGS: &'static [&'static str];
-    /// The setting that names the data directory.
+    const PER_SERVER_SETTINGS: &'static str;
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
     /// Queries the role of a server in any kind of cluster.
     const ROLE_QUERY: &'static str;
+    /// The answer of a primary to [`Self::ROLE_QUERY`].
+    const PRIMARY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
-
-    /// The role in an answer to [`Self::ROLE_QUERY`].
-    fn role(rows: &Rows) -> Role;
 
     /// How to reach one server of a URL.
     fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
@@ -61,7 +60,6 @@ pub(crate) trait NetworkEngine: Loads {
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
 
-    /// The version that the server reports.
     fn server_version(connection: &Connection<Self>) -> &str;
 
     /// The addresses at which a server is reached over TCP.
@@ -73,17 +71,11 @@ pub(crate) trait NetworkEngine: Loads {
     /// The statements that read every row and index entry of all tables.
     fn read_statements(options: &Options) -> Vec<String>;
 
-    /// The reader of the server's counters.
-    fn counters(target: Arc<Self::Target>) -> impl Source + 'static;
-
     /// Queries name and value of settings that differ from the defaults, in order of name.
     fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
 
     /// Queries name and value of the settings that checks examine, and [`Self::DATA_DIR_SETTING`].
     fn checked_settings_query() -> String;
-
-    /// Whether the value of a setting may be a secret.
-    fn is_secret(name: &str, value: &str) -> bool;
 }
 
 /// A database of a running server, or of several that replicate.
@@ -160,7 +152,6 @@ fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Fail
     }
 }
 
-/// Combines the errors of several servers.
 fn of_all(errors: Vec<Failure>) -> Failure {
     let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
     // An error about the whole URL occurs for each of its hosts.
@@ -176,12 +167,18 @@ fn of_all(errors: Vec<Failure>) -> Failure {
     }
 }
 
-/// Whether the server of a connection is a primary.
 pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {
     let rows = connection.rows(P::ROLE_QUERY).await?;
-    Ok(P::role(&rows) == Role::Primary)
+    Ok(role::<P>(&rows) == Role::Primary)
+}
+
+fn role<P: NetworkEngine>(rows: &Rows) -> Role {
+    match rows.first().is_some_and(|row| cell(row, 0) == P::PRIMARY) {
+        true => Role::Primary,
+        false => Role::Replica,
+    }
 }
 
 fn open_one<P: NetworkEngine>(
@@ -319,7 +316,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn role(&self, rows: &Rows) -> Role {
-        P::role(rows)
+        role::<P>(rows)
     }
 
     fn tls(&self) -> Option<String> {
@@ -327,7 +324,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn counters(&self) -> Counters {
-        Counters::new(P::counters(Arc::clone(&self.target)))
+        Counters::new(Arc::clone(&self.target), P::Feed::default())
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
@@ -337,7 +334,11 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         };
         let changed = self.question(SETTINGS_LIMIT, changed)?;
         let per_server = P::PER_SERVER_SETTINGS;
-        Ok(settings::changed(changed, per_server, P::is_secret))
+        let server = self.engine.server();
+        let is_secret = |name: &str, value: &str| {
+            server.is_none_or(|server| (server.traits().is_secret)(name, value))
+        };
+        Ok(settings::changed(changed, per_server, is_secret))
     }
 
     fn report(&self) -> Result<ServerReport, String> {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use plan::Failure;
+
 use crate::launch::Invocation;
 use crate::server::Server;
 use crate::version;

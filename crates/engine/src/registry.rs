@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use plan::EngineTraits;
+use plan::{EngineTraits, Failure};
 
 use crate::engine::{Engine, InProcess};
-use crate::failure::Failure;
 use crate::mysql::{MARIADB, MYSQL};
 use crate::postgres::POSTGRES;
 use crate::server::Server;
@@ -60,7 +59,7 @@ pub fn of_url(url: &str) -> Result<&'static dyn Engine, Failure> {
         .into_iter()
         .find(|engine| engine.schemes().contains(&scheme));
     engine.ok_or_else(|| {
-        let forms = ENGINES.map(Engine::url_syntax).join(", ");
+        let forms = ENGINES.map(|engine| engine.about().url_syntax).join(", ");
         Failure::usage(format!("{url:?} is not the URL of a supported database"))
             .remedy(format!("use one of these forms: {forms}"))
     })

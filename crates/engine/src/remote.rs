@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::load::STALL_LIMIT;
-use client::Error;
 use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
-use client::{Connection, Protocol};
+use client::{Connection, Error, Protocol};
+use plan::Failure;
+use workload::session::{FailureKind, SessionError};
 
-use crate::failure::{self, Failure};
 use crate::launch::Login;
 
 /// How long a server may take to show that it is alive.
@@ -40,14 +40,20 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     Ok(done)
 }
 
+/// A protocol whose servers the laboratory administers through their Unix sockets.
+pub(crate) trait Administered: Protocol {
+    /// The account that administers a server: whoever uses the socket as the server's own user.
+    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
+}
+
 /// Calls `work` as the administrator of a server of the laboratory, for at most 120 s.
-pub(crate) fn administer<P: Protocol, T>(
+pub(crate) fn administer<P: Administered, T>(
     login: &Login<'_>,
-    target: &P::Target,
     login_limit: Duration,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, Failure> {
-    let done = on_connection(target, login_limit, work);
+    let target = P::administrator(login)?;
+    let done = on_connection(&target, login_limit, work);
     within(ADMINISTRATION_LIMIT, login.server, done)
 }
 
@@ -63,13 +69,7 @@ pub(crate) fn ask<P: Protocol, T>(
     question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let asked = on_connection(target, LOGIN_LIMIT, question);
-    match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
-        Ok(Ok(answer)) => Ok(answer?),
-        Ok(Err(_)) => Err(Failure::server(format!(
-            "the server did not answer within {limit:?}"
-        ))),
-        Err(error) => Err(Failure::server(format!("cannot ask the server: {error}"))),
-    }
+    Ok(within(limit, "the server", asked)??)
 }
 
 /// Calls `work` with a connection to a server, unless the user interrupts it or the server hangs.
@@ -119,10 +119,17 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(failure::hung(&P::shown(target), limit));
+            return Err(hung(&P::shown(target), limit));
         }
         last = now;
     }
+}
+
+fn hung(server: &str, limit: Duration) -> Failure {
+    Failure::server(format!(
+        "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
+    ))
+    .remedy("check the server's log, its disk, and the network")
 }
 
 /// A refusal is an answer, too.
@@ -136,6 +143,55 @@ async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
         Ok(Ok(_)) => true,
         Ok(Err(error)) => error.is_answer(),
         Err(_) => false,
+    }
+}
+
+/// A connection that blocks its thread, which must be the one that opened it. Dropping it closes
+/// it.
+pub trait Sql {
+    /// Executes a statement and returns its rows as text; empty if it returns none.
+    fn rows(&mut self, sql: &str, limit: Duration) -> Result<Rows, SessionError>;
+}
+
+/// A connection of a network engine with an event loop of its own.
+pub(crate) struct Blocking<P: Protocol> {
+    reactor: Reactor,
+    connection: Connection<P>,
+}
+
+impl<P: Protocol> Blocking<P> {
+    /// Opens a connection within the limit, which cannot exceed that of a login.
+    pub(crate) fn open(target: &P::Target, limit: Duration) -> Result<Self, SessionError> {
+        let reactor = Reactor::new().map_err(|error| failed(error.to_string()))?;
+        let open = Connection::open_within(limit.min(LOGIN_LIMIT), target);
+        let opened = reactor.block_on(open);
+        let opened = opened.map_err(|error| failed(error.to_string()))?;
+        let connection = opened.map_err(|error: Error| error.into_session_error(None))?;
+        Ok(Self {
+            reactor,
+            connection,
+        })
+    }
+}
+
+impl<P: Protocol> Sql for Blocking<P> {
+    fn rows(&mut self, sql: &str, limit: Duration) -> Result<Rows, SessionError> {
+        let asked = timeout(limit, self.connection.rows(sql));
+        let answered = self.reactor.block_on(asked);
+        match answered.map_err(|error| failed(error.to_string()))? {
+            Ok(rows) => rows.map_err(|error| error.into_session_error(Some(sql))),
+            Err(_) => Err(failed(format!("no answer within {limit:?}"))),
+        }
+    }
+}
+
+fn failed(message: String) -> SessionError {
+    SessionError {
+        kind: FailureKind::Lost,
+        sqlstate: None,
+        number: None,
+        message,
+        statement: None,
     }
 }
 

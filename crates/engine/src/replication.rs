@@ -5,16 +5,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use client::connection::LOGIN_LIMIT;
+use client::{Connection, Error};
 pub use measure::recovery::Role;
-use plan::ClusterTraits;
+use plan::{ClusterTraits, Failure, StaticSettings};
 
 use crate::certificate::Certificate;
-use crate::failure::Failure;
-use crate::launch::{Invocation, Login, ServerFile};
-use crate::manager::{ManagedServer, Manager, Service};
-use crate::remote::Rows;
+use crate::http;
+use crate::launch::{Invocation, Login, Paths, ServerFile};
+use crate::remote::{Administered, Rows, administer};
+use crate::settings::Settings;
 
-/// Names and values.
 pub type OwnedSettings = Vec<(String, String)>;
 
 /// What is the same for all clusters of a kind, and what they can do besides replicating.
@@ -27,8 +28,7 @@ pub struct ReplicationTraits {
     pub group_ports: usize,
     /// Number of ports that the services of a cluster need.
     pub service_ports: usize,
-    /// The query that [`Replication::view`] parses, for the load's account.
-    pub view_query: &'static str,
+    pub questions: &'static Questions,
     /// Texts in a member's log about refused logins or refused attempts to join.
     pub refusals: &'static [&'static str],
     /// The arguments with which the server's program prints how far a member's data goes and
@@ -48,7 +48,7 @@ impl ReplicationTraits {
     /// A kind of cluster without optional capabilities.
     pub(crate) const fn new(
         cluster: ClusterTraits,
-        view_query: &'static str,
+        questions: &'static Questions,
         refusals: &'static [&'static str],
     ) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl ReplicationTraits {
             has_many_primaries: false,
             group_ports: 0,
             service_ports: 0,
-            view_query,
+            questions,
             refusals,
             recovery: None,
             bootstrap: None,
@@ -65,6 +65,19 @@ impl ReplicationTraits {
             manager: None,
         }
     }
+}
+
+/// What members are asked about their cluster, and how their answers are read.
+#[derive(Debug)]
+pub struct Questions {
+    /// The query for a member's view of its cluster, for the load's account.
+    pub view_query: &'static str,
+    pub view: fn(&Rows) -> View,
+    /// A member's role, and whether it replicates.
+    pub state: fn(&Member<'_>) -> Result<Role, Failure>,
+    /// Members and sessions that a member sees and that are not dyno's, for example `a member at
+    /// 127.0.0.1:4567`.
+    pub strangers: fn(&Member<'_>) -> Result<Vec<String>, Failure>,
 }
 
 /// A way in which servers of one engine form a cluster.
@@ -79,8 +92,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings;
 
     /// Files in the data directory that make prepared data this member's.
-    fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
-        let _ = number;
+    fn data_files(&self, cluster: &ClusterLayout, _number: u32) -> Vec<ServerFile> {
         cluster.certificate.files().into()
     }
 
@@ -89,11 +101,10 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// `bootstraps`, the member bootstraps its group.
     fn restart_settings(
         &self,
-        cluster: &ClusterLayout,
-        printed: &str,
-        bootstraps: bool,
+        _cluster: &ClusterLayout,
+        _printed: &str,
+        _bootstraps: bool,
     ) -> OwnedSettings {
-        let _ = (cluster, printed, bootstraps);
         Vec::new()
     }
 
@@ -101,36 +112,27 @@ pub trait Replication: fmt::Debug + Send + Sync {
     fn join(&self, member: &Member<'_>) -> Result<(), Failure>;
 
     /// Makes a restarted member join again.
-    fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let _ = member;
+    fn rejoin(&self, _member: &Member<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Makes a member leave before it is shut down, if its server does not do so reliably.
-    fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let _ = member;
+    fn leave(&self, _member: &Member<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Steps on the primary once the other members replicate: when the cluster has formed, and when
     /// a member has returned.
-    fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let _ = member;
+    fn complete(&self, _member: &Member<'_>) -> Result<(), Failure> {
         Ok(())
     }
-
-    /// A member's view of its cluster, from the answer to [`ReplicationTraits::view_query`].
-    fn view(&self, rows: &Rows) -> View;
-
-    /// A member's role, and whether it replicates.
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure>;
-
-    /// Members and sessions that this member sees and that are not dyno's, for example `a member at
-    /// 127.0.0.1:4567`.
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure>;
 }
 
 impl dyn Replication {
+    pub fn questions(&'static self) -> &'static Questions {
+        self.traits().questions
+    }
+
     pub fn elects(&'static self) -> bool {
         self.traits().cluster.elects
     }
@@ -161,8 +163,7 @@ pub trait Failover: fmt::Debug + Send + Sync {
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure>;
 
     /// Makes the primary refuse writes from now on; false if only shutting it down does.
-    fn demote(&self, member: &Member<'_>) -> Result<bool, Failure> {
-        let _ = member;
+    fn demote(&self, _member: &Member<'_>) -> Result<bool, Failure> {
         Ok(false)
     }
 
@@ -173,13 +174,12 @@ pub trait Failover: fmt::Debug + Send + Sync {
     /// data of a former primary may have diverged. `None` if it replicates anyway.
     fn copy(
         &self,
-        cluster: &ClusterLayout,
-        number: u32,
-        primary: u32,
-        program: &Path,
-        data: &Path,
+        _cluster: &ClusterLayout,
+        _number: u32,
+        _primary: u32,
+        _program: &Path,
+        _data: &Path,
     ) -> Option<Copying> {
-        let _ = (cluster, number, primary, program, data);
         None
     }
 }
@@ -192,8 +192,7 @@ pub trait Switchover: fmt::Debug + Send + Sync {
 
     /// The only member to which this one, the primary, would switch over; `None` if any replica
     /// will do.
-    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
-        let _ = member;
+    fn successor(&self, _member: &Member<'_>) -> Result<Option<u32>, Failure> {
         Ok(None)
     }
 }
@@ -207,8 +206,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
 
     /// What [`Bootstrap::received`] would return if the member ran, from the output of
     /// [`ReplicationTraits::recovery`].
-    fn recovered(&self, printed: &str) -> u64 {
-        let _ = printed;
+    fn recovered(&self, _printed: &str) -> u64 {
         0
     }
 
@@ -217,8 +215,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure>;
 
     /// The files in the data directory that let a member start the group with its own start.
-    fn data_files(&self, cluster: &ClusterLayout) -> Vec<ServerFile> {
-        let _ = cluster;
+    fn data_files(&self, _cluster: &ClusterLayout) -> Vec<ServerFile> {
         Vec::new()
     }
 
@@ -239,13 +236,53 @@ pub trait ClusterManager: fmt::Debug + Send + Sync {
         own: &Path,
     ) -> Result<Vec<Service>, Failure>;
 
-    /// The cluster manager of member `number`.
     fn manager(
         &self,
         cluster: &ClusterLayout,
         number: u32,
         server: &ManagedServer<'_>,
     ) -> Result<Manager, Failure>;
+}
+
+/// A program that runs once per cluster, from before its first member starts until after its last
+/// member has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    /// The name, also of its log: `etcd`.
+    pub name: &'static str,
+    pub invocation: Invocation,
+    pub files: Vec<ServerFile>,
+    /// Where the service reports whether it is ready.
+    pub address: SocketAddr,
+    /// The path of a page that the service serves, and what the page contains once the service is
+    /// ready.
+    pub health: (&'static str, &'static str),
+}
+
+impl Service {
+    pub fn is_ready(&self) -> bool {
+        let (path, word) = self.health;
+        http::get(self.address, path)
+            .is_ok_and(|page| page.is_success() && page.body.contains(word))
+    }
+}
+
+/// A server that a cluster manager starts.
+#[derive(Debug, Clone, Copy)]
+pub struct ManagedServer<'a> {
+    pub program: &'a Path,
+    pub paths: &'a Paths,
+    pub config: &'a Settings,
+    /// The system user that server and manager run as; `None` if that is dyno's own.
+    pub account: Option<&'a str>,
+}
+
+/// A program that starts, stops, and restarts a member's server in place of the laboratory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manager {
+    /// SIGTERM stops the manager together with its server.
+    pub invocation: Invocation,
+    pub files: Vec<ServerFile>,
 }
 
 /// A program that copies another member's data.
@@ -259,7 +296,6 @@ pub struct Copying {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// The member's own role.
     pub state: Role,
     /// What the member sees of the others; any change of this text is a change of its view.
     pub others: String,
@@ -269,14 +305,37 @@ pub struct View {
 pub struct Member<'a> {
     pub cluster: &'a ClusterLayout,
     pub number: u32,
-    /// The account that administers the member.
     pub login: Login<'a>,
 }
 
 impl Member<'_> {
+    /// Executes statements as the administrator.
+    pub(crate) fn run<P: Administered>(&self, statements: &[String]) -> Result<(), Failure> {
+        let ran = self.administer(async |connection: &mut Connection<P>| {
+            for statement in statements {
+                connection.rows(statement).await?;
+            }
+            Ok(())
+        })?;
+        ran.map_err(|error| self.refused(&error))
+    }
+
+    pub(crate) fn rows<P: Administered>(&self, sql: &str) -> Result<Rows, Failure> {
+        let rows =
+            self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
+        rows.map_err(|error| self.login.refused(&error))
+    }
+
+    pub(crate) fn administer<P: Administered, T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
+    ) -> Result<Result<T, Error>, Failure> {
+        administer(&self.login, LOGIN_LIMIT, work)
+    }
+
     /// The failure of a member that refuses to join, to become the primary, or to follow one,
     /// without the password that it was sent.
-    pub(crate) fn refused(&self, error: &client::Error) -> Failure {
+    pub(crate) fn refused(&self, error: &Error) -> Failure {
         // A server's text may contain what the server was sent.
         let words = error.to_string().replace(&self.cluster.password, "***");
         let server = self.login.server;
@@ -292,7 +351,6 @@ impl Member<'_> {
 pub struct ClusterLayout {
     /// 32 hexadecimal digits that are unique to the cluster.
     pub id: String,
-    /// Addresses of the members, in their order.
     pub members: Vec<MemberAddress>,
     /// Addresses of the services, as many as [`ReplicationTraits::service_ports`].
     pub services: Vec<SocketAddr>,
@@ -377,14 +435,15 @@ pub(crate) fn shown(address: Option<SocketAddr>) -> String {
     address.map_or_else(String::new, |address| address.to_string())
 }
 
-/// Settings with owned names and values.
-pub(crate) fn owned<N: ToString, V: ToString>(
-    settings: impl IntoIterator<Item = (N, V)>,
+/// A member's own settings, and fixed ones.
+pub(crate) fn settings(
+    own: impl IntoIterator<Item = (&'static str, String)>,
+    fixed: &[StaticSettings],
 ) -> OwnedSettings {
-    let settings = settings.into_iter();
-    settings
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect()
+    let fixed = fixed.iter().copied().flatten();
+    let fixed = fixed.map(|(name, value)| (*name, (*value).to_owned()));
+    let all = own.into_iter().chain(fixed);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The name of member `number` among the other members.

@@ -6,22 +6,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use client::ServerPublicKey;
 use ipnet::Ipv4Net;
 use measure::finding::check::Check;
-use plan::StaticSettings;
+use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
 
 use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
-use crate::configuration::allowed_connections;
-use crate::database::Database;
+use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::launch::{
     Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected, ServerFile,
 };
 use crate::program::Installed;
 use crate::replication::Replication;
-use crate::settings::Settings;
+use crate::settings::{Settings, allowed_connections};
 
 /// What is the same for all servers of an engine. Functions on names of settings that say so take
 /// a [`ServerTraits::plain_name`].
@@ -129,15 +128,6 @@ pub trait Server: Engine {
         password: &str,
     ) -> Result<(), Failure>;
 
-    /// Opens a database of a server over TCP. `public_key` is that of [`LoginAttempt::Ready`].
-    fn connect(
-        &self,
-        server: SocketAddr,
-        database: &str,
-        password: &str,
-        public_key: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, Failure>;
-
     /// Memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;
 
@@ -185,6 +175,22 @@ impl dyn Server + '_ {
     /// The URL of a database, without the password.
     pub fn url(&self, server: SocketAddr, database: &str) -> String {
         format!("{}@{server}/{database}", self.traits().url)
+    }
+
+    /// Opens a database of a server over TCP. `public_key` is that of [`LoginAttempt::Ready`].
+    pub fn connect(
+        &self,
+        server: SocketAddr,
+        database: &str,
+        password: &str,
+        public_key: Option<&[u8]>,
+    ) -> Result<Arc<dyn Database>, Failure> {
+        let mut access = Access::private(Some(password));
+        if let Some(pem) = public_key {
+            // Another program could get the port once this server is dead.
+            access.tls.server_public_key = ServerPublicKey::Known(pem.to_vec());
+        }
+        self.open(&self.url(server, database), &access, None)
     }
 
     /// Whether the log says that another process has the port.

@@ -34,6 +34,20 @@ pub struct ClusterTraits {
     pub conduct: Conduct,
 }
 
+impl ClusterTraits {
+    /// A kind whose servers dyno starts and promotes.
+    pub const fn new(name: &'static str, quorum: Quorum, conduct: Conduct) -> Self {
+        Self {
+            name,
+            elects: false,
+            has_manager: false,
+            has_coordinator: false,
+            quorum,
+            conduct,
+        }
+    }
+}
+
 impl EngineTraits {
     /// Names of the engines for which `is` holds.
     pub fn names(engines: &[Self], is: impl Fn(&Self) -> bool) -> Vec<&'static str> {

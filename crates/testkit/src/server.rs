@@ -8,14 +8,12 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Installed;
 use engine::data::Listener;
-use lab::servers::{self, Node, NodeSpec, ProcessId};
+use lab::servers::{self, DataDir, Node, NodeSpec, ProcessId};
 use lab::template::Templates;
 use machine::home::Home;
 use machine::site::ThisHost;
 
-use crate::daemon;
-use crate::engine::Engine;
-use crate::tls;
+use crate::{daemon, tls};
 
 /// Connections that a test has at most, unless its own options say otherwise.
 const CONNECTIONS: u32 = 100;
@@ -24,12 +22,38 @@ const CONNECTIONS: u32 = 100;
 const CACHE_BYTES: u64 = 2 << 30;
 
 /// A test is ended by its runner, not by this.
-static NEVER: AtomicBool = AtomicBool::new(false);
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A database server program the kit can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    MariaDb,
+    MySql,
+}
+
+impl Engine {
+    /// The server program; panics with what to do if it is not installed.
+    pub(crate) fn installed(self) -> Installed {
+        let engine = match self {
+            Engine::MariaDb => engine::MARIADB,
+            Engine::MySql => engine::MYSQL,
+        };
+        find(engine)
+    }
+
+    /// The engine's own command-line client, which comes with the server program.
+    pub(crate) fn client(self, installed: &Installed) -> PathBuf {
+        match self {
+            Engine::MariaDb => PathBuf::from("/usr/bin/mariadb"),
+            Engine::MySql => installed.program.with_file_name("mysql"),
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Builder {
     engine: Engine,
-    options: Vec<String>,
+    options: Vec<(String, String)>,
     tls: bool,
 }
 
@@ -44,8 +68,7 @@ impl Builder {
 
     /// Adds options of the server program (`--name=value`); they win over the kit's own.
     pub fn options(mut self, options: &[&str]) -> Builder {
-        let options = options.iter().map(|&option| option.to_owned());
-        self.options.extend(options);
+        self.options.extend(settings(options));
         self
     }
 
@@ -59,29 +82,14 @@ impl Builder {
 
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
-        let home = home();
-        let installed = self.engine.installed();
-        let listener = Listener {
-            tell: &mut |_| {},
-            interrupted: &NEVER,
-        };
-        let templates = Templates::new(&home, &installed, &[]);
-        let template = templates.and_then(|templates| templates.empty(listener));
-        let copy = template.and_then(|template| template.copy(1));
-        let (data, _) = copy.unwrap_or_else(|e| panic!("{e}"));
+        let (home, installed) = (home(), self.engine.installed());
         let tls_dir = home.run_dir().join("tls");
         let mut config = vec![("innodb_buffer_pool_size".to_owned(), "64M".to_owned())];
         if self.tls {
             config.extend(tls::create(&tls_dir, home.account()));
         }
-        config.extend(self.options.iter().map(|option| setting(option)));
-        let (site, keep) = (Arc::new(ThisHost::default()), home.run_dir().join("kept"));
-        let spec = NodeSpec {
-            config,
-            ..NodeSpec::new(1, CONNECTIONS, site, &keep)
-        };
-        let started = servers::start(&installed, spec, data, &NEVER);
-        let mut private = started.unwrap_or_else(|e| panic!("{e}"));
+        config.extend(self.options);
+        let mut private = start(&home, &installed, data(&home, &installed), &config);
         private.remove_password().unwrap_or_else(|e| panic!("{e}"));
         Server {
             engine: self.engine,
@@ -92,16 +100,55 @@ impl Builder {
     }
 }
 
-/// The place of the tests' servers and templates, the same for all tests of a user.
-fn home() -> Home {
-    lab::servers::open_home(&crate::kept_root(), CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
+/// The engine's server program; panics with what to do if it is not installed.
+pub(crate) fn find(engine: &'static dyn engine::Server) -> Installed {
+    servers::find(engine, None, None)
+        .unwrap_or_else(|e| panic!("{e}: {}", e.remedy.as_deref().unwrap_or_default()))
 }
 
-/// An option of the command line, `--name=value`, as one of a configuration file.
-fn setting(option: &str) -> (String, String) {
-    let option = option.trim_start_matches('-');
-    let (name, value) = option.split_once('=').unwrap_or((option, ""));
-    (name.to_owned(), value.to_owned())
+/// The place of the tests' servers and templates, the same for all tests of a user.
+pub(crate) fn home() -> Home {
+    servers::open_home(&crate::kept_root(), CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A copy of an engine's template.
+pub(crate) fn data(home: &Home, installed: &Installed) -> DataDir {
+    let listener = Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    };
+    let templates = Templates::new(home, installed, &[]);
+    let template = templates.and_then(|templates| templates.empty(listener));
+    let copy = template.and_then(|template| template.copy(1));
+    copy.unwrap_or_else(|e| panic!("{e}")).0
+}
+
+pub(crate) fn start(
+    home: &Home,
+    installed: &Installed,
+    data: DataDir,
+    config: &[(String, String)],
+) -> Node {
+    let (site, keep) = (Arc::new(ThisHost::default()), home.run_dir().join("kept"));
+    let spec = NodeSpec {
+        config: config.to_vec(),
+        ..NodeSpec::new(1, CONNECTIONS, site, &keep)
+    };
+    servers::start(installed, spec, data, &NEVER).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Options of a command line, `--name=value`, as settings of a configuration file.
+pub(crate) fn settings(options: &[&str]) -> Vec<(String, String)> {
+    let setting = |option: &&str| {
+        let option = option.trim_start_matches('-');
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        (name.to_owned(), value.to_owned())
+    };
+    options.iter().map(setting).collect()
+}
+
+pub(crate) fn log_of(server: &Node) -> String {
+    String::from_utf8_lossy(&fs::read(server.log_path()).unwrap_or_default()).into_owned()
 }
 
 /// A running server; dropping it kills it and removes its files.
@@ -154,7 +201,7 @@ impl Server {
     }
 
     pub fn log(&self) -> String {
-        String::from_utf8_lossy(&fs::read(self.private.log_path()).unwrap_or_default()).into_owned()
+        log_of(&self.private)
     }
 
     /// Runs statements as `root` in `sbtest` by the engine's own client; the rows of all of them, as text.

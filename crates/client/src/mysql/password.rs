@@ -27,11 +27,6 @@ impl From<&TlsOptions> for Permissions {
 }
 
 impl Permissions {
-    /// Pins the server's RSA public key (PEM).
-    pub(super) fn pin(&mut self, pem: Vec<u8>) {
-        self.server_public_key = ServerPublicKey::Known(pem);
-    }
-
     /// How `plugin` may send the password over this channel.
     pub(super) fn delivery(
         &self,

@@ -63,13 +63,6 @@ impl Target {
         })
     }
 
-    /// Pins the server's RSA public key (PEM), with which the password is encrypted if the
-    /// server requires the password itself.
-    pub fn with_server_public_key(mut self, pem: Vec<u8>) -> Self {
-        self.permissions.pin(pem);
-        self
-    }
-
     /// The same server and account, but another database; `""`: none.
     pub fn with_database(&self, name: &str) -> Self {
         Self {

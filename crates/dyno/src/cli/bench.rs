@@ -115,7 +115,7 @@ pub(super) fn examples() -> String {
 }
 
 fn url_help() -> String {
-    let forms = engine::ENGINES.map(|engine| format!("\n  {}", engine.url_syntax()));
+    let forms = engine::ENGINES.map(|engine| format!("\n  {}", engine.about().url_syntax));
     format!(
         "The database, as a URL of one of these forms:{}\n\
          Without FILE, the database is temporary. Give passwords in DYNO_PASSWORD or an option file.",

@@ -42,7 +42,7 @@ pub(crate) const VARIABLES: [(&str, &str); 13] = [
 /// The variables of dyno and those of the engines' clients.
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let engines = engine::ENGINES.into_iter();
-    let theirs = engines.flat_map(|engine| engine.variables());
+    let theirs = engines.flat_map(|engine| engine.about().variables);
     VARIABLES.iter().chain(theirs).copied()
 }
 

@@ -74,7 +74,7 @@ fn too_many_connections() {
 fn a_standby_takes_a_load_that_only_reads() {
     let mut server = Postgres::start(&[]);
     bench(&server.url("sbtest"), "--prepare only").succeeds();
-    server.stop("fast");
+    server.stop();
     fs::write(server.data_dir().join("standby.signal"), "").unwrap();
     server.restart();
     let url = server.url("sbtest");

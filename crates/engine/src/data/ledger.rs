@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use plan::Failure;
 use workload::ledger::{ACCOUNTS_TABLE, LISTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
 use workload::session::SessionError;
 
-use super::marker::{CREATE_MARKER, MARKER_TABLE};
+use super::state::{CREATE_MARKER, MARKER_TABLE};
 use crate::database::Database;
-use crate::failure::Failure;
-use crate::sql::Sql;
+use crate::remote::Sql;
 
 /// How long a server may take to open a connection or execute a statement.
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub fn create(database: &dyn Database) -> Result<(), Failure> {
         let mark = format!("INSERT INTO {MARKER_TABLE} VALUES ('{table}', 'ledger', '', 0, 0)");
         run(sql, &mark).map_err(failed)?;
     }
-    let create = create_tables(database.engine().dialect());
+    let create = create_tables(database.engine().about().dialect);
     for statement in drop_tables().into_iter().chain(create) {
         run(sql, &statement).map_err(failed)?;
     }

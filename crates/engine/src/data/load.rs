@@ -1,7 +1,6 @@
 //! Loads tables over the network: several connections share a queue of table parts.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +10,17 @@ use std::time::{Duration, Instant};
 use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use client::{Connection, Error, Protocol};
+use plan::Failure;
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
 use super::loads::Loads;
 use super::lock;
-use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark};
 use super::parts::{PART_ROWS, Part, Queue};
-use super::state::{self, Found};
+use super::state::{self, CREATE_MARKER, READ_CHECKSUMS, checksum_in, mark};
 use super::{Listener, Prepared, Progress, Wanted};
 use crate::data::canceled;
-use crate::failure::Failure;
-use crate::remote::{first_cell, on_connection, unless_hung};
+use crate::remote::{on_connection, on_reactor, unless_hung};
 
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -43,11 +41,11 @@ pub(crate) fn prepare<P: Loads>(
         stall_limit: wanted.stall_limit,
     };
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
-    let tables = wanted.workload.tables(wanted.options, wanted.users);
     let mut first = guard.run(opened::<P>(target))?;
     guard.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
-    let found = guard.run(inspect(&mut first, tables, &spec))?;
-    let todo = state::plan(&found, wanted, &spec, P::DIALECT, listener.tell)?;
+    let ask = &mut |sql: &str| guard.run(first.rows(sql));
+    let (dialect, columns) = (P::DIALECT, P::LIST_COLUMNS);
+    let todo = state::plan(wanted, &spec, dialect, columns, ask, listener.tell)?;
     if todo.missing.is_empty() {
         reactor.block_on(first.close()).map_err(no_resources)?;
         return Ok(todo.prepared);
@@ -84,63 +82,7 @@ pub(crate) fn prepare<P: Loads>(
 pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Failure> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);
-    let mut all = Checksum::default();
-    let reactor = Reactor::new().map_err(no_resources)?;
-    for mark in reactor.block_on(read).map_err(no_resources)?? {
-        if let [Some(count), Some(xor)] = mark.as_slice() {
-            all.merge(Checksum {
-                count: count.parse().unwrap_or_default(),
-                xor: xor.parse().unwrap_or_default(),
-            });
-        }
-    }
-    Ok(all)
-}
-
-/// Determines what exists under the name of each table.
-async fn inspect<P: Loads>(
-    connection: &mut Connection<P>,
-    tables: u32,
-    spec: &TableSpec,
-) -> Result<Vec<Found>, Failure> {
-    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
-    for row in connection.rows(P::LIST_COLUMNS).await? {
-        if let [Some(table), Some(column)] = row.as_slice() {
-            columns
-                .entry(table.clone())
-                .or_default()
-                .push(column.clone());
-        }
-    }
-    let mut marks = HashMap::new();
-    if columns.contains_key(MARKER_TABLE) {
-        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
-        for row in connection.rows(&sql).await? {
-            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
-                marks.insert(name.clone(), Mark::parse(state, text, spec));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for table in 1..=tables {
-        let name = table_name(table);
-        let Some(columns) = columns.remove(&name) else {
-            found.push(Found::Nothing);
-            continue;
-        };
-        let highest_id = if columns.iter().any(|column| column == "id") {
-            let sql = format!("SELECT MAX(id) FROM {name}");
-            first_cell(connection.rows(&sql).await?).and_then(|text| text.parse().ok())
-        } else {
-            None
-        };
-        found.push(Found::Table {
-            columns,
-            highest_id,
-            mark: marks.remove(&name),
-        });
-    }
-    Ok(found)
+    Ok(checksum_in(on_reactor(read)??))
 }
 
 fn no_resources(error: std::io::Error) -> Failure {

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use client::{Connection, Error, Protocol};
+use plan::Failure;
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
 use super::parts::Part;
-use crate::failure::Failure;
 
 /// Bytes that are sent to a server at once: sysbench's size of a bulk insert.
-pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
+const CHUNK_BYTES: usize = 512 * 1024;
 /// Room for one more row in a chunk.
 const ROW_BYTES: usize = 512;
 
@@ -89,8 +89,32 @@ pub(crate) fn fill(
     }
 }
 
+/// Sends the rows of a part by a statement that loads tab-separated text. The result is an error of
+/// the statement, or of what the server stored.
+pub(crate) async fn send<P: Protocol>(
+    connection: &mut Connection<P>,
+    sql: &str,
+    part: &Part,
+    rows: &TableRows,
+    loaded: &Cell<u64>,
+) -> Result<Result<Checksum, Failure>, Error> {
+    let mut checksum = Checksum::default();
+    let mut keys = part.keys.clone();
+    let done = connection
+        .load(sql, |out| {
+            let sent = checksum.count;
+            fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
+            loaded.set(loaded.get() + checksum.count - sent);
+        })
+        .await?;
+    Ok(match done.affected == checksum.count {
+        true => Ok(checksum),
+        false => Err(damaged(part, done.affected, checksum.count)),
+    })
+}
+
 /// The failure of a server that stored other rows than dyno sent.
-pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> Failure {
+fn damaged(part: &Part, stored: u64, sent: u64) -> Failure {
     let name = table_name(part.table);
     Failure::server(format!(
         "{name}: the server stored {stored} of {sent} rows; is there another index or trigger?"

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use client::Connection;
 use client::reactor::sleep_until;
+use plan::Failure;
 
 use super::Progress;
 use super::loads::{Loads, Lock};
-use crate::failure::Failure;
 
 /// The longest wait for another preparation of the same database.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);

@@ -8,17 +8,15 @@ pub mod ledger;
 pub(crate) mod load;
 pub(crate) mod loads;
 pub(crate) mod lock;
-pub(crate) mod marker;
 pub(crate) mod parts;
 pub(crate) mod state;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plan::Failure;
 use workload::name::WorkloadName;
 use workload::options::Options;
-
-use crate::failure::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -1,14 +1,95 @@
-//! What a database contains, and what to do about each table.
+//! What a database contains, dyno's mark on each table, and what to do about it.
+//!
+//! A mark is a row of the table `dyno_tables` in the same database.
 
+use std::collections::HashMap;
+
+use plan::Failure;
 use workload::options::Options;
+use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
 
-use super::marker::Mark;
 use super::{Mode, Prepared, Progress, Wanted};
-use crate::failure::Failure;
+use crate::remote::{Rows, first_cell};
+
+pub(crate) const MARKER_TABLE: &str = "dyno_tables";
+
+/// Creates the table of marks; valid for every engine.
+pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (\
+     name VARCHAR(64) NOT NULL PRIMARY KEY, \
+     state VARCHAR(16) NOT NULL, \
+     spec VARCHAR(1000) NOT NULL, \
+     row_count BIGINT NOT NULL, \
+     checksum BIGINT NOT NULL)";
+
+/// The query for count and checksum of all rows, which [`checksum_in`] reads.
+pub(crate) const READ_CHECKSUMS: &str = "SELECT row_count, checksum FROM dyno_tables";
+
+pub(crate) fn checksum_in(marks: Rows) -> Checksum {
+    let mut all = Checksum::default();
+    for mark in marks {
+        if let [Some(count), Some(xor)] = mark.as_slice() {
+            all.merge(Checksum {
+                count: count.parse().unwrap_or_default(),
+                xor: xor.parse().unwrap_or_default(),
+            });
+        }
+    }
+    all
+}
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
+struct Mark {
+    spec: TableSpec,
+    ready: bool,
+}
+
+/// Marks a table as being loaded, or as complete with its checksum.
+pub(crate) fn mark(
+    dialect: &Dialect,
+    spec: &TableSpec,
+    table: u32,
+    checksum: Option<Checksum>,
+) -> String {
+    let state = if checksum.is_some() {
+        "ready"
+    } else {
+        "loading"
+    };
+    let Checksum { count, xor } = checksum.unwrap_or_default();
+    // JSON has single quotes only within strings.
+    let spec = serde_json::to_string(spec)
+        .unwrap_or_default()
+        .replace('\'', "''");
+    let name = table_name(table);
+    let row = format!("{MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})");
+    if !dialect.has_on_conflict {
+        return format!("REPLACE INTO {row}");
+    }
+    format!(
+        "INSERT INTO {row} ON CONFLICT (name) DO UPDATE SET state = excluded.state, \
+         spec = excluded.spec, row_count = excluded.row_count, checksum = excluded.checksum"
+    )
+}
+
+impl Mark {
+    /// Parses the columns `state` and `spec`. An unreadable mark counts as an interrupted load.
+    fn parse(state: &str, spec: &str, wanted: &TableSpec) -> Self {
+        match serde_json::from_str(spec) {
+            Ok(spec) => Self {
+                spec,
+                ready: state == "ready",
+            },
+            Err(_) => Self {
+                spec: wanted.clone(),
+                ready: false,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Found {
     Nothing,
     Table {
         columns: Vec<String>,
@@ -35,17 +116,20 @@ pub(crate) struct Todo {
     pub(crate) prepared: Prepared,
 }
 
-/// Decides about all tables, in the order of `found`; reports what the user should know.
+/// Decides about all tables; reports what the user should know. `ask` executes a query, and
+/// `list_columns` lists table and column names in order.
 pub(crate) fn plan(
-    found: &[Found],
     wanted: &Wanted<'_>,
     spec: &TableSpec,
     dialect: &Dialect,
+    list_columns: &str,
+    ask: &mut dyn FnMut(&str) -> Result<Rows, Failure>,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Todo, Failure> {
+    let tables = wanted.workload.tables(wanted.options, wanted.users);
     let mut missing = Vec::new();
-    for (table, found) in (1..).zip(found) {
-        let (action, note) = decide(found, table, (spec, dialect), wanted.options, wanted.mode)?;
+    for (table, found) in (1..).zip(inspect(tables, spec, list_columns, ask)?) {
+        let (action, note) = decide(&found, table, (spec, dialect), wanted.options, wanted.mode)?;
         note.into_iter().for_each(|note| tell(Progress::Note(note)));
         if action == Action::Build {
             missing.push(table);
@@ -53,11 +137,50 @@ pub(crate) fn plan(
     }
     let loaded = missing.len() as u32;
     let prepared = Prepared {
-        found: found.len() as u32 - loaded,
+        found: tables - loaded,
         loaded,
         rows: spec.rows * u64::from(loaded),
     };
     Ok(Todo { missing, prepared })
+}
+
+/// Determines what exists under the name of each table.
+fn inspect(
+    tables: u32,
+    spec: &TableSpec,
+    list_columns: &str,
+    ask: &mut dyn FnMut(&str) -> Result<Rows, Failure>,
+) -> Result<Vec<Found>, Failure> {
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    for row in ask(list_columns)? {
+        if let [Some(table), Some(column)] = row.as_slice() {
+            let known = columns.entry(table.clone()).or_default();
+            known.push(column.clone());
+        }
+    }
+    let mut marks = HashMap::new();
+    if columns.contains_key(MARKER_TABLE) {
+        for row in ask(&format!("SELECT name, state, spec FROM {MARKER_TABLE}"))? {
+            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
+                marks.insert(name.clone(), Mark::parse(state, text, spec));
+            }
+        }
+    }
+    let mut found = |name: String| {
+        let Some(columns) = columns.remove(&name) else {
+            return Ok(Found::Nothing);
+        };
+        let highest_id = match columns.iter().any(|column| column == "id") {
+            true => first_cell(ask(&format!("SELECT MAX(id) FROM {name}"))?),
+            false => None,
+        };
+        Ok(Found::Table {
+            columns,
+            highest_id: highest_id.and_then(|text| text.parse().ok()),
+            mark: marks.remove(&name),
+        })
+    };
+    (1..=tables).map(|table| found(table_name(table))).collect()
 }
 
 /// Decides about table number `table`. A table with other columns is never dropped.

@@ -23,7 +23,6 @@ pub(super) const DURABLE: StaticSettings = &[
     ("innodb_flush_log_at_trx_commit", "1"),
 ];
 
-/// Who acknowledges commits.
 pub(super) const PRIMARY: &str = "the primary";
 
 /// Where a commit is stored at members that have written it to these logs.

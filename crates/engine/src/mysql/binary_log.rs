@@ -7,22 +7,18 @@
 
 use std::time::{Duration, Instant};
 
-use client::mysql::Error;
+use client::mysql::{Connection, Error, Mysql};
 use client::reactor::sleep_until;
-use plan::{ClusterTraits, Quorum};
+use plan::{ClusterTraits, Failure, Quorum, StaticSettings};
 
-use super::log_dialect::{Dialect, MARIADB, MYSQL};
-use super::member::{
-    DENIED, TLS_SETTINGS, as_root, create_account, rows, rows_of_other, run, strangers,
-};
-use crate::failure::Failure;
-use crate::remote::{Rows, first_cell};
+use super::account::{DENIED, TLS_SETTINGS, create_account, rows_of_other};
+use super::log_dialect::{Dialect, MARIADB, MYSQL, state_of};
+use crate::remote::first_cell;
 use crate::replication::{
-    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, View,
-    cell, owned,
+    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, settings,
 };
 
-const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
+const SETTINGS: StaticSettings = &[("log_bin", "binlog"), ("relay_log", "relay")];
 /// How long in total, and at once, a primary that is to refuse writes waits for running statements.
 const REFUSE_LIMIT: Duration = Duration::from_secs(60);
 const REFUSE_AT_ONCE: &str = "SET SESSION lock_wait_timeout = 1";
@@ -42,23 +38,9 @@ pub(super) struct BinaryLog {
 }
 
 /// MariaDB's kinds of clusters that use only the binary log.
-pub(super) const MARIADB_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
-    dialect: &MARIADB,
-    is_semi_synchronous: false,
-};
-pub(super) const MARIADB_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
-    dialect: &MARIADB,
-    is_semi_synchronous: true,
-};
+pub(super) static OF_MARIADB: [BinaryLog; 2] = BinaryLog::kinds(&MARIADB);
 /// MySQL's kinds of clusters that use only the binary log.
-pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
-    dialect: &MYSQL,
-    is_semi_synchronous: false,
-};
-pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
-    dialect: &MYSQL,
-    is_semi_synchronous: true,
-};
+pub(super) static OF_MYSQL: [BinaryLog; 2] = BinaryLog::kinds(&MYSQL);
 
 impl Replication for BinaryLog {
     fn traits(&'static self) -> ReplicationTraits {
@@ -67,45 +49,38 @@ impl Replication for BinaryLog {
             false => ("asynchronous", asynchronous),
             true => ("semi-synchronous", semi_synchronous),
         };
-        let cluster = ClusterTraits {
-            name,
-            elects: false,
-            has_manager: false,
-            has_coordinator: false,
-            quorum: Quorum::One,
-            conduct,
-        };
+        let cluster = ClusterTraits::new(name, Quorum::One, conduct);
         ReplicationTraits {
             failover: Some(self),
-            ..ReplicationTraits::new(cluster, self.dialect.view, &[DENIED])
+            ..ReplicationTraits::new(cluster, &self.dialect.questions, &[DENIED])
         }
     }
 
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
-        let plugins = self.dialect.semi_sync_plugins.iter().copied();
-        let plugins = plugins.filter(|_| self.is_semi_synchronous);
         let [source, replica] = self.dialect.semi_sync_switches;
         let switch = match number {
             // Without replicas, each commit would wait until the timeout.
             1 => Some(source).filter(|_| cluster.count() > 1),
             _ => Some(replica),
         };
-        let switch = switch.filter(|_| self.is_semi_synchronous);
-        let all = SETTINGS.iter().chain(&TLS_SETTINGS);
-        let all = all.chain(self.dialect.settings).copied();
-        let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
-        owned([("server_id", number)])
-            .into_iter()
-            .chain(owned(all))
-            .collect()
+        let (switch, plugins) = match self.is_semi_synchronous {
+            true => (switch, self.dialect.semi_sync_plugins),
+            false => (None, &[][..]),
+        };
+        let own = [("server_id", number.to_string())].into_iter();
+        let own = own.chain(switch.map(|name| (name, "ON".to_owned())));
+        settings(
+            own,
+            &[SETTINGS, TLS_SETTINGS, self.dialect.settings, plugins],
+        )
     }
 
     fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
-        owned([(self.dialect.read_only, "ON")])
+        settings([(self.dialect.read_only, "ON".to_owned())], &[])
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
-        run(member, &create_account(member.cluster, "REPLICATION SLAVE"))?;
+        member.run::<Mysql>(&create_account(member.cluster, "REPLICATION SLAVE"))?;
         match member.number {
             1 => Ok(()),
             _ => self.replicate_from(member, 1),
@@ -115,11 +90,11 @@ impl Replication for BinaryLog {
     /// A replica remembers its primary. Other members stay read-only if one of the others has
     /// become the primary in the meantime.
     fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let is_replica = !rows(member, "SHOW REPLICA STATUS")?.is_empty();
+        let is_replica = !member.rows::<Mysql>("SHOW REPLICA STATUS")?.is_empty();
         let cluster = member.cluster;
         let mut others = (1..=cluster.count()).filter(|other| *other != member.number);
         if is_replica || others.any(|other| accepts_writes(cluster, other)) {
-            return run(member, &[self.refuse_writes()]);
+            return member.run::<Mysql>(&[self.refuse_writes()]);
         }
         self.become_primary(member, cluster.count() > 1)
     }
@@ -130,23 +105,7 @@ impl Replication for BinaryLog {
             return Ok(());
         }
         let [source, _] = self.dialect.semi_sync_switches;
-        run(member, &[format!("SET GLOBAL {source} = ON")])
-    }
-
-    fn view(&self, rows: &Rows) -> View {
-        let state = state_of(rows);
-        View {
-            state,
-            others: format!("{state:?}"),
-        }
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(state_of(&rows(member, self.dialect.view)?))
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        strangers(member, self.dialect.replicas)
+        member.run::<Mysql>(&[format!("SET GLOBAL {source} = ON")])
     }
 }
 
@@ -157,13 +116,13 @@ impl Failover for BinaryLog {
 
     /// The member first applies what it has received.
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
-        run(member, &["STOP REPLICA IO_THREAD".to_owned()])?;
+        member.run::<Mysql>(&["STOP REPLICA IO_THREAD".to_owned()])?;
         let wait = (self.dialect.wait_until_applied)(member)?;
-        if first_cell(rows(member, &wait)?).as_deref() != Some("0") {
+        if first_cell(member.rows::<Mysql>(&wait)?).as_deref() != Some("0") {
             let message = format!("{} did not apply what it had received", member.login.server);
             return Err(Failure::server(message));
         }
-        run(member, &FORGET_SOURCE.map(str::to_owned))?;
+        member.run::<Mysql>(&FORGET_SOURCE.map(str::to_owned))?;
         // The lost primary is not a replica yet.
         self.become_primary(member, member.cluster.count() > 2)
     }
@@ -174,7 +133,7 @@ impl Failover for BinaryLog {
         let deadline = Instant::now() + REFUSE_LIMIT;
         let refuse = self.refuse_writes();
         let is_stuck = |error: &Error| error.number() == Some(LOCK_WAIT_TIMEOUT);
-        let refused = as_root(member, async |connection| {
+        let refused = member.administer(async |connection: &mut Connection| {
             connection.run(REFUSE_AT_ONCE).await?;
             loop {
                 match connection.run(&refuse).await {
@@ -201,8 +160,8 @@ impl Failover for BinaryLog {
             statements.push(format!("SET GLOBAL {source} = OFF, GLOBAL {replica} = ON"));
         }
         statements.extend(FORGET_SOURCE.map(str::to_owned));
-        run(member, &statements)?;
-        let own = first_cell(rows(member, self.dialect.executed)?).unwrap_or_default();
+        member.run::<Mysql>(&statements)?;
+        let own = first_cell(member.rows::<Mysql>(self.dialect.executed)?).unwrap_or_default();
         let question = (self.dialect.ask_for_lacking)(&own);
         let answer = first_cell(rows_of_other(member.cluster, primary, &question)?);
         let lacking = (self.dialect.lacking)(&own, &answer.unwrap_or_default());
@@ -217,6 +176,18 @@ impl Failover for BinaryLog {
 const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 
 impl BinaryLog {
+    const fn kinds(dialect: &'static Dialect) -> [Self; 2] {
+        let kind = Self {
+            dialect,
+            is_semi_synchronous: false,
+        };
+        let semi_synchronous = Self {
+            is_semi_synchronous: true,
+            ..kind
+        };
+        [kind, semi_synchronous]
+    }
+
     fn refuse_writes(&self) -> String {
         format!("SET GLOBAL {} = ON", self.dialect.read_only)
     }
@@ -226,7 +197,7 @@ impl BinaryLog {
         let source = source.map(|at| (self.dialect.source)(member.cluster, at));
         let rest = ["START REPLICA".to_owned(), self.refuse_writes()];
         let statements = source.into_iter().flatten().chain(rest);
-        run(member, &statements.collect::<Vec<_>>())
+        member.run::<Mysql>(&statements.collect::<Vec<_>>())
     }
 
     fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), Failure> {
@@ -239,18 +210,7 @@ impl BinaryLog {
             ));
         }
         statements.push(ACCEPT_WRITES.to_owned());
-        run(member, &statements)
-    }
-}
-
-/// The role in an answer to [`Dialect::view`].
-fn state_of(rows: &Rows) -> Role {
-    let is_read_only = rows.first().map(|row| cell(row, 0));
-    let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
-    match is_read_only {
-        Some("0" | "OFF") => Role::Primary,
-        Some(_) if rows.iter().all(is_running) => Role::Replica,
-        _ => Role::Detached,
+        member.run::<Mysql>(&statements)
     }
 }
 
@@ -303,7 +263,7 @@ mod tests {
     #[test]
     fn a_primary_without_replicas_waits_for_none() {
         let waits = |members: u16, number| {
-            let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&formation(members), number);
+            let settings = OF_MYSQL[1].settings(&formation(members), number);
             let mut names = settings.iter().map(|(name, _)| name.as_str());
             names.any(|name| name == "rpl_semi_sync_source_enabled")
         };
@@ -368,8 +328,8 @@ mod tests {
     fn a_primary_that_refuses_writes_lets_the_owners_of_locks_go_on() {
         let options = ["--innodb-lock-wait-timeout=600"];
         let server = MariaDb::start(&options);
-        refuses_writes_of_waiting_transactions(MARIADB_ASYNCHRONOUS, &server);
+        refuses_writes_of_waiting_transactions(&OF_MARIADB[0], &server);
         let server = MySql::start(&options);
-        refuses_writes_of_waiting_transactions(MYSQL_ASYNCHRONOUS, &server);
+        refuses_writes_of_waiting_transactions(&OF_MYSQL[0], &server);
     }
 }

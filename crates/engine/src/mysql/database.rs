@@ -1,66 +1,41 @@
 //! Databases of MariaDB and MySQL servers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
 use client::mysql::{Connection, Mysql, Target, refusal_remedy};
+use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
 use super::checks::wanted;
-use super::feed::Feed;
+use super::counters::StatusFeed;
 use super::flavor::Flavor;
-use super::settings::is_secret;
-use crate::counters::Source;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{Rows, connected};
-use crate::replication::{Role, cell};
+use crate::remote::connected;
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
 
 impl NetworkEngine for Mysql {
-    const PER_SERVER_SETTINGS: &'static [&'static str] = &[
-        "basedir",
-        "bind_address",
-        "datadir",
-        "general_log_file",
-        "hostname",
-        "init_file",
-        "log_bin_basename",
-        "log_error",
-        "mysqlx_port",
-        "mysqlx_socket",
-        "pid_file",
-        "port",
-        "replica_load_tmpdir",
-        "secure_file_priv",
-        "server_uuid",
-        "slave_load_tmpdir",
-        "slow_query_log_file",
-        "socket",
-        "tmpdir",
-    ];
+    type Feed = StatusFeed;
+
+    const PER_SERVER_SETTINGS: &'static str = "basedir bind_address datadir general_log_file \
+         hostname init_file log_bin_basename log_error mysqlx_port mysqlx_socket pid_file port \
+         replica_load_tmpdir secure_file_priv server_uuid slave_load_tmpdir slow_query_log_file \
+         socket tmpdir";
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
     /// Replicas are read-only, and so are members of a group other than its primary.
     const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
+    const PRIMARY: &'static str = "0";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
-
-    fn role(rows: &Rows) -> Role {
-        match rows.first().map(|row| cell(row, 0)) {
-            Some("0") => Role::Primary,
-            _ => Role::Replica,
-        }
-    }
 
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
@@ -116,10 +91,6 @@ impl NetworkEngine for Mysql {
         (1..=options.data.tables).flat_map(read).collect()
     }
 
-    fn counters(target: Arc<Target>) -> impl Source + 'static {
-        Feed::new(target)
-    }
-
     fn changed_settings_query(connection: &Connection) -> &'static str {
         Flavor::behind(connection).changed_settings
     }
@@ -127,9 +98,5 @@ impl NetworkEngine for Mysql {
     fn checked_settings_query() -> String {
         let names = wanted().join("', '");
         format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
-    }
-
-    fn is_secret(name: &str, value: &str) -> bool {
-        is_secret(name, value)
     }
 }

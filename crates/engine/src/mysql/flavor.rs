@@ -4,29 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use client::mysql::{Connection, DIALECT, Mysql};
-use plan::StaticSettings;
+use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
-use workload::schema::Dialect;
 
 use super::checks::CHECKS;
 use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
-use super::programs::Initializer;
+use super::server::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
-use crate::engine::Engine;
-use crate::failure::Failure;
+use crate::engine::{About, Engine};
 use crate::launch::LogEntries;
 use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
 
 #[derive(Debug)]
 pub(crate) struct Flavor {
-    /// The name in a study, and the scheme of URLs.
-    pub(super) name: &'static str,
-    title: &'static str,
-    schemes: &'static [&'static str],
+    about: About,
     pub(super) traits: ServerTraits,
     pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
@@ -44,7 +39,6 @@ pub(crate) struct Flavor {
     pub(super) changed_settings: &'static str,
     /// The query for the length of InnoDB's history list, if that is not a status variable.
     pub(super) history_query: Option<&'static str>,
-    /// The table of InnoDB's tablespaces.
     pub(super) tablespaces: &'static str,
     /// Size of a data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
@@ -107,9 +101,14 @@ const BOTH: ServerTraits = ServerTraits {
 };
 
 pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
-    name: "mariadb",
-    title: "MariaDB",
-    schemes: &["mariadb"],
+    about: About {
+        name: "mariadb",
+        title: "MariaDB",
+        schemes: &["mariadb"],
+        url_syntax: "mariadb://USER@HOST:PORT/DATABASE[?socket=FILE]",
+        variables: &[],
+        dialect: &DIALECT,
+    },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
         programs: &["mariadbd", "mysqld"],
@@ -117,8 +116,8 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
                          or name the directory of another one with server.basedir",
         defaults: OF_MARIADB,
         replication: &[
-            binary_log::MARIADB_ASYNCHRONOUS,
-            binary_log::MARIADB_SEMI_SYNCHRONOUS,
+            &binary_log::OF_MARIADB[0],
+            &binary_log::OF_MARIADB[1],
             &Galera,
         ],
         ..BOTH
@@ -147,17 +146,22 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
 };
 
 pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
-    name: "mysql",
-    title: "MySQL",
-    schemes: &["mysql"],
+    about: About {
+        name: "mysql",
+        title: "MySQL",
+        schemes: &["mysql"],
+        url_syntax: "mysql://USER@HOST:PORT/DATABASE[?socket=FILE]",
+        variables: &[],
+        dialect: &DIALECT,
+    },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
                          mysql-server-core, or name the directory of another one with server.basedir",
         validation: &["--validate-config"],
         defaults: OF_MYSQL,
         replication: &[
-            binary_log::MYSQL_ASYNCHRONOUS,
-            binary_log::MYSQL_SEMI_SYNCHRONOUS,
+            &binary_log::OF_MYSQL[0],
+            &binary_log::OF_MYSQL[1],
             &GroupReplication,
         ],
         ..BOTH
@@ -187,7 +191,10 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
 };
 
 impl Flavor {
-    /// The engine at the other end.
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.about.name == MARIADB_FLAVOR.about.name
+    }
+
     pub(super) fn behind(connection: &Connection) -> &'static Self {
         match connection.is_mariadb() {
             true => &MARIADB_FLAVOR,
@@ -197,24 +204,8 @@ impl Flavor {
 }
 
 impl Engine for Flavor {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn schemes(&self) -> &'static [&'static str] {
-        self.schemes
-    }
-
-    fn url_syntax(&self) -> String {
-        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
-    }
-
-    fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn open(
@@ -227,7 +218,7 @@ impl Engine for Flavor {
     }
 
     fn server(&self) -> Option<&'static dyn Server> {
-        Some(match self.name == MARIADB_FLAVOR.name {
+        Some(match self.is_mariadb() {
             true => MARIADB,
             false => MYSQL,
         })

@@ -10,21 +10,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
+use client::mysql::Mysql;
+use plan::{ClusterTraits, Conduct, Configured, Detector, Failure, Quorum, StaticSettings};
 
+use super::account::{DENIED, TLS_SETTINGS, strangers};
 use super::acknowledged::{MARIADB_ENGINE_LOG, written};
 use super::group_replication::uuid;
-use super::log_dialect::MARIADB;
-use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
 use super::settings::{PROVIDER, PROVIDER_OPTIONS};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::failure::Failure;
 use crate::launch::ServerFile;
 use crate::program::helper;
 use crate::remote::Rows;
 use crate::replication::{
-    Bootstrap, ClusterLayout, Member, OwnedSettings, Replication, ReplicationTraits, Role, View,
-    cell, member_name, owned, shown,
+    Bootstrap, ClusterLayout, Member, OwnedSettings, Questions, Replication, ReplicationTraits,
+    Role, View, cell, member_name, settings, shown,
 };
 
 /// Where packages install Galera's library, for 10.11 and later.
@@ -45,7 +44,6 @@ const REFUSALS: [&str; 6] = [
 ];
 const HOW_TO_INSTALL: &str =
     "install Debian's package stunnel4, or run scripts/install-servers.sh mariadb";
-/// The file in which a member records its state.
 const STATE_FILE: &str = "grastate.dat";
 /// In that file: the position is unknown, as after a crash.
 const UNKNOWN: i64 = -1;
@@ -59,7 +57,7 @@ const RECEIVED: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_last_c
 /// Makes a member that is in no cluster a cluster of its own.
 const BEGIN: &str = "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'";
 /// Settings of every member; Galera requires the last two.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: StaticSettings = &[
     ("wsrep_on", "ON"),
     ("wsrep_sst_method", "rsync"),
     ("binlog_format", "ROW"),
@@ -72,12 +70,8 @@ pub(super) struct Galera;
 impl Replication for Galera {
     fn traits(&'static self) -> ReplicationTraits {
         let cluster = ClusterTraits {
-            name: "galera",
             elects: true,
-            has_manager: false,
-            has_coordinator: false,
-            quorum: Quorum::Majority,
-            conduct: CONDUCT,
+            ..ClusterTraits::new("galera", Quorum::Majority, CONDUCT)
         };
         ReplicationTraits {
             has_many_primaries: true,
@@ -85,7 +79,7 @@ impl Replication for Galera {
             group_ports: 3,
             recovery: Some(&["--wsrep-recover"]),
             bootstrap: Some(self),
-            ..ReplicationTraits::new(cluster, STATUS, &REFUSALS)
+            ..ReplicationTraits::new(cluster, &QUESTIONS, &REFUSALS)
         }
     }
 
@@ -118,8 +112,7 @@ impl Replication for Galera {
                 ),
             ),
         ];
-        let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
-        owned(own).into_iter().chain(owned(all)).collect()
+        settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
     fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
@@ -137,45 +130,44 @@ impl Replication for Galera {
         bootstraps: bool,
     ) -> OwnedSettings {
         let position = position(printed).map(|found| ("wsrep_start_position", found.to_owned()));
-        let settings = [("wsrep_cluster_address", peers(cluster, bootstraps))];
-        owned(settings.into_iter().chain(position))
+        let own = [("wsrep_cluster_address", peers(cluster, bootstraps))];
+        settings(own.into_iter().chain(position), &[])
     }
 
     /// The server has joined already, but without stunnel it could not return.
     fn join(&self, _: &Member<'_>) -> Result<(), Failure> {
         helper("stunnel", HOW_TO_INSTALL).map(drop)
     }
+}
 
-    fn view(&self, rows: &Rows) -> View {
+static QUESTIONS: Questions = Questions {
+    view_query: STATUS,
+    view: |rows| {
         let size = status(rows, "wsrep_cluster_size");
         let addresses = status(rows, "wsrep_incoming_addresses");
         View {
             state: state_of(rows),
             others: format!("{size}: {addresses}"),
         }
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        let status = rows(member, STATUS)?;
-        let members = self::status(&status, "wsrep_incoming_addresses").split(',');
-        let sessions = strangers(member, MARIADB.replicas)?;
-        Ok(member.cluster.strangers(members).chain(sessions).collect())
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(state_of(&rows(member, STATUS)?))
-    }
-}
+    },
+    state: |member| Ok(state_of(&member.rows::<Mysql>(STATUS)?)),
+    strangers: |member| {
+        let rows = member.rows::<Mysql>(STATUS)?;
+        let members = status(&rows, "wsrep_incoming_addresses").split(',');
+        let members = member.cluster.strangers(members);
+        Ok(members.chain(strangers(member)?).collect())
+    },
+};
 
 impl Bootstrap for Galera {
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let counts = rows(member, RECEIVED)?;
+        let counts = member.rows::<Mysql>(RECEIVED)?;
         let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
         Ok(counts.fold(0, u64::saturating_add))
     }
 
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
-        let rows = rows(member, STATUS)?;
+        let rows = member.rows::<Mysql>(STATUS)?;
         let size = status(&rows, "wsrep_cluster_size").parse().ok();
         Ok(size.filter(|_| is_in_primary_component(&rows)))
     }
@@ -192,7 +184,7 @@ impl Bootstrap for Galera {
     }
 
     fn begin(&self, member: &Member<'_>) -> Result<(), Failure> {
-        run(member, &[BEGIN.to_owned()])
+        member.run::<Mysql>(&[BEGIN.to_owned()])
     }
 }
 
@@ -285,7 +277,6 @@ fn state_of(rows: &Rows) -> Role {
     }
 }
 
-/// A status variable in an answer to [`STATUS`].
 fn status<'a>(rows: &'a Rows, name: &str) -> &'a str {
     let row = rows.iter().find(|row| cell(row, 0) == name);
     row.map_or("", |row| cell(row, 1))

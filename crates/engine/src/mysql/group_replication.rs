@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
+use client::mysql::{Connection, Mysql};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Failure, Quorum, StaticSettings};
 
+use super::account::{ACCOUNT, DENIED, TLS_SETTINGS, create_account, strangers};
 use super::acknowledged::{DURABLE, MYSQL_LOGS, PRIMARY, written};
 use super::gtid;
-use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
-use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
+use super::log_dialect::LOG_REFUSALS;
 use crate::certificate::AUTHORITY_FILE;
-use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
 use crate::replication::{
-    Bootstrap, ClusterLayout, Member, OwnedSettings, Replication, ReplicationTraits, Role,
-    Switchover, View, cell, owned, shown, text,
+    Bootstrap, ClusterLayout, Member, OwnedSettings, Questions, Replication, ReplicationTraits,
+    Role, Switchover, View, cell, settings, shown, text,
 };
 
 /// The privileges of the replication account.
@@ -42,7 +42,7 @@ const STOP: &str = "STOP GROUP_REPLICATION";
 /// the default of InnoDB Cluster since 8.0.30, so that refused logins are in the error log; XCom's
 /// own port does not log them. The message cache of each member, 1 GiB by default, has its minimum
 /// size, 128 MiB.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: StaticSettings = &[
     LOG_REFUSALS,
     ("log_bin", "binlog"),
     ("relay_log", "relay"),
@@ -65,17 +65,13 @@ pub(super) struct GroupReplication;
 impl Replication for GroupReplication {
     fn traits(&'static self) -> ReplicationTraits {
         let cluster = ClusterTraits {
-            name: "group-replication",
             elects: true,
-            has_manager: false,
-            has_coordinator: false,
-            quorum: Quorum::Majority,
-            conduct: CONDUCT,
+            ..ClusterTraits::new("group-replication", Quorum::Majority, CONDUCT)
         };
         ReplicationTraits {
             bootstrap: Some(self),
             switchover: Some(self),
-            ..ReplicationTraits::new(cluster, VIEW, &[DENIED])
+            ..ReplicationTraits::new(cluster, &QUESTIONS, &[DENIED])
         }
     }
 
@@ -91,12 +87,11 @@ impl Replication for GroupReplication {
             ("group_replication_local_address", address(number)),
             ("group_replication_group_seeds", seeds.join(",")),
         ];
-        let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
-        owned(own).into_iter().chain(owned(all)).collect()
+        settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
-        run(member, &create_account(member.cluster, RIGHTS))?;
+        member.run::<Mysql>(&create_account(member.cluster, RIGHTS))?;
         start(member, member.number == 1)
     }
 
@@ -111,31 +106,31 @@ impl Replication for GroupReplication {
     /// A shutdown under load hangs (seen in 9.7): transactions that wait for certification do not
     /// learn that the member has left.
     fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
-        rows(member, STOP).map(drop)
+        member.rows::<Mysql>(STOP).map(drop)
     }
+}
 
-    fn view(&self, rows: &Rows) -> View {
-        let state = match own(rows) {
-            _ if !is_in_majority(rows) => Role::Detached,
-            Some(("PRIMARY", "ONLINE")) => Role::Primary,
-            Some(("SECONDARY", "ONLINE")) => Role::Replica,
-            _ => Role::Detached,
-        };
-        View {
-            state,
-            others: text(rows),
-        }
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        let members = rows(member, MEMBERS)?;
+static QUESTIONS: Questions = Questions {
+    view_query: VIEW,
+    view: |rows| View {
+        state: state_of(rows),
+        others: text(rows),
+    },
+    state: |member| Ok(state_of(&member.rows::<Mysql>(VIEW)?)),
+    strangers: |member| {
+        let members = member.rows::<Mysql>(MEMBERS)?;
         let members = members.iter().map(|row| cell(row, 0));
-        let sessions = strangers(member, SHOW_REPLICAS)?;
-        Ok(member.cluster.strangers(members).chain(sessions).collect())
-    }
+        let members = member.cluster.strangers(members);
+        Ok(members.chain(strangers(member)?).collect())
+    },
+};
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(self.view(&rows(member, VIEW)?).state)
+fn state_of(view: &Rows) -> Role {
+    match own(view) {
+        _ if !is_in_majority(view) => Role::Detached,
+        Some(("PRIMARY", "ONLINE")) => Role::Primary,
+        Some(("SECONDARY", "ONLINE")) => Role::Replica,
+        _ => Role::Detached,
     }
 }
 
@@ -146,7 +141,7 @@ impl Switchover for GroupReplication {
             return Err(Failure::internal(message));
         };
         let (host, port) = (server.ip(), server.port());
-        let switched = as_root(member, async |connection| {
+        let switched = member.administer(async |connection: &mut Connection| {
             let id = format!(
                 "SELECT member_id FROM performance_schema.replication_group_members \
                  WHERE member_host = '{host}' AND member_port = {port}"
@@ -202,22 +197,22 @@ fn acknowledged(config: &Configured<'_>) -> String {
 
 impl Bootstrap for GroupReplication {
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        Ok(gtid::count_of_all(&rows(member, RECEIVED)?))
+        Ok(gtid::count_of_all(&member.rows::<Mysql>(RECEIVED)?))
     }
 
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
-        let view = rows(member, VIEW)?;
+        let view = member.rows::<Mysql>(VIEW)?;
         let size = u32::try_from(view.len()).ok();
         Ok(size.filter(|_| is_in_majority(&view)))
     }
 
     fn begin(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let view = rows(member, VIEW)?;
+        let view = member.rows::<Mysql>(VIEW)?;
         let state = own(&view).map(|(_, state)| state);
         match state {
             Some("ONLINE" | "RECOVERING") => leave_others(member),
             Some("ERROR") => {
-                rows(member, STOP)?;
+                member.rows::<Mysql>(STOP)?;
                 start(member, true)
             }
             _ => start(member, true),
@@ -245,7 +240,7 @@ fn is_in_majority(view: &Rows) -> bool {
 fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
     let own = shown(member.cluster.client_address(member.number));
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
-    run(member, &[force(own), force(String::new())])
+    member.run::<Mysql>(&[force(own), force(String::new())])
 }
 
 fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
@@ -255,8 +250,8 @@ fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
         member.cluster.password
     );
     match is_new {
-        true => run(member, &[bootstrap("ON"), start, bootstrap("OFF")]),
-        false => run(member, &[start]),
+        true => member.run::<Mysql>(&[bootstrap("ON"), start, bootstrap("OFF")]),
+        false => member.run::<Mysql>(&[start]),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use client::mysql::{Connection, DIALECT, Error, Mysql};
-use workload::rows::{Checksum, Row, TableRows};
+use plan::Failure;
+use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, Lock, damaged, fill};
+use crate::data::loads::{Loads, Lock, fill, send};
 use crate::data::parts::Part;
-use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
 
 /// Name of the lock on the server; MySQL allows at most 64 characters.
@@ -89,20 +89,9 @@ async fn load_data(
     let sql = format!(
         "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
     );
-    let mut checksum = Checksum::default();
-    let mut keys = part.keys.clone();
-    let done = connection
-        .load(&sql, |out| {
-            let sent = checksum.count;
-            fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
-            loaded.set(loaded.get() + checksum.count - sent);
-        })
-        .await;
-    match done {
+    match send(connection, &sql, part, rows, loaded).await {
         Err(error) if is_load_data_refused(&error) => Ok(None),
-        Err(error) => Err(error.into()),
-        Ok(done) if done.affected == checksum.count => Ok(Some(checksum)),
-        Ok(done) => Err(damaged(part, done.affected, checksum.count)),
+        sent => sent?.map(Some),
     }
 }
 

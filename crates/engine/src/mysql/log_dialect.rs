@@ -1,14 +1,14 @@
 //! MariaDB's and MySQL's statements for replication by the binary log.
 
-use plan::Conduct;
+use client::mysql::Mysql;
+use plan::{Conduct, Failure};
 
+use super::account::{ACCOUNT, strangers};
 use super::acknowledged::{DURABLE, MARIADB_LOGS, MYSQL_LOGS, PRIMARY, semi_synchronous, written};
 use super::gtid;
-use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
-use crate::failure::Failure;
-use crate::remote::first_cell;
-use crate::replication::{ClusterLayout, Member, MemberAddress, cell};
+use crate::remote::{Rows, first_cell};
+use crate::replication::{ClusterLayout, Member, MemberAddress, Questions, Role, View, cell};
 
 /// How long a replica may take to apply what it has received, in seconds.
 const APPLY_LIMIT_S: u32 = 60;
@@ -20,6 +20,14 @@ const RETRIES: u32 = 86_400;
 /// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`.
 pub(super) const GTID_IO_POS: usize = 43;
 
+const MARIADB_VIEW: &str = "SELECT @@global.read_only, variable_value \
+     FROM information_schema.GLOBAL_STATUS WHERE variable_name = 'SLAVE_RUNNING'";
+const MYSQL_VIEW: &str = "SELECT @@global.read_only, \
+     (SELECT service_state FROM performance_schema.replication_connection_status \
+      WHERE channel_name = ''), \
+     (SELECT service_state FROM performance_schema.replication_applier_status \
+      WHERE channel_name = '')";
+
 #[derive(Debug)]
 pub(super) struct Dialect {
     /// How asynchronous and semi-synchronous clusters acknowledge commits.
@@ -30,9 +38,8 @@ pub(super) struct Dialect {
     /// The setting that makes a primary wait for a replica, and the one that makes a replica
     /// acknowledge.
     pub(super) semi_sync_switches: [&'static str; 2],
-    /// The query for whether a server refuses writes, and whether it receives and applies
-    /// transactions.
-    pub(super) view: &'static str,
+    /// Whether a server refuses writes, and whether it receives and applies transactions.
+    pub(super) questions: Questions,
     /// The setting that prevents writes by all but replication and, in MariaDB, `root` through the
     /// socket. Setting it waits for commits in progress and refuses later ones.
     pub(super) read_only: &'static str,
@@ -40,8 +47,6 @@ pub(super) struct Dialect {
     pub(super) source: fn(&ClusterLayout, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, then answers 0.
     pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, Failure>,
-    /// The query for replicas that are connected to a server.
-    pub(super) replicas: &'static str,
     /// Number of transactions that a server has received or applied.
     pub(super) received: fn(&Member<'_>) -> Result<u64, Failure>,
     /// The query for the transactions that a server has applied.
@@ -104,8 +109,12 @@ pub(super) static MARIADB: Dialect = Dialect {
         "rpl_semi_sync_master_enabled",
         "rpl_semi_sync_slave_enabled",
     ],
-    view: "SELECT @@global.read_only, variable_value \
-           FROM information_schema.GLOBAL_STATUS WHERE variable_name = 'SLAVE_RUNNING'",
+    questions: Questions {
+        view_query: MARIADB_VIEW,
+        view,
+        state: |member| Ok(state_of(&member.rows::<Mysql>(MARIADB_VIEW)?)),
+        strangers,
+    },
     read_only: "read_only",
     source: |cluster, primary| {
         vec![
@@ -126,9 +135,8 @@ pub(super) static MARIADB: Dialect = Dialect {
             "SELECT MASTER_GTID_WAIT('{received}', {APPLY_LIMIT_S})"
         ))
     },
-    replicas: "SHOW REPLICA HOSTS",
     received: |member| {
-        let executed = first_cell(rows(member, "SELECT @@global.gtid_binlog_pos")?);
+        let executed = first_cell(member.rows::<Mysql>("SELECT @@global.gtid_binlog_pos")?);
         let executed = gtid::last(&executed.unwrap_or_default());
         Ok(executed.max(gtid::last(&mariadb_received(member)?)))
     },
@@ -165,11 +173,12 @@ pub(super) static MYSQL: Dialect = Dialect {
         "rpl_semi_sync_source_enabled",
         "rpl_semi_sync_replica_enabled",
     ],
-    view: "SELECT @@global.read_only, \
-           (SELECT service_state FROM performance_schema.replication_connection_status \
-            WHERE channel_name = ''), \
-           (SELECT service_state FROM performance_schema.replication_applier_status \
-            WHERE channel_name = '')",
+    questions: Questions {
+        view_query: MYSQL_VIEW,
+        view,
+        state: |member| Ok(state_of(&member.rows::<Mysql>(MYSQL_VIEW)?)),
+        strangers,
+    },
     read_only: "super_read_only",
     source: |cluster, primary| {
         vec![format!(
@@ -186,20 +195,18 @@ pub(super) static MYSQL: Dialect = Dialect {
             "SELECT WAIT_FOR_EXECUTED_GTID_SET(({MYSQL_RECEIVED}), {APPLY_LIMIT_S})"
         ))
     },
-    replicas: SHOW_REPLICAS,
     received: |member| {
         let sets = format!(
             "SELECT @@global.gtid_executed, \
              GTID_SUBTRACT(({MYSQL_RECEIVED}), @@global.gtid_executed)"
         );
-        Ok(gtid::count_of_all(&rows(member, &sets)?))
+        Ok(gtid::count_of_all(&member.rows::<Mysql>(&sets)?))
     },
     executed: "SELECT @@global.gtid_executed",
     ask_for_lacking: |set| format!("SELECT GTID_SUBTRACT('{set}', @@global.gtid_executed)"),
     lacking: |_, answer| answer.replace('\n', ""),
 };
 
-pub(super) const SHOW_REPLICAS: &str = "SHOW REPLICAS";
 /// By default, MySQL does not log refused logins.
 pub(super) const LOG_REFUSALS: (&str, &str) = ("log_error_verbosity", "3");
 /// Also works on a server without a source.
@@ -208,7 +215,26 @@ const MYSQL_RECEIVED: &str = "SELECT COALESCE(MAX(received_transaction_set), '')
 
 /// The last transactions that a replica has received; empty on a primary.
 fn mariadb_received(member: &Member<'_>) -> Result<String, Failure> {
-    let status = rows(member, "SHOW REPLICA STATUS")?;
+    let status = member.rows::<Mysql>("SHOW REPLICA STATUS")?;
     let received = status.first().map_or("", |row| cell(row, GTID_IO_POS));
     Ok(received.to_owned())
+}
+
+fn view(rows: &Rows) -> View {
+    let state = state_of(rows);
+    View {
+        state,
+        others: format!("{state:?}"),
+    }
+}
+
+/// The role in an answer to [`Questions::view_query`].
+pub(super) fn state_of(rows: &Rows) -> Role {
+    let is_read_only = rows.first().map(|row| cell(row, 0));
+    let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
+    match is_read_only {
+        Some("0" | "OFF") => Role::Primary,
+        Some(_) if rows.iter().all(is_running) => Role::Replica,
+        _ => Role::Detached,
+    }
 }

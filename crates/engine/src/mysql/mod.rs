@@ -1,11 +1,11 @@
 //! MariaDB and MySQL: one engine in most respects. Their differences are data, a [`Flavor`] each.
 
+mod account;
 mod acknowledged;
 mod binary_log;
 mod checks;
 mod counters;
 mod database;
-mod feed;
 mod flavor;
 mod galera;
 mod group_replication;
@@ -13,10 +13,7 @@ mod gtid;
 mod load;
 mod log;
 mod log_dialect;
-mod member;
 mod option_file;
-mod programs;
-mod root;
 mod server;
 mod settings;
 

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use super::account::INIT_FILE;
 use super::flavor::Flavor;
-use super::programs::place_options;
-use super::root;
+use super::server::place_options;
 use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name, same_name};
-use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::launch::Paths;
 use crate::program::Installed;
-use crate::settings::Settings;
+use crate::settings::{ConfigurationFile, Settings, allowed_connections};
 
 /// The group that both engines' servers read.
 const OPTION_GROUP: &str = "[mysqld]\n";
@@ -19,7 +18,6 @@ const TRANSFER_GROUP: &str = "\n[sst]\nssl-mode = VERIFY_CA\n";
 /// Turns the binary log on and names its files.
 const BINLOG: &str = "log_bin";
 
-/// The line of a setting.
 fn line(name: &str, value: &str) -> String {
     // An option that only switches something off takes no value.
     if value.is_empty() && plain_name(name).starts_with("skip_") {
@@ -67,7 +65,7 @@ pub(super) fn my_cnf(
             &[("innodb_log_group_home_dir", log.display().to_string())],
         );
     }
-    let init_file = paths.dir.join(root::INIT_FILE).display().to_string();
+    let init_file = paths.dir.join(INIT_FILE).display().to_string();
     file.section(
         "Only the account root can log in. dyno sets its password at each start.",
         &[("init_file", init_file)],
@@ -138,21 +136,16 @@ pub(super) fn init_cnf(
     paths: &Paths,
     format: &Settings,
 ) -> String {
-    let mut text = OPTION_GROUP.to_owned();
-    for (name, value) in place_options(installed) {
-        text.push_str(&line(name, &value));
-    }
-    text.push_str(&line(
-        "tmpdir",
-        &paths.own.join("tmp").display().to_string(),
-    ));
-    if let Some(word) = flavor.no_files {
-        text.push_str(&line("secure_file_priv", word));
-    }
-    for (name, value) in format {
-        text.push_str(&line(name, value));
-    }
-    text
+    let tmpdir = paths.own.join("tmp").display().to_string();
+    let no_files = flavor
+        .no_files
+        .map(|word| ("secure_file_priv", word.to_owned()));
+    let own = place_options(installed).into_iter();
+    let own = own.chain([("tmpdir", tmpdir)]).chain(no_files);
+    let own = own.map(|(name, value)| line(name, &value));
+    let format = format.iter().map(|(name, value)| line(name, value));
+    let lines: String = own.chain(format).collect();
+    format!("{OPTION_GROUP}{lines}")
 }
 
 /// `skip_log_bin` would override the study's `log_bin`, whichever comes last.

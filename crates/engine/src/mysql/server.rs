@@ -1,26 +1,22 @@
 //! Servers of MariaDB and MySQL, for the laboratory.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, Mysql};
+use client::mysql::Connection;
 use ipnet::Ipv4Net;
+use plan::Failure;
 
-use super::flavor::{Flavor, HELP, MARIADB_FLAVOR};
-use super::root::{self, socket_target};
-use super::{option_file, programs, settings};
-use crate::configuration::check_settings;
-use crate::database::Database;
-use crate::failure::Failure;
+use super::account::{self, unlock_root};
+use super::flavor::{Flavor, HELP};
+use super::{option_file, settings};
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, ServerFile,
 };
-use crate::network;
-use crate::program::Installed;
+use crate::program::{Installed, bad_program, on_path};
 use crate::remote::administer;
 use crate::server::{Server, ServerTraits};
-use crate::settings::Settings;
+use crate::settings::{Settings, check_settings};
 
 /// Queries MySQL's RSA public key; MariaDB has none.
 const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
@@ -46,8 +42,7 @@ impl Server for Flavor {
             .ok_or_else(|| format!("expected its version, but it printed {printed:?}"))?;
         let is_mariadb = printed.contains("MariaDB");
         let build = version.split_whitespace().next().unwrap_or_default();
-        let is_this = is_mariadb == (self.name == MARIADB_FLAVOR.name);
-        Ok(is_this.then(|| build.to_owned()))
+        Ok((is_mariadb == self.is_mariadb()).then(|| build.to_owned()))
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), Failure> {
@@ -66,7 +61,7 @@ impl Server for Flavor {
         database: &str,
     ) -> Result<Initialization, Failure> {
         let sql = format!("{}CREATE DATABASE {database};\n", self.lock_root);
-        let run = programs::initialization(self.initializer, installed, paths, FIRST_SQL)?;
+        let run = initialization(self.initializer, installed, paths, FIRST_SQL)?;
         Ok(Initialization {
             config: option_file::init_cnf(self, installed, paths, format),
             script: (FIRST_SQL, sql),
@@ -75,11 +70,11 @@ impl Server for Flavor {
     }
 
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {
-        let statements = root::statements(paths.address, password, self.ignores_read_only);
+        let statements = unlock_root(paths.address, password, self.ignores_read_only);
         let text = format!("{};\n", statements.join(";\n"));
         vec![ServerFile {
             is_temporary: true,
-            ..ServerFile::new(root::INIT_FILE, text)
+            ..ServerFile::new(account::INIT_FILE, text)
         }]
     }
 
@@ -90,13 +85,12 @@ impl Server for Flavor {
     }
 
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        let target = socket_target(login)?;
         let read_key = async |connection: &mut Connection| {
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
             let value = status.into_iter().flatten().nth(1).flatten();
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
         };
-        let result = administer(login, &target, LOGIN_ATTEMPT_LIMIT, read_key)?;
+        let result = administer(login, LOGIN_ATTEMPT_LIMIT, read_key)?;
         Ok(login.attempted(result))
     }
 
@@ -106,32 +100,14 @@ impl Server for Flavor {
         address: Ipv4Net,
         password: &str,
     ) -> Result<(), Failure> {
-        let target = socket_target(login)?;
         let alter = async |connection: &mut Connection| {
-            for statement in root::statements(address, password, self.ignores_read_only) {
+            for statement in unlock_root(address, password, self.ignores_read_only) {
                 connection.run(&statement).await?;
             }
             Ok(())
         };
-        let altered = administer(login, &target, LOGIN_LIMIT, alter)?;
+        let altered = administer(login, LOGIN_LIMIT, alter)?;
         altered.map_err(|error| login.refused(&error))
-    }
-
-    fn connect(
-        &self,
-        server: SocketAddr,
-        database: &str,
-        password: &str,
-        public_key: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        let url = (self as &dyn Server).url(server, database);
-        let target = root::target(&url, password)?;
-        // Another program could get the port once this server is dead.
-        let target = match public_key {
-            Some(pem) => target.with_server_public_key(pem.to_vec()),
-            None => target,
-        };
-        network::open::<Mysql>(vec![target])
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
@@ -168,6 +144,92 @@ impl Server for Flavor {
         });
         chosen.collect()
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Initializer {
+    Script,
+    Server,
+}
+
+/// Options for a server outside the system's directories that tell it where its own files are.
+pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)> {
+    let Some(base) = &installed.basedir else {
+        return Vec::new();
+    };
+    // The unpacked tree of a package, whose server was built for /usr.
+    let tree = base.join("usr");
+    if !tree.join("share/mysql").is_dir() {
+        return vec![("basedir", base.display().to_string())];
+    }
+    let below = |sub: &str| tree.join(sub).display().to_string();
+    vec![
+        ("basedir", tree.display().to_string()),
+        ("lc_messages_dir", below("share/mysql")),
+        ("character_sets_dir", below("share/mysql/charsets")),
+        ("plugin_dir", below("lib/mysql/plugin")),
+    ]
+}
+
+/// `script` contains the first statements.
+fn initialization(
+    initializer: Initializer,
+    installed: &Installed,
+    paths: &Paths,
+    script: &str,
+) -> Result<Invocation, Failure> {
+    let script = paths.dir.join(script);
+    let mut arguments = vec![
+        paths.config_option("--defaults-file"),
+        format!("--datadir={}", paths.data.display()),
+    ];
+    let program = match initializer {
+        Initializer::Script => {
+            let options = [
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--skip-name-resolve",
+                "--cross-bootstrap",
+            ];
+            arguments.extend(options.map(str::to_owned));
+            arguments.push(format!("--extra-file={}", script.display()));
+            if let Some(base) = &installed.basedir {
+                arguments.push(format!("--basedir={}", base.display()));
+            }
+            install_program(installed)?
+        }
+        Initializer::Server => {
+            arguments.push("--initialize-insecure".to_owned());
+            arguments.push(format!("--init-file={}", script.display()));
+            installed.program.clone()
+        }
+    };
+    Ok(Invocation::new(program, arguments))
+}
+
+/// MariaDB's program for initializing a data directory.
+fn install_program(installed: &Installed) -> Result<PathBuf, Failure> {
+    let names = ["mariadb-install-db", "mysql_install_db"];
+    let places = match &installed.basedir {
+        Some(base) => ["bin", "scripts", "usr/bin"]
+            .map(|sub| base.join(sub))
+            .to_vec(),
+        None => {
+            let beside = installed.program.parent().unwrap_or(Path::new("/"));
+            vec![
+                beside.to_owned(),
+                beside.join("../bin"),
+                beside.join("../scripts"),
+            ]
+        }
+    };
+    let all = names
+        .iter()
+        .flat_map(|name| places.iter().map(move |dir| dir.join(name)));
+    let mut programs = all.chain(names.iter().flat_map(|name| on_path(name)));
+    programs
+        .find(|program| program.is_file())
+        .ok_or_else(|| bad_program(&installed.program, "its mariadb-install-db is missing"))
 }
 
 #[cfg(test)]

@@ -1,93 +1,63 @@
 //! Names of settings, and which of them are dyno's own, secret, or part of the format of files.
 
+use crate::settings::{Reserved, lists};
+
 /// The setting with Galera's library.
 pub(super) const PROVIDER: &str = "wsrep_provider";
 /// The setting with the options of Galera's library.
 pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
 
 /// Settings that determine the format of data files; `*` stands for any ending.
-const FORMAT_SETTINGS: [&str; 19] = [
-    "aria_block_size",
-    "character_set_server",
-    "collation_server",
-    "default_table_encryption",
-    "file_key_management*",
-    "innodb_checksum_algorithm",
-    "innodb_compression_algorithm",
-    "innodb_compression_default",
-    "innodb_compression_level",
-    "innodb_data_file_path",
-    "innodb_default_row_format",
-    "innodb_encrypt*",
-    "innodb_file_per_table",
-    "innodb_page_size",
-    "innodb_temp_data_file_path",
-    "innodb_undo_tablespaces",
-    "lower_case_table_names",
-    "plugin_load*",
-    "innodb_default_encryption_key_id",
-];
+const FORMAT_SETTINGS: &str = "aria_block_size character_set_server collation_server \
+     default_table_encryption file_key_management* innodb_checksum_algorithm \
+     innodb_compression_algorithm innodb_compression_default innodb_compression_level \
+     innodb_data_file_path innodb_default_row_format innodb_encrypt* innodb_file_per_table \
+     innodb_page_size innodb_temp_data_file_path innodb_undo_tablespaces lower_case_table_names \
+     plugin_load* innodb_default_encryption_key_id";
 
 /// Prefixes that servers strip from a name before they look it up.
 const MODIFIERS: [&str; 6] = [
     "loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_",
 ];
 
-const OWN_FILES: &str = "each server has a directory of its own, for all its files";
-const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
 const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
 const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
-const OWN_CLUSTER: &str = "dyno makes servers members of a cluster: see `topology.cluster`";
 const OWN_USER: &str = "servers run as an unprivileged user that dyno chooses";
 const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
 /// Settings that only dyno may set, with the reason; `*` stands for any ending.
-const RESERVED: [(&str, &str); 34] = [
-    ("basedir", "write it as `server.basedir`"),
-    ("port", "write it as `server.port`"),
-    ("datadir", OWN_FILES),
-    ("pid_file", OWN_FILES),
-    ("tmpdir", OWN_FILES),
-    ("innodb_data_home_dir", OWN_FILES),
-    ("innodb_log_group_home_dir", OWN_FILES),
-    ("innodb_undo_directory", OWN_FILES),
-    ("socket", OWN_ADDRESS),
-    ("bind_address", OWN_ADDRESS),
-    ("networking", OWN_ADDRESS),
-    ("extra_port", OWN_ADDRESS),
-    ("mysqlx*", OWN_ADDRESS),
-    ("admin_address", OWN_ADDRESS),
-    ("admin_port", OWN_ADDRESS),
-    ("create_admin_listener_thread", OWN_ADDRESS),
-    ("wsrep_on", OWN_CLUSTER),
-    ("wsrep_cluster_address", OWN_CLUSTER),
-    ("wsrep_node_address", OWN_CLUSTER),
-    ("wsrep_node_incoming_address", OWN_CLUSTER),
-    ("wsrep_sst_receive_address", OWN_CLUSTER),
-    ("wsrep_start_position", OWN_CLUSTER),
-    ("user", OWN_USER),
-    ("init_file", OWN_ACCOUNT),
-    ("grant_tables", OWN_ACCOUNT),
-    ("log_error", OWN_LOG),
-    ("syslog", OWN_LOG),
-    ("daemonize", OWN_PROCESS),
-    ("bootstrap", OWN_PROCESS),
-    ("initialize", OWN_PROCESS),
-    ("initialize_insecure", OWN_PROCESS),
-    ("chroot", OWN_PROCESS),
-    ("wsrep_sst_auth", SECRET),
-    ("ssl_passphrase", SECRET),
+const RESERVED: Reserved = &[
+    ("write it as `server.basedir`", "basedir"),
+    ("write it as `server.port`", "port"),
+    (
+        "each server has a directory of its own, for all its files",
+        "datadir pid_file tmpdir innodb_data_home_dir innodb_log_group_home_dir \
+         innodb_undo_directory",
+    ),
+    (
+        "each server listens on this host only, on a port and socket of its own",
+        "socket bind_address networking extra_port mysqlx* admin_address admin_port \
+         create_admin_listener_thread",
+    ),
+    (
+        "dyno makes servers members of a cluster: see `topology.cluster`",
+        "wsrep_on wsrep_cluster_address wsrep_node_address wsrep_node_incoming_address \
+         wsrep_sst_receive_address wsrep_start_position",
+    ),
+    (OWN_USER, "user"),
+    (OWN_ACCOUNT, "init_file grant_tables"),
+    (OWN_LOG, "log_error syslog"),
+    (
+        OWN_PROCESS,
+        "daemonize bootstrap initialize initialize_insecure chroot",
+    ),
+    (SECRET, "wsrep_sst_auth ssl_passphrase"),
 ];
 /// Names that look like an abbreviation of a reserved setting or like a password, but are neither:
 /// servers prefer an exact match.
-const HARMLESS: [&str; 4] = [
-    "ssl",
-    "innodb",
-    "mysql_native_password",
-    "disconnect_on_expired_password",
-];
+const HARMLESS: &str = "ssl innodb mysql_native_password disconnect_on_expired_password";
 /// A single letter is ambiguous, so servers reject it.
 const MIN_ABBREVIATION: usize = 2;
 /// The ending of the names of passwords, and its shortest abbreviation.
@@ -96,20 +66,8 @@ const MIN_PASSWORD: usize = 2;
 
 /// Words in names of settings whose values may be secrets. `init_` settings hold statements, which
 /// may contain a password. Joining a cluster requires its name.
-const SECRET_WORDS: [&str; 12] = [
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "credential",
-    "private",
-    "filekey",
-    "access_key",
-    "sst_auth",
-    "init_",
-    "cluster_name",
-    "group_name",
-];
+const SECRET_WORDS: &str = "password passwd secret token credential private filekey access_key \
+     sst_auth init_ cluster_name group_name";
 
 /// A setting's name as the server knows it.
 pub(super) fn plain_name(name: &str) -> String {
@@ -136,16 +94,11 @@ pub(super) fn listed(help: &str) -> Vec<String> {
 
 /// Whether the value of a setting, by its plain name, may be a secret.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
+    !value.is_empty() && SECRET_WORDS.split(' ').any(|word| name.contains(word))
 }
 
 pub(super) fn decides_format(name: &str) -> bool {
-    let name = plain_name(name);
-    let mut known = FORMAT_SETTINGS.iter();
-    known.any(|known| match known.strip_suffix('*') {
-        Some(stem) => name.starts_with(stem),
-        None => name == *known,
-    })
+    lists(FORMAT_SETTINGS, &plain_name(name))
 }
 
 /// Why a study cannot set `name`; `None` if it can. Servers treat `-` as `_`, accept unambiguous
@@ -169,7 +122,7 @@ fn bare(mut name: &str) -> &str {
 }
 
 fn reserved_name(bare: &str) -> Option<&'static str> {
-    if HARMLESS.contains(&bare) {
+    if lists(HARMLESS, bare) {
         return None;
     }
     let last = bare.rsplit('_').next().unwrap_or(bare);
@@ -182,7 +135,8 @@ fn reserved_name(bare: &str) -> Option<&'static str> {
         None => is_beginning_of(own),
     };
     let mut known = RESERVED.iter();
-    known.find(|(own, _)| is_meant(own)).map(|(_, why)| *why)
+    let meant = known.find(|(_, names)| names.split(' ').any(is_meant));
+    meant.map(|(why, _)| *why)
 }
 
 #[cfg(test)]
@@ -223,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_whole_name_is_no_abbreviation_of_another() {
-        for whole in HARMLESS {
+        for whole in HARMLESS.split(' ') {
             for fine in [
                 whole.to_uppercase(),
                 format!("skip_{whole}"),
@@ -239,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_reserved_setting_is_refused_in_every_spelling() {
-        for (typed, _) in RESERVED {
+        let names = RESERVED.iter().flat_map(|(_, names)| names.split(' '));
+        for typed in names {
             let typed = typed.trim_end_matches('*');
             assert!(reserved(typed).is_some(), "{typed}");
             let shouted = typed.replace('_', "-").to_uppercase();

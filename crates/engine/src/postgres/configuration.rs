@@ -4,10 +4,9 @@ use ipnet::Ipv4Net;
 use nix::unistd::{Uid, User};
 
 use super::settings::decides_format;
-use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::launch::{Paths, ServerFile};
 use crate::program::Installed;
-use crate::settings::Settings;
+use crate::settings::{ConfigurationFile, Settings, allowed_connections};
 
 /// The superuser. Only dyno's own user can log in to it, and only through the Unix socket.
 pub(super) const SUPERUSER: &str = "postgres";

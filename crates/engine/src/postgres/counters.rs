@@ -5,11 +5,18 @@
 //! the load, the error is less than one second's worth. Positions in the log and the waits of
 //! sessions are current.
 
-use crate::counters::{Metrics, Step, Table, counters, percent, quotient};
+use std::time::Instant;
+
+use client::postgres::{Connection, Error, Postgres};
+
+use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::network::NetworkEngine;
+use crate::remote::first_cell;
+use crate::version;
 
 const MB: f64 = 1024.0 * 1024.0;
 
-pub(super) static TABLE: Table = Table {
+static TABLE: Table = Table {
     counters: COUNTERS,
     uptime: Key::UptimeS as usize,
     derived,
@@ -64,7 +71,7 @@ counters! {
 }
 
 /// Number of waiting sessions, and their waits summed over time.
-pub(super) const WAITS: [(Key, Key); 4] = [
+const WAITS: [(Key, Key); 4] = [
     (Key::WaitForLocks, Key::LockMs),
     (Key::WaitForReads, Key::ReadMs),
     (Key::WaitForLog, Key::LogMs),
@@ -153,7 +160,7 @@ const RELATIONS: [(Versions, &str); 8] = [
 ];
 
 /// The query for a major version, and the counters in its single row.
-pub(super) fn query(major: u64) -> (String, Vec<usize>) {
+fn query(major: u64) -> (String, Vec<usize>) {
     let has = |(from, until): Versions| from <= major && major < until;
     let of_all = COUNTERS.iter().map(|counter| counter.source).enumerate();
     let of_all = of_all.filter(|(_, sql)| !sql.is_empty());
@@ -195,15 +202,75 @@ fn derived(step: &Step) -> Metrics {
     ]
 }
 
+#[derive(Default)]
+pub(crate) struct ViewsFeed {
+    /// The counters in the columns of the reply.
+    counters: Vec<usize>,
+    /// Size of the database's tables when the connection was opened.
+    data_bytes: Option<u64>,
+    asked: Option<Instant>,
+    /// Milliseconds that sessions have waited, for each of [`WAITS`].
+    waited_ms: [u64; WAITS.len()],
+}
+
+impl Feed for ViewsFeed {
+    type Protocol = Postgres;
+
+    async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
+        let size = first_cell(connection.rows(Postgres::SIZE_QUERY).await?);
+        self.data_bytes = size.and_then(|bytes| bytes.parse().ok());
+        let (sql, counters) = query(version::major(connection.server_version()));
+        self.counters = counters;
+        // Planning takes longer than the answer.
+        let prepare = format!("PREPARE dyno_counters AS {sql}");
+        connection.rows(&prepare).await?;
+        self.asked = Some(Instant::now());
+        Ok(())
+    }
+
+    async fn read(&mut self, connection: &mut Connection) -> Result<Reading, Error> {
+        let rows = connection.rows("EXECUTE dyno_counters").await?;
+        let now = Instant::now();
+        let mut reading = Reading::new(&TABLE, now);
+        let row = rows.first().into_iter().flatten();
+        for (counter, cell) in self.counters.iter().zip(row) {
+            let value = cell.as_deref().and_then(|text| text.parse().ok());
+            reading.set(*counter, value);
+        }
+        reading.set(Key::DataSetBytes, self.data_bytes);
+        self.add_waits(&mut reading, now);
+        Ok(reading)
+    }
+}
+
+impl ViewsFeed {
+    /// The server does not count how long sessions wait: those that are waiting now are assumed to
+    /// have waited since the last query.
+    fn add_waits(&mut self, reading: &mut Reading, now: Instant) {
+        let since = now - self.asked.replace(now).unwrap_or(now);
+        let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        for ((sessions, sum), waited_ms) in WAITS.iter().zip(&mut self.waited_ms) {
+            let waiting = reading.get(*sessions);
+            *waited_ms = waited_ms.saturating_add(waiting.unwrap_or(0).saturating_mul(ms));
+            reading.set(*sum, waiting.map(|_| *waited_ms));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
-    use std::time::{Duration, Instant};
+    use std::sync::Arc;
+    use std::time::Duration;
 
+    use client::TlsOptions;
+    use client::postgres::Target;
+    use client::reactor::Reactor;
     use measure::metric::{Metric, Reading as How};
+    use testkit::PostgresServer;
 
     use super::*;
-    use crate::counters::{Kind, Reading, derive};
+    use crate::counters::{Kind, Source, derive};
 
     /// Values from PostgreSQL 15 before and after two seconds of `oltp_read_write`.
     const READ: [(Key, [u64; 2]); 13] = [
@@ -305,6 +372,117 @@ mod tests {
                 let is_level = metric.reading == How::Level;
                 assert_eq!(is_level, counter.kind == Kind::Level, "{name}");
             }
+        }
+    }
+
+    /// Longer than backends take to publish their counters on a busy machine.
+    const PUBLISHED: Duration = Duration::from_secs(60);
+
+    fn source(server: &PostgresServer, user: &str) -> Source<ViewsFeed> {
+        let url = server.url("sbtest");
+        let url = url.replace("root@", &format!("{user}@"));
+        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
+        Source::new(Arc::new(target.unwrap()), ViewsFeed::default())
+    }
+
+    fn ask(reactor: &Reactor, source: &mut Source<ViewsFeed>) -> Reading {
+        reactor.block_on(source.read()).unwrap().unwrap()
+    }
+
+    /// Asks until `is_so` accepts the reading.
+    fn ask_until(
+        reactor: &Reactor,
+        source: &mut Source<ViewsFeed>,
+        is_so: impl Fn(&Reading) -> bool,
+    ) -> Reading {
+        let start = Instant::now();
+        loop {
+            let reading = ask(reactor, source);
+            if is_so(&reading) {
+                return reading;
+            }
+            assert!(start.elapsed() < PUBLISHED, "{reading:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_counted() {
+        let server = testkit::Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id serial PRIMARY KEY, c text)");
+        let reactor = Reactor::new().unwrap();
+        let mut source = source(&server, "root");
+        let before = ask(&reactor, &mut source);
+        server.sql(
+            "INSERT INTO t (c) SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\
+             UPDATE t SET c = 'y' WHERE id <= 100; DELETE FROM t WHERE id > 990; CHECKPOINT",
+        );
+        let grown = |reading: &Reading, key: Key| Some(reading.get(key)? - before.get(key)?);
+        let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
+        let after = ask_until(&reactor, &mut source, is_published);
+        let grown = |key| grown(&after, key).unwrap();
+        // Catalogs count, too: those of the session that created the table may come late.
+        assert!((100..200).contains(&grown(Key::RowsUpdated)));
+        assert!((10..110).contains(&grown(Key::RowsDeleted)));
+        // The checkpointer publishes the checkpoint and its effects.
+        ask_until(&reactor, &mut source, |reading| {
+            reading.get(Key::CheckpointsRequested) > before.get(Key::CheckpointsRequested)
+        });
+        assert!(grown(Key::Commits) >= 4);
+        assert!(grown(Key::LogBytes) > 1000 * 1000);
+        let position = &server.sql("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0][0];
+        let position: u64 = position.parse().unwrap();
+        assert!(after.get(Key::LogBytes).unwrap() <= position);
+        assert_eq!(after.get(Key::BufferBytes), Some(16 << 20));
+        let size = after.get(Key::DataSetBytes).unwrap();
+        assert!(size < 1 << 20, "{size}: as it was when the feed connected");
+    }
+
+    #[test]
+    fn sessions_that_wait_add_up_to_time() {
+        let server = testkit::Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id int)");
+        let reactor = Reactor::new().unwrap();
+        let mut source = source(&server, "root");
+        ask(&reactor, &mut source);
+        std::thread::scope(|scope| {
+            let hold = "BEGIN; LOCK t; SELECT pg_sleep(3); COMMIT";
+            scope.spawn(|| server.sql(hold));
+            let is_held =
+                "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND granted";
+            while server.sql(is_held)[0][0] == "0" {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            scope.spawn(|| server.sql("INSERT INTO t VALUES (1)"));
+            let waits = |reading: &Reading| reading.get(Key::WaitForLocks) == Some(1);
+            let first = ask_until(&reactor, &mut source, waits);
+            std::thread::sleep(Duration::from_millis(300));
+            let second = ask_until(&reactor, &mut source, waits);
+            let ms = |reading: &Reading| reading.get(Key::LockMs).unwrap();
+            assert!(ms(&second) >= ms(&first) + 300, "{first:?} {second:?}");
+        });
+    }
+
+    #[test]
+    fn an_account_without_rights_reads_all_of_it() {
+        let server = testkit::Postgres::start(&[]);
+        server.sql("CREATE ROLE guest LOGIN");
+        let reactor = Reactor::new().unwrap();
+        let reading = ask(&reactor, &mut source(&server, "guest"));
+        let keys = query(version::major(&server.sql("SHOW server_version")[0][0])).1;
+        // Without a table there are no dead rows, and without a cluster no replication.
+        let absent = [
+            Key::DeadRows,
+            Key::Replicas,
+            Key::ReplicationLagBytes,
+            Key::ApplyQueueBytes,
+            Key::LagMs,
+            Key::IsPrimary,
+        ];
+        let absent = absent.map(usize::from);
+        let known = keys.iter().filter(|key| !absent.contains(key));
+        for key in known {
+            assert!(reading.get(*key).is_some(), "{key:?}");
         }
     }
 }

@@ -1,30 +1,26 @@
 //! Databases of PostgreSQL servers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
+use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
+use super::POSTGRES;
 use super::checks::{VACUUMS, wanted};
-use super::feed::Feed;
-use super::{POSTGRES, settings};
-use crate::counters::Source;
+use super::counters::ViewsFeed;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
-use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{Rows, connected, on_reactor};
-use crate::replication::{Role, cell};
+use crate::remote::{connected, on_reactor};
 
 /// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
-/// The database does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
 /// Another session has just created the database.
 const DUPLICATE_DATABASE: &str = "42P04";
@@ -38,33 +34,22 @@ const BY_INDEX: [&str; 3] = [
 ];
 
 impl NetworkEngine for Postgres {
-    const PER_SERVER_SETTINGS: &'static [&'static str] = &[
-        "cluster_name",
-        "external_pid_file",
-        "hba_file",
-        "ident_file",
-        "listen_addresses",
-        "log_directory",
-        "log_filename",
-        "port",
-        "unix_socket_directories",
-    ];
+    type Feed = ViewsFeed;
+
+    const PER_SERVER_SETTINGS: &'static str = "cluster_name external_pid_file hba_file ident_file \
+         listen_addresses log_directory log_filename port unix_socket_directories";
     const DATA_DIR_SETTING: &'static str = "data_directory";
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
     const ROLE_QUERY: &'static str = "SELECT pg_is_in_recovery()";
+    const PRIMARY: &'static str = "f";
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
          WHERE relkind IN ('r', 'm') AND oid >= 16384";
 
-    fn role(rows: &Rows) -> Role {
-        match rows.first().map(|row| cell(row, 0)) {
-            Some("f") => Role::Primary,
-            _ => Role::Replica,
-        }
-    }
-
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
-        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+        let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
+        let password = access.password.as_deref();
+        Target::parse_with(url, password, &access.user, &access.tls, &environment)
     }
 
     /// Creates the database if it does not exist. An account without that privilege can still use an
@@ -125,10 +110,6 @@ impl NetworkEngine for Postgres {
             .collect()
     }
 
-    fn counters(target: Arc<Target>) -> impl Source + 'static {
-        Feed::new(target)
-    }
-
     /// Leaves out what dyno sets in its own sessions, and what the server decides when it starts
     /// (`override`). Values are shown with their units.
     fn changed_settings_query(_: &Connection) -> &'static str {
@@ -145,9 +126,5 @@ impl NetworkEngine for Postgres {
              WHERE name IN ('{names}', 'data_directory') \
              UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
         )
-    }
-
-    fn is_secret(name: &str, value: &str) -> bool {
-        settings::is_secret(name, value)
     }
 }

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use client::postgres::{Connection, Error, Postgres};
-use workload::rows::{Checksum, Row, TableRows};
+use plan::Failure;
+use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, Lock, damaged, fill};
+use crate::data::loads::{Loads, Lock, send};
 use crate::data::parts::Part;
-use crate::failure::Failure;
 use crate::remote::first_cell;
 
 /// The key of the lock: `dyno` in ASCII, and the number of the lock. Locks belong to one database.
@@ -92,19 +92,7 @@ impl Loads for Postgres {
         loaded: &Cell<u64>,
     ) -> Result<Checksum, Failure> {
         let sql = format!("COPY {} (id, k, c, pad) FROM STDIN", table_name(part.table));
-        let mut checksum = Checksum::default();
-        let mut keys = part.keys.clone();
-        let done = connection
-            .load(&sql, |out| {
-                let sent = checksum.count;
-                fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
-                loaded.set(loaded.get() + checksum.count - sent);
-            })
-            .await?;
-        if done.affected != checksum.count {
-            return Err(damaged(part, done.affected, checksum.count));
-        }
-        Ok(checksum)
+        send(connection, &sql, part, rows, loaded).await?
     }
 
     /// New rows have no statistics, which plans need, and no hint bits, which the first readers

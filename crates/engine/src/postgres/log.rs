@@ -29,7 +29,6 @@ pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     WORDING.rejected(&errors, config)
 }
 
-/// Warnings about the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, WARNING));
     WORDING.notes(warnings, config)

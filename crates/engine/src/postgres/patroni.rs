@@ -4,11 +4,12 @@
 //! All members are copies of one prepared data directory. Patroni rewinds a member that has
 //! diverged from the primary (`pg_rewind`).
 
+use std::io;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Failure, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
@@ -16,18 +17,14 @@ use super::settings::decides_format;
 use super::streaming;
 use super::streaming::acknowledged;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::configuration::allowed_connections;
-use crate::failure::Failure;
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
-use crate::manager::{ManagedServer, Manager, Service};
 use crate::program::{bad_program, helper};
-use crate::remote::Rows;
 use crate::replication::{
-    ClusterLayout, ClusterManager, Member, OwnedSettings, Replication, ReplicationTraits, Role,
-    Switchover, View, member_name, shown,
+    ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
+    ReplicationTraits, Service, Switchover, member_name, shown,
 };
-use crate::settings::Settings;
+use crate::settings::{Settings, allowed_connections};
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
@@ -88,17 +85,16 @@ impl Replication for Patroni {
                 acknowledged(config, Some("a standby, if there is one"))
             }),
         };
+        let conduct = Conduct {
+            detector: |config| Some(detector(config.ttl)),
+            ..streaming::conduct(acknowledged)
+        };
         let cluster = ClusterTraits {
-            name,
             elects: true,
             has_manager: true,
             has_coordinator: true,
             // Without a standby, commits wait for none, even with `synchronous_mode`.
-            quorum: Quorum::One,
-            conduct: Conduct {
-                detector: |config| Some(detector(config.ttl)),
-                ..streaming::conduct(acknowledged)
-            },
+            ..ClusterTraits::new(name, Quorum::One, conduct)
         };
         ReplicationTraits {
             // Patroni's REST API.
@@ -107,7 +103,7 @@ impl Replication for Patroni {
             service_ports: 3,
             switchover: Some(self),
             manager: Some(self),
-            ..ReplicationTraits::new(cluster, streaming::STATE, &REFUSALS)
+            ..ReplicationTraits::new(cluster, &streaming::QUESTIONS, &REFUSALS)
         }
     }
 
@@ -146,18 +142,6 @@ impl Replication for Patroni {
         }
         let wanted = json!({"loop_wait": loop_wait_s(member.cluster.ttl), "ignore_slots": null});
         request(member, ("PATCH", "/config"), &wanted)
-    }
-
-    fn view(&self, rows: &Rows) -> View {
-        streaming::view(rows)
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        streaming::state(member)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        streaming::strangers(member)
     }
 }
 
@@ -263,38 +247,34 @@ impl Switchover for Patroni {
     }
 }
 
-/// Sends a request to a member's manager.
+/// Sends a request to a member's manager, which may take `limit` to answer.
+fn ask(
+    member: &Member<'_>,
+    request: (&str, &str),
+    json: &str,
+    limit: Duration,
+) -> io::Result<http::Reply> {
+    let address = member.cluster.group_address(member.number, 0);
+    let address = address.ok_or_else(|| io::Error::other("it is no member of its cluster"))?;
+    let certificate = &member.cluster.certificate;
+    http::send(address, request, certificate, json, limit)
+}
+
 fn request(
     member: &Member<'_>,
     (method, path): (&str, &str),
     wanted: &Value,
 ) -> Result<(), Failure> {
-    let address = member
-        .cluster
-        .group_address(member.number, 0)
-        .ok_or_else(|| {
-            let message = format!("{} is no member of its cluster", member.login.server);
-            Failure::internal(message)
-        })?;
-    let reply = http::send(
-        address,
-        (method, path),
-        &member.cluster.certificate,
-        &wanted.to_string(),
-        REQUEST_LIMIT,
-    );
-    let failed = |words: &str| {
-        let message = format!(
-            "{method} {path} failed at the cluster manager of {}: {words}",
-            member.login.server
-        );
-        Failure::server(message)
+    let reply = ask(member, (method, path), &wanted.to_string(), REQUEST_LIMIT);
+    let words = match reply {
+        Ok(reply) if reply.is_success() => return Ok(()),
+        Ok(reply) => format!("{} ({})", reply.body.trim(), reply.status),
+        Err(error) => error.to_string(),
     };
-    let reply = reply.map_err(|error| failed(&error.to_string()))?;
-    match reply.is_success() {
-        true => Ok(()),
-        false => Err(failed(&format!("{} ({})", reply.body.trim(), reply.status))),
-    }
+    Err(Failure::server(format!(
+        "{method} {path} failed at the cluster manager of {}: {words}",
+        member.login.server
+    )))
 }
 
 /// Waits until the primary's manager has chosen the standby that commits wait for. Before that, no
@@ -319,15 +299,7 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 
 /// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
-    let address = member.cluster.group_address(member.number, 0)?;
-    let certificate = &member.cluster.certificate;
-    let asked = http::send(
-        address,
-        ("GET", "/cluster"),
-        certificate,
-        "",
-        http::ANSWER_LIMIT,
-    );
+    let asked = ask(member, ("GET", "/cluster"), "", http::ANSWER_LIMIT);
     let cluster: Value = serde_json::from_str(&asked.ok()?.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
     let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;

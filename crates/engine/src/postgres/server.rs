@@ -2,15 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use client::TlsOptions;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
 use ipnet::Ipv4Net;
+use plan::Failure;
 use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
@@ -18,18 +16,16 @@ use super::settings::{
     self, MEGABYTE, PAGE_BYTES, initdb_options, reserved_setting, reserved_value, size,
 };
 use super::{Postgres, checks, log, streaming};
-use crate::configuration::check_settings;
-use crate::database::Database;
-use crate::failure::Failure;
+use crate::database::Access;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
     ServerFile,
 };
-use crate::network;
+use crate::network::NetworkEngine;
 use crate::program::{Installed, bad_program};
-use crate::remote::{administer, first_cell, url_path};
+use crate::remote::{Administered, administer, first_cell, url_path};
 use crate::server::{Server, ServerTraits};
-use crate::settings::Settings;
+use crate::settings::{Settings, check_settings};
 use crate::version;
 
 /// The interval between login attempts while the server recovers, since it logs each of them.
@@ -227,18 +223,6 @@ impl Server for Postgres {
         altered.map_err(|error| login.refused(&error))
     }
 
-    fn connect(
-        &self,
-        server: SocketAddr,
-        database: &str,
-        password: &str,
-        _: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        let url = (self as &dyn Server).url(server, database);
-        let target = target(&url, Some(password))?;
-        network::open::<client::postgres::Postgres>(vec![target])
-    }
-
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
         let pool_bytes = size(config, "shared_buffers", PAGE_BYTES).unwrap_or(DEFAULT_POOL_BYTES);
         let log_bytes = size(config, "max_wal_size", MEGABYTE).unwrap_or(DEFAULT_LOG_BYTES);
@@ -263,7 +247,7 @@ fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), E
             _ => connection.set_password(ROLE, login.password).await,
         }
     };
-    administer(login, &socket_target(login)?, login_limit, set)
+    administer(login, login_limit, set)
 }
 
 /// The directories of the programs of each version, the latest first.
@@ -282,19 +266,15 @@ fn directories() -> Vec<PathBuf> {
     found.into_iter().map(|(_, dir)| dir).collect()
 }
 
-/// The superuser through the socket, where the kernel vouches for both ends.
-pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
-    let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
-    let port = login.socket.extension().unwrap_or_default();
-    let port = port.to_string_lossy();
-    let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
-    target(&url, None)
-}
-
-/// A server of the laboratory, to which the user's own PG* variables and files do not apply.
-fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
-    let tls = TlsOptions::disabled();
-    Target::parse_with(url, password, ROLE, &tls, &|_| None).map_err(Failure::internal)
+impl Administered for client::postgres::Postgres {
+    /// The superuser through the socket, where the kernel vouches for both ends.
+    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
+        let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
+        let port = login.socket.extension().unwrap_or_default();
+        let port = port.to_string_lossy();
+        let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
+        Ok(Self::target(&url, &Access::private(None))?)
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! those that a study cannot set because the laboratory sets them, or because they would run programs,
 //! grant access, or contain secrets.
 
-use crate::configuration::bad_setting;
-use crate::failure::Failure;
-use crate::settings::Settings;
+use plan::Failure;
+
+use crate::settings::{Reserved, Settings, bad_setting, lists};
 
 /// The unit of `shared_buffers`.
 pub(super) const PAGE_BYTES: u64 = 8192;
@@ -28,82 +28,52 @@ const TIMES: [(&str, f64); 6] = [
     ("d", 86_400_000.0),
 ];
 /// Words in names of settings whose values may be secrets; commands may contain any secret.
-const SECRET_WORDS: [&str; 8] = [
-    "conninfo",
-    "_command",
-    "password",
-    "passphrase",
-    "secret",
-    "token",
-    "credential",
-    "private",
-];
+const SECRET_WORDS: &str = "conninfo _command password passphrase secret token credential private";
 const CHECKSUMS: &str = "data_checksums";
 const SEGMENT: &str = "wal_segment_size";
 /// The sizes that `initdb` accepts.
 const SEGMENT_MEGABYTES: std::ops::RangeInclusive<u64> = 1..=1024;
 
-const OWN_FILES: &str = "each server has its own directory for all its files";
 const OWN_ADDRESS: &str =
     "each server listens only on an address of its own site and on a Unix socket of its own";
-const OWN_ACCOUNT: &str = "dyno decides who can log in, and sets the password at startup";
-const OWN_LOG: &str = "the server's log is kept with the result, and dyno reads it";
 const OWN_MEMORY: &str = "a server that is killed must not leave shared memory behind";
 const PROGRAM: &str =
     "the server would run a program or load a library from outside its installation";
 const INCLUDE: &str = "a study contains all settings itself";
-const REPLICATION: &str = "whether servers replicate, and how, is `topology.cluster`";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
 /// Names and reasons; `*` stands for any ending.
-const RESERVED: [(&str, &str); 46] = [
-    ("port", "write it as `server.port`"),
-    ("include*", INCLUDE),
-    ("data_directory", OWN_FILES),
-    ("config_file", OWN_FILES),
-    ("hba_file", OWN_FILES),
-    ("ident_file", OWN_FILES),
-    ("external_pid_file", OWN_FILES),
-    ("stats_temp_directory", OWN_FILES),
-    ("data_directory_mode", OWN_FILES),
-    ("listen_addresses", OWN_ADDRESS),
-    ("unix_socket_*", OWN_ADDRESS),
-    ("bonjour*", OWN_ADDRESS),
-    ("password_encryption", OWN_ACCOUNT),
-    ("authentication_timeout", OWN_ACCOUNT),
-    ("db_user_namespace", OWN_ACCOUNT),
-    ("krb_*", OWN_ACCOUNT),
-    ("gss_*", OWN_ACCOUNT),
-    ("oauth_*", OWN_ACCOUNT),
-    ("ssl*", "dyno's servers do not use TLS"),
-    ("log_destination", OWN_LOG),
-    ("logging_collector", OWN_LOG),
-    ("log_directory", OWN_LOG),
-    ("log_filename", OWN_LOG),
-    ("log_file_mode", OWN_LOG),
-    ("log_line_prefix", OWN_LOG),
-    ("log_timezone", OWN_LOG),
-    ("log_min_messages", OWN_LOG),
-    ("lc_messages", OWN_LOG),
-    ("syslog_*", OWN_LOG),
-    ("event_source", OWN_LOG),
-    ("shared_memory_type", OWN_MEMORY),
-    ("dynamic_shared_memory_type", OWN_MEMORY),
-    ("archive_command", PROGRAM),
-    ("archive_cleanup_command", PROGRAM),
-    ("archive_library", PROGRAM),
-    ("restore_command", PROGRAM),
-    ("recovery_end_command", PROGRAM),
-    ("dynamic_library_path", PROGRAM),
-    ("extension_control_path", PROGRAM),
-    ("jit_provider", PROGRAM),
-    ("primary_*", REPLICATION),
-    ("synchronous_standby_names", REPLICATION),
-    ("promote_trigger_file", REPLICATION),
-    ("recovery_target*", REPLICATION),
-    ("sync_replication_slots", REPLICATION),
-    ("synchronized_standby_slots", REPLICATION),
+const RESERVED: Reserved = &[
+    ("write it as `server.port`", "port"),
+    (INCLUDE, "include*"),
+    (
+        "each server has its own directory for all its files",
+        "data_directory config_file hba_file ident_file external_pid_file stats_temp_directory \
+         data_directory_mode",
+    ),
+    (OWN_ADDRESS, "listen_addresses unix_socket_* bonjour*"),
+    (
+        "dyno decides who can log in, and sets the password at startup",
+        "password_encryption authentication_timeout db_user_namespace krb_* gss_* oauth_*",
+    ),
+    ("dyno's servers do not use TLS", "ssl*"),
+    (
+        "the server's log is kept with the result, and dyno reads it",
+        "log_destination logging_collector log_directory log_filename log_file_mode \
+         log_line_prefix log_timezone log_min_messages lc_messages syslog_* event_source",
+    ),
+    (OWN_MEMORY, "shared_memory_type dynamic_shared_memory_type"),
+    (
+        PROGRAM,
+        "archive_command archive_cleanup_command archive_library restore_command \
+         recovery_end_command dynamic_library_path extension_control_path jit_provider",
+    ),
+    (
+        "whether servers replicate, and how, is `topology.cluster`",
+        "primary_* synchronous_standby_names promote_trigger_file recovery_target* \
+         sync_replication_slots synchronized_standby_slots",
+    ),
 ];
 /// Settings that load libraries, which must come from the server's installation.
 const LIBRARIES: [&str; 3] = [
@@ -154,7 +124,7 @@ pub(super) fn switch(value: &str) -> Option<bool> {
 }
 
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
+    !value.is_empty() && SECRET_WORDS.split(' ').any(|word| name.contains(word))
 }
 
 /// Whether `initdb` fixes the setting: the server shows it but cannot change it.
@@ -197,11 +167,8 @@ pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
         return Some(SECRET);
     }
     let mut known = RESERVED.iter();
-    let found = known.find(|(own, _)| match own.strip_suffix('*') {
-        Some(stem) => name.starts_with(stem),
-        None => name == *own,
-    });
-    found.map(|(_, why)| *why)
+    let found = known.find(|(_, names)| lists(names, &name));
+    found.map(|(why, _)| *why)
 }
 
 /// Why a study cannot set `name` to this value; `None` if it can.

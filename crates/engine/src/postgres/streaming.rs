@@ -8,37 +8,38 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use client::connection::LOGIN_LIMIT;
-use client::postgres::{Connection, Error};
-use plan::{ClusterTraits, Conduct, Configured, Quorum};
+use client::postgres::{Connection, Postgres};
+use plan::{ClusterTraits, Conduct, Configured, Failure, Quorum, StaticSettings};
 
 use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
-use super::server::socket_target;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::failure::Failure;
 use crate::launch::{Invocation, ServerFile};
-use crate::remote::{Rows, administer, first_cell};
+use crate::remote::first_cell;
 use crate::replication::{
-    ClusterLayout, Copying, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role,
-    View, cell, member_name, owned,
+    ClusterLayout, Copying, Failover, Member, OwnedSettings, Questions, Replication,
+    ReplicationTraits, Role, View, cell, member_name, settings,
 };
 
 /// How standbys recognize a server; the files are in its data directory.
-const TLS_SETTINGS: [(&str, &str); 3] = [
+const TLS_SETTINGS: StaticSettings = &[
     ("ssl", "on"),
     ("ssl_cert_file", CERTIFICATE_FILE),
     ("ssl_key_file", KEY_FILE),
 ];
-/// How much of its log a primary keeps for standbys that are away.
-const KEPT_LOG: &str = "512MB";
+const SETTINGS: StaticSettings = &[
+    ("wal_level", "replica"),
+    // How much of its log a primary keeps for standbys that are away.
+    ("wal_keep_size", "512MB"),
+    ("hot_standby", "on"),
+];
 /// The file that makes a data directory a standby's.
 const STANDBY_SIGNAL: &str = "standby.signal";
 /// The file with the password that a standby logs in with, in its data directory, which is its
 /// working directory. A server would log a password in `primary_conninfo` whenever that changes.
 const PASSWORD_FILE: &str = "dyno.pgpass";
 /// The query for a member's state, in one cell.
-pub(super) const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
+const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
      ELSE 'detached' END";
 
@@ -100,14 +101,25 @@ impl Streaming {
         }
     }
 
-    /// The value of `synchronous_standby_names` of a standby that is promoted. Of two members, one
-    /// is left, and would wait for the lost one.
-    fn awaited_once_promoted(&self, cluster: &ClusterLayout, standby: u32) -> Option<String> {
-        let awaited = self.awaited(cluster, standby)?;
-        Some(match cluster.count() {
-            0..=2 => String::new(),
-            _ => awaited,
-        })
+    /// The settings of a standby: its primary, and the standbys that it waits for once it is
+    /// promoted. Of two members, one would then be left, and would wait for the lost one. A copy of
+    /// the primary's data has the primary's value.
+    fn following(
+        &self,
+        cluster: &ClusterLayout,
+        standby: u32,
+        primary: u32,
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let source = source(cluster, standby, primary);
+        let source = format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}");
+        let awaited = self
+            .awaited(cluster, standby)
+            .map(|names| match cluster.count() {
+                0..=2 => String::new(),
+                _ => names,
+            });
+        let awaited = awaited.map(|names| (AWAITED, names));
+        [("primary_conninfo", source)].into_iter().chain(awaited)
     }
 }
 
@@ -161,44 +173,28 @@ impl Replication for Streaming {
             Self::Synchronous => ("synchronous", Quorum::Two),
             Self::Quorum => ("quorum", Quorum::Majority),
         };
-        let cluster = ClusterTraits {
-            name,
-            elects: false,
-            has_manager: false,
-            has_coordinator: false,
-            quorum,
-            conduct: conduct(match self {
-                Self::Asynchronous => |config| acknowledged(config, None),
-                Self::Synchronous => |config| acknowledged(config, Some("the first standby")),
-                Self::Quorum => |config| {
-                    let (awaited, all) = (config.members / 2, config.members.saturating_sub(1));
-                    acknowledged(config, Some(&format!("{awaited} of {all} standbys")))
-                },
-            }),
-        };
+        let conduct = conduct(match self {
+            Self::Asynchronous => |config| acknowledged(config, None),
+            Self::Synchronous => |config| acknowledged(config, Some("the first standby")),
+            Self::Quorum => |config| {
+                let (awaited, all) = (config.members / 2, config.members.saturating_sub(1));
+                acknowledged(config, Some(&format!("{awaited} of {all} standbys")))
+            },
+        });
+        let cluster = ClusterTraits::new(name, quorum, conduct);
         ReplicationTraits {
             failover: Some(self),
-            ..ReplicationTraits::new(cluster, STATE, &REFUSALS)
+            ..ReplicationTraits::new(cluster, &QUESTIONS, &REFUSALS)
         }
     }
 
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
         let senders = cluster.count() + 2;
-        let mut settings = vec![
-            ("wal_level", "replica".to_owned()),
-            ("max_wal_senders", senders.to_string()),
-            ("wal_keep_size", KEPT_LOG.to_owned()),
-            ("hot_standby", "on".to_owned()),
-        ];
+        let mut own = vec![("max_wal_senders", senders.to_string())];
         if number != 1 {
-            settings.push(("primary_conninfo", with_password_file(cluster, number, 1)));
-            let awaited = self.awaited_once_promoted(cluster, number);
-            settings.extend(awaited.map(|names| (AWAITED, names)));
+            own.extend(self.following(cluster, number, 1));
         }
-        owned(settings)
-            .into_iter()
-            .chain(owned(TLS_SETTINGS))
-            .collect()
+        settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
     fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
@@ -224,19 +220,7 @@ impl Replication for Streaming {
         let Some(names) = self.awaited(member.cluster, member.number) else {
             return Ok(());
         };
-        set_and_reload(member, &[(AWAITED, names)])
-    }
-
-    fn view(&self, rows: &Rows) -> View {
-        view(rows)
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        state(member)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        strangers(member)
+        set_and_reload(member, [(AWAITED, names)])
     }
 }
 
@@ -244,7 +228,9 @@ impl Failover for Streaming {
     /// Nothing is reloaded before: a standby that is told to do both at once may sleep for
     /// `wal_retrieve_retry_interval`, 5 s, before it is promoted.
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let promoted = run(member, &[PROMOTE.to_owned()])?;
+        let promote = async |connection: &mut Connection| connection.rows(PROMOTE).await;
+        let promoted = member.administer(promote)?;
+        let promoted = promoted.map_err(|error| member.refused(&error))?;
         match first_cell(promoted).as_deref() {
             Some("t") => Ok(()),
             _ => Err(Failure::server(format!(
@@ -255,18 +241,13 @@ impl Failover for Streaming {
     }
 
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let bytes = first_cell(rows(member, RECEIVED)?);
+        let bytes = first_cell(member.rows::<Postgres>(RECEIVED)?);
         Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
-        let (cluster, number) = (member.cluster, member.number);
-        let source = with_password_file(cluster, number, primary);
-        let mut settings = vec![("primary_conninfo", source)];
-        // A copy of the primary's data has the primary's value.
-        let awaited = self.awaited_once_promoted(cluster, number);
-        settings.extend(awaited.map(|names| (AWAITED, names)));
-        set_and_reload(member, &settings)
+        let settings = self.following(member.cluster, member.number, primary);
+        set_and_reload(member, settings)
     }
 
     /// A base backup, because the replaced server may have written what its successor never
@@ -308,7 +289,7 @@ pub(super) fn create_roles(
     further: impl IntoIterator<Item = String>,
 ) -> Result<(), Failure> {
     let create = format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION");
-    let created = as_superuser(member, async |connection| {
+    let created = member.administer(async |connection: &mut Connection| {
         for sql in std::iter::once(create).chain(further) {
             connection.rows(&sql).await?;
         }
@@ -320,33 +301,35 @@ pub(super) fn create_roles(
     created.map_err(|error| member.refused(&error))
 }
 
-/// Changes settings of a running server.
-fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<(), Failure> {
-    let set = settings
-        .iter()
-        .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
-    let reload = std::iter::once("SELECT pg_reload_conf()".to_owned());
-    let statements: Vec<String> = set.chain(reload).collect();
-    run(member, &statements).map(drop)
+fn set_and_reload(
+    member: &Member<'_>,
+    settings: impl IntoIterator<Item = (&'static str, String)>,
+) -> Result<(), Failure> {
+    let set = settings.into_iter();
+    let set = set.map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
+    let reload = "SELECT pg_reload_conf()".to_owned();
+    member.run::<Postgres>(&set.chain([reload]).collect::<Vec<_>>())
 }
 
-/// The view in an answer to [`STATE`].
-pub(super) fn view(rows: &Rows) -> View {
-    let state = rows.first().map_or("", |row| cell(row, 0));
-    View {
-        state: role(state),
-        others: state.to_owned(),
-    }
-}
-
-pub(super) fn state(member: &Member<'_>) -> Result<Role, Failure> {
-    let state = first_cell(rows(member, FORMING_STATE)?);
-    Ok(role(&state.unwrap_or_default()))
-}
+pub(super) static QUESTIONS: Questions = Questions {
+    view_query: STATE,
+    view: |rows| {
+        let state = rows.first().map_or("", |row| cell(row, 0));
+        View {
+            state: role(state),
+            others: state.to_owned(),
+        }
+    },
+    state: |member| {
+        let state = first_cell(member.rows::<Postgres>(FORMING_STATE)?);
+        Ok(role(&state.unwrap_or_default()))
+    },
+    strangers,
+};
 
 /// Sessions of roles other than dyno's, and standbys that are not members.
-pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
-    let sessions = rows(member, SESSIONS)?;
+fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
+    let sessions = member.rows::<Postgres>(SESSIONS)?;
     let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
     let strangers = sessions.iter().filter(|row| match cell(row, 0) {
         REPLICATION_ROLE => !is_members(cell(row, 1)),
@@ -377,36 +360,4 @@ fn source(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
         server.unwrap_or_default(),
         member_name(number)
     )
-}
-
-fn with_password_file(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
-    let source = source(cluster, number, primary);
-    format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}")
-}
-
-/// Executes statements as the superuser; returns the rows of the last one.
-fn run(member: &Member<'_>, statements: &[String]) -> Result<Rows, Failure> {
-    let ran = as_superuser(member, async |connection| {
-        let mut rows = Rows::new();
-        for statement in statements {
-            rows = connection.rows(statement).await?;
-        }
-        Ok(rows)
-    })?;
-    ran.map_err(|error| member.refused(&error))
-}
-
-/// Executes a query as the superuser.
-fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, Failure> {
-    let rows = as_superuser(member, async |connection| connection.rows(sql).await)?;
-    rows.map_err(|error| member.login.refused(&error))
-}
-
-/// Calls `work` with a connection as the superuser through the socket.
-fn as_superuser<T>(
-    member: &Member<'_>,
-    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<Result<T, Error>, Failure> {
-    let target = socket_target(&member.login)?;
-    administer(&member.login, &target, LOGIN_LIMIT, work)
 }

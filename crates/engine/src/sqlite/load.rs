@@ -3,16 +3,22 @@
 use std::sync::atomic::Ordering;
 
 use client::sqlite::{DIALECT, SqliteTarget};
-use rusqlite::{Connection, OptionalExtension, params};
+use plan::Failure;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{TableSpec, drop_table, table_name};
 
 use crate::data::canceled;
-use crate::data::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark};
 use crate::data::parts::PART_ROWS;
-use crate::data::state::{self, Found, Todo};
+use crate::data::state::{self, CREATE_MARKER, READ_CHECKSUMS, Todo, checksum_in, mark};
 use crate::data::{Listener, Prepared, Progress, Wanted};
-use crate::failure::Failure;
+use crate::remote::Rows;
+
+/// Names are not case-sensitive.
+const LIST_COLUMNS: &str = "SELECT LOWER(t.name), c.name FROM sqlite_schema AS t \
+     JOIN pragma_table_info(t.name) AS c WHERE t.type IN ('table', 'view') \
+     AND (t.name LIKE 'sbtest%' OR LOWER(t.name) = 'dyno_tables') ORDER BY t.name, c.cid";
 
 /// Loads the tables that a database lacks.
 pub(super) fn prepare_sqlite(
@@ -22,12 +28,9 @@ pub(super) fn prepare_sqlite(
 ) -> Result<Prepared, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
-    let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let found: Vec<Found> = (1..=tables)
-        .map(|table| inspect(&connection, table, &spec))
-        .collect::<Result<_, _>>()
-        .map_err(failed("reading the schema"))?;
-    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, &DIALECT, listener.tell)?;
+    let ask = &mut |sql: &str| rows(&connection, sql);
+    let Todo { missing, prepared } =
+        state::plan(wanted, &spec, &DIALECT, LIST_COLUMNS, ask, listener.tell)?;
     if missing.is_empty() {
         return Ok(prepared);
     }
@@ -51,68 +54,32 @@ pub(super) fn prepare_sqlite(
 /// Count and checksum of all rows, from the marks.
 pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
-    let read = || -> rusqlite::Result<Checksum> {
-        let mut marks = connection.prepare(READ_CHECKSUMS)?;
-        let marks =
-            marks.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
-        let mut all = Checksum::default();
-        for mark in marks {
-            let (count, xor) = mark?;
-            all.merge(Checksum {
-                count: count.unsigned_abs(),
-                xor: u32::try_from(xor).unwrap_or_default(),
-            });
-        }
-        Ok(all)
-    };
-    read().map_err(failed(READ_CHECKSUMS))
+    rows(&connection, READ_CHECKSUMS).map(checksum_in)
 }
 
 fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> Failure {
     move |error| super::failed(&error, Some(statement))
 }
 
-fn inspect(connection: &Connection, table: u32, spec: &TableSpec) -> rusqlite::Result<Found> {
-    let name = table_name(table);
-    let mut listing = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
-    let columns: Vec<String> = listing
-        .query_map([&name], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    if columns.is_empty() {
-        return Ok(Found::Nothing);
-    }
-    let highest_id = if columns.iter().any(|column| column == "id") {
-        connection.query_row(&format!("SELECT MAX(id) FROM {name}"), [], |row| {
-            row.get::<_, Option<i64>>(0)
-        })?
-    } else {
-        None
-    };
-    let has_marks = connection
-        .query_row(
-            "SELECT 1 FROM sqlite_master WHERE name = ?1",
-            [MARKER_TABLE],
-            |_| Ok(()),
-        )
-        .optional()?
-        .is_some();
-    let mark = if has_marks {
-        let sql = format!("SELECT state, spec FROM {MARKER_TABLE} WHERE name = ?1");
-        let read = |row: &rusqlite::Row<'_>| {
-            Ok(Mark::parse(
-                &row.get::<_, String>(0)?,
-                &row.get::<_, String>(1)?,
-                spec,
-            ))
+/// The rows of a query as text.
+fn rows(connection: &Connection, sql: &str) -> Result<Rows, Failure> {
+    let ask = || -> rusqlite::Result<Rows> {
+        let mut statement = connection.prepare(sql)?;
+        let columns = statement.column_count();
+        let read = |row: &Row<'_>| {
+            (0..columns)
+                .map(|column| text(row.get_ref(column)?))
+                .collect()
         };
-        connection.query_row(&sql, [&name], read).optional()?
-    } else {
-        None
+        statement.query_map([], read)?.collect()
     };
-    Ok(Found::Table {
-        columns,
-        highest_id: highest_id.map(i64::unsigned_abs),
-        mark,
+    ask().map_err(failed(sql))
+}
+
+fn text(value: ValueRef<'_>) -> rusqlite::Result<Option<String>> {
+    Ok(match value {
+        ValueRef::Integer(number) => Some(number.to_string()),
+        other => other.as_str_or_null()?.map(str::to_owned),
     })
 }
 

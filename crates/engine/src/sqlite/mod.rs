@@ -1,44 +1,46 @@
 //! SQLite, in process.
 
-mod database;
 mod load;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
-use client::sqlite::{DIALECT, SqliteTarget, error_remedy, session_error};
-use workload::schema::Dialect;
+use ::load::{LoadError, LoadOutcome};
+use client::sqlite::{self, DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
+use plan::Failure;
+use workload::options::Options;
+use workload::rows::Checksum;
+use workload::schema::table_name;
+use workload::session::{FailureKind, SessionError};
 
-use crate::database::{Access, Database};
-use crate::engine::{Engine, InProcess};
-use database::SqliteDatabase;
+use crate::data::{Listener, Prepared, Wanted};
+use crate::database::{Access, Database, Load, StatementSettings};
+use crate::engine::{About, Engine, InProcess};
+use crate::remote::Sql;
 
-use crate::failure::Failure;
+/// How often dyno checks whether the user interrupts a blocking call.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub const SQLITE: &dyn Engine = &Sqlite;
 
 #[derive(Debug)]
 struct Sqlite;
 
+static ABOUT: About = About {
+    name: "sqlite",
+    title: "SQLite",
+    schemes: &["sqlite"],
+    url_syntax: "sqlite:[FILE]",
+    variables: &[],
+    dialect: &DIALECT,
+};
+
 impl Engine for Sqlite {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn title(&self) -> &'static str {
-        "SQLite"
-    }
-
-    fn schemes(&self) -> &'static [&'static str] {
-        &["sqlite"]
-    }
-
-    fn url_syntax(&self) -> String {
-        "sqlite:[FILE]".to_owned()
-    }
-
-    fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+    fn about(&self) -> &About {
+        &ABOUT
     }
 
     fn open(
@@ -53,7 +55,9 @@ impl Engine for Sqlite {
         };
         let target = target.map_err(Failure::usage)?;
         match target.open() {
-            Ok(_) => Ok(Arc::new(SqliteDatabase::new(target))),
+            Ok(_) => Ok(Arc::new(SqliteDatabase {
+                target: Arc::new(target),
+            })),
             Err(error) => {
                 let path = target.path().display();
                 Err(failed(&error, None).context(format!("cannot open {path}")))
@@ -88,6 +92,87 @@ fn absolute_url(url: &str) -> Option<String> {
     }
     let whole = std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned());
     Some(format!("sqlite://{}{settings}", whole.display()))
+}
+
+#[derive(Debug)]
+struct SqliteDatabase {
+    target: Arc<SqliteTarget>,
+}
+
+impl Database for SqliteDatabase {
+    fn engine(&self) -> &'static dyn Engine {
+        SQLITE
+    }
+
+    fn version(&self) -> &str {
+        sqlite::version()
+    }
+
+    fn shown(&self) -> String {
+        self.target.shown()
+    }
+
+    fn connect(&self, _: Duration) -> Result<Box<dyn Sql>, SessionError> {
+        Err(SessionError {
+            kind: FailureKind::Refused,
+            sqlstate: None,
+            number: None,
+            message: "a database in this process has no connections beside its load's".to_owned(),
+            statement: None,
+        })
+    }
+
+    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        sqlite::error_remedy(error.number?)
+    }
+
+    fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {
+        load::prepare_sqlite(&self.target, wanted, listener)
+    }
+
+    fn checksum(&self) -> Result<Checksum, Failure> {
+        load::checksum(&self.target)
+    }
+
+    /// Calls into SQLite block, so another thread checks for interrupts.
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let failed = |error| failed(&error, None);
+        let connection = self.target.open().map_err(failed)?;
+        let handle = connection.get_interrupt_handle();
+        let (reading, done) = channel::<()>();
+        std::thread::scope(|scope| {
+            let look = move || {
+                while done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    if interrupted.load(Ordering::Relaxed) {
+                        handle.interrupt();
+                    }
+                }
+            };
+            std::thread::Builder::new()
+                .spawn_scoped(scope, look)
+                .map_err(Failure::internal)?;
+            let mut texts = (1..=options.data.tables).flat_map(|table| statements(options, table));
+            let read = texts.try_for_each(|text| connection.query_row(&text, [], |_| Ok(())));
+            drop(reading);
+            read.map_err(failed)
+        })
+    }
+
+    fn drive(&self, _: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        load.run(SqliteConnector {
+            target: Arc::clone(&self.target),
+        })
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.target.path())
+    }
+}
+
+/// The statements that read a table.
+fn statements(options: &Options, table: u32) -> Vec<String> {
+    let by_index = format!(" INDEXED BY k_{table}");
+    crate::data::reading(options, &table_name(table), " NOT INDEXED", &by_index)
 }
 
 #[cfg(test)]

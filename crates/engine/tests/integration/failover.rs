@@ -111,7 +111,8 @@ impl Members {
     }
 
     fn state(&self, number: u32) -> Role {
-        self.on(number, |member| self.kind.state(member)).unwrap()
+        self.on(number, |member| (self.kind.questions().state)(member))
+            .unwrap()
     }
 
     fn wait_for_state(&self, number: u32, state: Role) {

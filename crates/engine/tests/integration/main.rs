@@ -5,8 +5,5 @@
     reason = "helpers of tests may fail loudly"
 )]
 
-mod common;
-
 mod failover;
-mod mysql;
-mod postgres;
+mod loading;

@@ -165,7 +165,7 @@ impl<'a> Load<'a> {
         let workload = BuiltIn::new(
             trial.workload,
             &trial.options,
-            self.database.engine().dialect(),
+            self.database.engine().about().dialect,
             spec.seed,
             spec.users,
         )

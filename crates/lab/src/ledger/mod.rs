@@ -50,7 +50,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn dialect(&self) -> &'static Dialect {
-        self.instance.database.engine().dialect()
+        self.instance.database.engine().about().dialect
     }
 
     /// Asks a member for its role.

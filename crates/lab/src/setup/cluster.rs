@@ -206,7 +206,8 @@ impl Cluster {
         ask: impl FnOnce(&str) -> Result<Rows, SessionError>,
     ) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
-            return Ok(replication.view(&ask(replication.traits().view_query)?));
+            let questions = replication.questions();
+            return Ok((questions.view)(&ask(questions.view_query)?));
         }
         let server = member.database.server();
         let asked = server.and_then(|server| Some((server, server.role_query()?)));

@@ -226,7 +226,7 @@ fn deadlock(server: &PostgresServer) {
 fn stopped_server(server: &mut PostgresServer) {
     run(async {
         let mut victim = session(server).await;
-        server.stop("fast");
+        server.stop();
         let error = victim.execute(0, &[Param::Int(1)]).await.unwrap_err();
         assert_failed(&error, FailureKind::Away, "57P01");
         let error = Connection::open(&root(server)).await.unwrap_err();

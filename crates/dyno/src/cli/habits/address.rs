@@ -14,7 +14,7 @@ pub(super) fn typed(arguments: &[String]) -> String {
         (None, Some(scheme)) => format!("{scheme}://USER@HOST/DATABASE"),
         (None, None) => engine::servers()
             .next()
-            .map_or_else(String::new, |any| any.url_syntax()),
+            .map_or_else(String::new, |any| any.about().url_syntax.to_owned()),
     }
 }
 

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use engine::ServerFile;
 use engine::certificate::Certificate;
-use engine::manager::{ManagedServer, Manager};
-use engine::replication::{ClusterLayout, MemberAddress, Replication};
+use engine::replication::{ClusterLayout, ManagedServer, Manager, MemberAddress, Replication};
 
 use crate::failure::Failure;
 use crate::port;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::manager::Service;
+use engine::replication::Service;
 
 use super::files::{append, write_for_server};
 use super::process::{ProcessId, ServerProcess};

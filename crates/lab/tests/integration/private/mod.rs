@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
-use client::{TlsMode, TlsOptions};
+use client::{ServerPublicKey, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::servers::{self, DataDir, Node, NodeSpec};
@@ -211,16 +211,11 @@ pub(crate) fn start(
 
 /// How to reach a server of the laboratory as `root`.
 pub(crate) fn target(server: &Node) -> Target {
-    let tls = TlsOptions {
-        mode: Some(TlsMode::Disable),
-        ..TlsOptions::default()
-    };
-    let url = server.url("sbtest");
-    let target = Target::parse(&url, Some(server.password()), "root", &tls).unwrap();
-    match server.public_key() {
-        Some(pem) => target.with_server_public_key(pem.to_vec()),
-        None => target,
+    let mut tls = TlsOptions::disabled();
+    if let Some(pem) = server.public_key() {
+        tls.server_public_key = ServerPublicKey::Known(pem.to_vec());
     }
+    Target::parse(&server.url("sbtest"), Some(server.password()), "root", &tls).unwrap()
 }
 
 /// The rows of a statement, or why the server refused it.

@@ -145,7 +145,7 @@ impl Node {
 
     /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
-        self.as_member(Replication::state)
+        self.as_member(|kind, member| (kind.questions().state)(member))
     }
 
     /// Whether its processes run, and a member of a cluster takes part in it.
@@ -277,7 +277,8 @@ impl Node {
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
         // A node that is down or paused still has its log.
         let answers = self.process.as_ref().is_some_and(|one| !one.is_paused());
-        let seen = answers.then(|| self.as_member(Replication::strangers));
+        let ask = || self.as_member(|kind, member| (kind.questions().strangers)(member));
+        let seen = answers.then(ask);
         let seen = seen.and_then(|seen| seen.ok().flatten());
         let seen = seen.unwrap_or_default();
         let refusals = self

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::manager::{ManagedServer, Manager};
+use engine::replication::{ManagedServer, Manager};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::Node;
