@@ -9,12 +9,11 @@ use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::cell::{Cell, INTERVALS};
-use crate::columns::Columns;
 use crate::findings::{ended, reason};
-use crate::heading::Heading;
+use crate::grid::Columns;
 use crate::keys;
 use crate::list::{distinct, joined};
-use crate::table::{self, PaperRow, PaperTable};
+use crate::table::{self, Heading, PaperRow, PaperTable};
 
 pub fn results(result: &RunResult) -> String {
     let trials = &result.trials;

@@ -11,9 +11,8 @@ use measure::summary::{TrialSummary, counted};
 use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
-use crate::columns::Columns;
 use crate::doctor;
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::keys;
 use crate::list::{distinct, joined, listed};
 use crate::number;

@@ -111,9 +111,10 @@ impl fmt::Display for Plotly {
 
 impl FigureData {
     fn of(figures: &Figures) -> Result<Self, serde_json::Error> {
+        let (overview, series) = figures.json()?;
         Ok(Self {
-            overview: figures.overview.json()?,
-            series: figures.trials_json()?,
+            overview,
+            series,
             plotly: Plotly,
             charts: CHARTS,
         })

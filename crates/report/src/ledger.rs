@@ -5,8 +5,7 @@ use measure::ledger::{LedgerSummary, none_of};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
-use crate::columns::Columns;
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::keys;
 use crate::list::joined;
 use crate::number;

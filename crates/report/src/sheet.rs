@@ -133,11 +133,6 @@ impl Section {
 }
 
 impl Block {
-    pub(crate) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Self {
-        let facts = facts.into_iter();
-        Self::Facts(facts.map(|(name, value)| (name.into(), value)).collect())
-    }
-
     pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
         let items: Vec<Item> = items.into_iter().collect();
         (!items.is_empty()).then_some(Self::List(items))
@@ -180,6 +175,25 @@ pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
         "Before you trust these numbers",
         vec![items],
     ))
+}
+
+/// The tables that have rows, each folded away below its title.
+pub(crate) fn folded(
+    grids: impl IntoIterator<Item = (&'static str, Grid)>,
+) -> impl Iterator<Item = Block> {
+    grids.into_iter().flat_map(|(title, grid)| {
+        let table = tables([grid]);
+        table.map(move |table| Block::folded(title, table))
+    })
+}
+
+/// The facts that are known.
+pub(crate) fn known<N: Into<String>>(
+    facts: impl IntoIterator<Item = (N, Option<String>)>,
+) -> Facts {
+    let facts = facts.into_iter();
+    let known = facts.filter_map(|(name, value)| Some((name.into(), value?)));
+    known.collect()
 }
 
 pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {

@@ -2,7 +2,7 @@
 
 mod setup;
 
-pub(crate) use setup::settings;
+pub(crate) use setup::{host, settings};
 
 use measure::result::RunResult;
 use measure::setup::Outcome;
@@ -10,9 +10,8 @@ use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::answer::{Answer, Report};
 use crate::cell::NO_INTERVAL;
-use crate::columns::Columns;
 use crate::figures::{self, Figures, Sweep, seconds_per_point};
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::sheet::{Block, Figure, Section, Sheet, TrialPart, tables};
 use crate::{
     compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, summary, table,

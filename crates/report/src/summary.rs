@@ -8,18 +8,17 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary, counted};
 
 use crate::cell::Cell;
-use crate::columns::Columns;
 use crate::compare;
 use crate::describe;
 use crate::findings::{self, TrialNote};
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::keys;
 use crate::lead;
 use crate::list::distinct;
 use crate::number;
 use crate::point::{self, Point};
 use crate::search;
-use crate::sheet::{Block, Item, Section, Sheet};
+use crate::sheet::{Block, Item, Section, Sheet, known};
 use crate::study;
 use crate::thresholds;
 
@@ -77,7 +76,7 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
     };
     let is_early = trial.outcome != Outcome::Completed;
     let warning = trial.warnings.first();
-    let facts = [
+    Block::Facts(known([
         ("Load", Some(load(trial))),
         ("Transactions", Some(counts(trial))),
         ("Response", times(trial.response_ms)),
@@ -93,9 +92,7 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
             warning.map(|one| first_sentence(&one.to_string())),
         ),
         ("Also", rest(result, trial)),
-    ];
-    let known = facts.into_iter();
-    Block::facts(known.filter_map(|(name, value)| Some((name, value?))))
+    ]))
 }
 
 /// The result in a sentence or two, and whether it is good enough.

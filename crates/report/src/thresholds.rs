@@ -4,8 +4,7 @@ use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
-use crate::columns::Columns;
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::keys;
 use crate::list::{distinct, joined};
 use crate::number;

@@ -1,19 +1,20 @@
-//! The seconds of one trial.
+//! The seconds of one trial, and the transactions around its faults.
 
+use measure::fault::FaultRecord;
 use measure::metric::{Group, METRICS, Metric, MonitorPoint, bracketed, split};
+use measure::recovery::{FaultSeries, Number, PHASES};
 use measure::series::{SeriesLatency, SeriesPoint};
 use measure::slice::Phase;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use serde::Serialize;
 
-use super::faults::Fault;
-use super::pack::Packed;
-use super::sweep::CPU;
-use super::thin;
-use crate::heading;
+use super::overview::{CPU, rounded_to};
+use super::thin::{self, Packed};
 use crate::list::distinct;
 use crate::number;
+use crate::recovery::name;
+use crate::table::shown_in;
 
 /// What the figures of one trial draw.
 #[derive(Debug, Serialize)]
@@ -148,7 +149,7 @@ fn changes(summary: &TrialSummary) -> Vec<(f64, f64, f64)> {
         Warning::LevelChanged { changes } => Some(changes),
         _ => None,
     });
-    let round = |value: f64| (value * 10.0).round() / 10.0;
+    let round = |value: f64| rounded_to(value, 10.0);
     told.flatten()
         .map(|change| {
             let levels = (change.before_per_s, change.after_per_s);
@@ -159,7 +160,7 @@ fn changes(summary: &TrialSummary) -> Vec<(f64, f64, f64)> {
 
 /// The stretches that are not in the totals.
 fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
-    let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+    let round = |seconds: f64| rounded_to(seconds, 1000.0);
     points
         .chunk_by(|one, next| one.phase == next.phase)
         .filter_map(|stretch| {
@@ -179,7 +180,7 @@ fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure
         let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
         let lines = of_unit.flat_map(|metric| lines(metric, &names, points, factor));
         let lines: Vec<Line> = lines.collect();
-        let unit = heading::shown_in(unit).0;
+        let unit = shown_in(unit).0;
         (!lines.is_empty()).then_some(Panel { unit, lines })
     });
     let panels: Vec<Panel> = panels.collect();
@@ -208,7 +209,7 @@ fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
 /// The lines of one metric: of all things together, and of each where there are
 /// several.
 fn lines(metric: &Metric, names: &[&str], points: &[MonitorPoint], factor: usize) -> Vec<Line> {
-    let scale = heading::shown_in(metric.unit).1;
+    let scale = shown_in(metric.unit).1;
     let of = |name: &str, part: bool| {
         let values = thin::metric(points, name, factor).into_iter();
         let scaled: Vec<_> = values.map(|value| Some(value? / scale)).collect();
@@ -267,4 +268,77 @@ fn in_words(points: &[SeriesPoint]) -> String {
         number::value(most),
         number::maybe(longest)
     )
+}
+
+/// Most points of all faults of a page together.
+const MOST_POINTS: usize = 200_000;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Fault {
+    /// What was done, and to what.
+    name: String,
+    /// In seconds from the origin of the fault's recovery.
+    t: Packed,
+    tps: Packed,
+    /// How long a point is, in milliseconds.
+    step_ms: f64,
+    /// When what happened, in seconds from that.
+    marks: Vec<(f64, String)>,
+}
+
+/// How many intervals a point covers, so that all faults fit.
+pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
+    let points = series.iter().flatten().map(|series| series.t_s.len());
+    points.sum::<usize>().div_ceil(MOST_POINTS).max(1)
+}
+
+pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
+    let drawn = series.iter().filter_map(|series| {
+        let is_of =
+            |fault: &&FaultRecord| fault.place() == (series.fault, series.instance, series.step);
+        fault(trial, trial.faults.iter().find(is_of)?, series, factor)
+    });
+    drawn.collect()
+}
+
+fn fault(
+    trial: &TrialSummary,
+    fault: &FaultRecord,
+    series: &FaultSeries,
+    factor: usize,
+) -> Option<Fault> {
+    let origin_s = fault.origin_s()?;
+    let mut begin_s = *series.t_s.first()?;
+    let (mut t, mut tps) = (Vec::new(), Vec::new());
+    let ends = series.t_s.get(1..)?.chunks(factor);
+    for (ends, completed) in ends.zip(series.completed.get(1..)?.chunks(factor)) {
+        let end_s = *ends.last()?;
+        let completed: u64 = completed.iter().sum();
+        t.push(Some(end_s - origin_s));
+        tps.push(Some(completed as f64 / (end_s - begin_s)));
+        begin_s = end_s;
+    }
+    let length_s = begin_s - series.t_s.first()?;
+    Some(Fault {
+        name: name(fault, trial),
+        step_ms: (length_s / t.len().max(1) as f64 * 1e3).round(),
+        t: Packed::times(&t),
+        tps: Packed::of(&tps),
+        marks: marks(fault, origin_s),
+    })
+}
+
+/// The effect, the phases of the recovery, and the healing.
+fn marks(fault: &FaultRecord, origin_s: f64) -> Vec<(f64, String)> {
+    let round = |seconds: f64| rounded_to(seconds, 1000.0);
+    let at = |at_s: Option<f64>, what: String| Some((round(at_s? - origin_s), what));
+    let phases = fault.recovery.iter().flat_map(|found| {
+        let at = |phase: &Number| Some((round((phase.of)(found)?), phase.heading.to_owned()));
+        PHASES.iter().filter_map(at).collect::<Vec<_>>()
+    });
+    let healed = at(fault.healed_s, "healed".to_owned());
+    let effect = at(fault.effect_s, fault.kind.to_string()).into_iter();
+    let mut marks: Vec<_> = effect.chain(phases).chain(healed).collect();
+    marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    marks
 }
