@@ -8,18 +8,14 @@ use measure::recovery::Observation;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use crate::metric_comparison;
-use crate::number;
+use crate::{metric_comparison, number};
 
-/// What people have to know of a column of percentiles.
 pub(crate) const PERCENTILES: &str =
     "In parentheses: 95 % confidence interval of a single trial's percentile.";
 
-/// What they have to know of points with few trials.
 pub(crate) const FEW: &str = "In parentheses: minimum and maximum of two or three trials, which are \
                               too few for a confidence interval.";
 
-/// The same of columns of recovery or of the ledger.
 pub(crate) const SPREADS: &str = "Of recovery, the median, with the minimum and maximum in \
                                   parentheses; of the ledger's anomalies, the maximum.";
 

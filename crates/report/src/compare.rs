@@ -42,20 +42,16 @@ pub struct IntendedSetting {
 
 #[derive(Debug, Serialize)]
 pub struct ResultComparison {
-    /// What the first is called…
     pub(crate) base: String,
-    /// …and the second.
     pub(crate) new: String,
     /// Whether both are of one run of one study, which runs all points in blocks: each
     /// repeat of every point before the next repeat of any.
     pub(crate) interleaved: bool,
-    /// Every point that either side has.
     pub(crate) points: Vec<Matched>,
     pub(crate) averages: Vec<Average>,
     /// What differs as it was intended to: the settings of the variants.
     pub(crate) intended: Vec<Difference>,
     pub(crate) others: Vec<Difference>,
-    /// What to know before it is trusted.
     pub(crate) cautions: Vec<String>,
     /// Both as variants of one result, for the figures.
     #[serde(skip)]
@@ -71,7 +67,6 @@ impl ResultComparison {
         both
     }
 
-    /// The same before the numbers are decided together.
     fn undecided(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merge(base, new);
@@ -97,7 +92,6 @@ impl ResultComparison {
         [&self.base, &self.new]
     }
 
-    /// Whether no point is on both sides.
     pub fn is_empty(&self) -> bool {
         let mut points = self.points.iter();
         !points.any(|point| point.is_on_both())
@@ -127,7 +121,6 @@ pub(crate) fn headline(result: &RunResult) -> Option<String> {
     }
 }
 
-/// Each variant against the first.
 fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
@@ -143,7 +136,6 @@ fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     Some(all)
 }
 
-/// The variants of a study, in its order.
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let values = keys::values(&trials_of(result), VARIANT).into_iter();
     values.filter_map(|name| name?.as_text()).collect()
@@ -322,7 +314,6 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
     numbers.collect()
 }
 
-/// Decides all numbers of these points together.
 fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {
     let mut gated: Vec<Gated<'_>> = points.map(Matched::gated).collect();
     decide(&mut gated);

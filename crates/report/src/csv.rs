@@ -82,7 +82,6 @@ fn columns(result: &RunResult) -> Vec<String> {
     distinct(all.filter(|name| !is_in_every_result(name)))
 }
 
-/// The metrics that were not 0 throughout.
 fn metrics(trials: &[TrialSummary]) -> BTreeSet<String> {
     let metrics = trials.iter().flat_map(|trial| &trial.metrics);
     let moved = metrics.filter(|(_, metric)| [metric.mean, metric.min, metric.max] != [0.0; 3]);
@@ -116,10 +115,8 @@ fn is_in_every_result(name: &str) -> bool {
 
 const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
-/// One of the distributions of a trial.
 type OfTrial = fn(&TrialSummary) -> Option<LatencySummary>;
 
-/// One thing that is said of a distribution.
 type Statistic = (&'static str, fn(LatencySummary) -> Option<f64>);
 
 /// All that is said of one besides its mean; ranges are where percentiles lie with 95 % confidence.
@@ -139,7 +136,6 @@ const STATISTICS: [Statistic; 13] = [
     ("p99.high", |times| Some(times.p99_range?.high)),
 ];
 
-/// A cell of one of the study's tables, and where it stands.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     number: usize,
@@ -150,7 +146,6 @@ struct Place<'a> {
     cell: &'a Cell,
 }
 
-/// The study's tables, a line for each cell.
 pub fn tables(result: &RunResult) -> String {
     let tables = table::tables(result);
     let places = (1..).zip(&tables).flat_map(|(number, table)| {

@@ -14,7 +14,6 @@ use crate::list::{around, clause, distinct, grouped, joined_any, joined_known};
 use crate::number;
 use crate::sheet::{Facts, known};
 
-/// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
     let plan::Trial {
         load,
@@ -53,7 +52,6 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
     facts
 }
 
-/// Each name with all its values.
 pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(String, Vec<String>)> {
     let facts = grouped(facts.flatten()).into_iter();
     facts
@@ -105,7 +103,6 @@ fn node(setup: &Setup, directory: &str) -> Facts {
     ])
 }
 
-/// The setup in a few lines, for a terminal.
 pub(crate) fn in_short(setup: &Setup) -> String {
     let plan::Trial {
         load,
@@ -161,7 +158,6 @@ fn warm_up(setup: &Setup) -> String {
     seconds(load.warmup) + preload
 }
 
-/// Protocol and cipher, or `none`.
 pub(crate) fn encryption(setup: &Setup) -> &str {
     setup.tls.as_deref().unwrap_or("none")
 }
@@ -190,7 +186,6 @@ fn limit(setup: &Setup) -> String {
     }
 }
 
-/// The load generator, in one sentence.
 pub(crate) fn generator(summary: &TrialSummary) -> String {
     let generator = &summary.generator;
     let most = |share: fn(&measure::slice::Busy) -> f64| {

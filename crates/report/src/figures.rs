@@ -12,7 +12,6 @@ use overview::Overview;
 pub(crate) use overview::{Sweep, sweep};
 use trial::Trial;
 
-/// The data of all figures of a page.
 #[derive(Debug)]
 pub struct Figures {
     overview: Overview,
@@ -28,7 +27,6 @@ pub(crate) fn seconds_per_point(report: &Report<'_>) -> usize {
 }
 
 impl Figures {
-    /// Of one result with the series of its trials.
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
         let of_faults = trial::fault_factor(report.faults);
@@ -44,7 +42,6 @@ impl Figures {
         }
     }
 
-    /// Of a result without its trials.
     pub(crate) fn overview_of(result: &RunResult) -> Self {
         Self {
             overview: Overview::of(result),
@@ -67,7 +64,6 @@ impl Figures {
     }
 }
 
-/// What a trial has; nothing beyond the end of the list.
 fn at<T>(all: &[Vec<T>], place: usize) -> &[T] {
     all.get(place).map_or(&[], Vec::as_slice)
 }

@@ -11,18 +11,15 @@ use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError, Source};
 use crate::cell::{FEW, PERCENTILES};
-use crate::findings;
 use crate::grid::{Columns, Grid};
-use crate::keys;
 use crate::list::{around, distinct, grouped, joined, joined_any};
-use crate::number;
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
+use crate::{findings, keys, number};
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
 
-/// What the cells of all grids are.
 const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interval, over the n \
                      trials, or over the seconds of a single one. Level: where throughput or mean \
                      response time changed; each level spans at least three results. False-positive \
@@ -31,7 +28,6 @@ const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interva
 #[derive(Debug, Serialize)]
 pub struct History {
     courses: Vec<Course>,
-    /// What to know before it is trusted.
     cautions: Vec<String>,
     /// Version of the dyno that measured the latest of them.
     #[serde(skip)]
@@ -111,7 +107,6 @@ impl Course {
     }
 }
 
-/// The points of one result with their numbers.
 fn entries_of(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
     let axes = keys::axes(source.result);
     let trials = point::having(source.result, wanted);
@@ -183,7 +178,6 @@ impl Answer for History {
     }
 }
 
-/// Every change, in the order of the points.
 fn lead(history: &History) -> String {
     let changed = history.courses.iter().flat_map(|course| {
         let numbers = [

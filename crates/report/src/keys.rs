@@ -39,7 +39,6 @@ pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a Value>
     trial.setup.planned.point.get(key)
 }
 
-/// A value as tables show it.
 pub(crate) fn shown(value: Option<&Value>) -> String {
     value.map_or(ABSENT.to_owned(), Value::to_string)
 }
@@ -166,14 +165,12 @@ pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
     name(&known, &values, axes)
 }
 
-/// A point in a form that has an order.
 pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
     let pairs = point.iter();
     let pairs = pairs.map(|(axis, value)| (axis.as_str(), value.to_string()));
     pairs.collect()
 }
 
-/// What a trial is called among the others.
 pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
     let planned = &trial.setup.planned;
     let repeat = repeated(result).then(|| format!("repeat {}", planned.repeat));

@@ -6,11 +6,9 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid};
-use crate::keys;
 use crate::list::joined;
-use crate::number;
+use crate::{keys, number};
 
-/// One of the numbers of a ledger.
 type Count = fn(&LedgerSummary) -> u64;
 
 /// What should not be, besides losses.

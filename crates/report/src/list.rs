@@ -37,7 +37,6 @@ pub(crate) fn joined<T: AsRef<str>>(parts: impl IntoIterator<Item = T>, between:
         })
 }
 
-/// The parts that there are.
 pub(crate) fn joined_known<T: AsRef<str>>(
     parts: impl IntoIterator<Item = Option<T>>,
     between: &str,
@@ -70,7 +69,6 @@ pub(crate) fn around(before: &str, text: &str, after: &str) -> String {
     }
 }
 
-/// A clause that only some sentences have.
 pub(crate) fn clause(holds: bool, text: &str) -> &str {
     if holds { text } else { "" }
 }

@@ -39,7 +39,6 @@ pub(crate) fn of_result(result: &RunResult) -> Vec<Point<'_>> {
     points(&keys::trials_of(result), &axes, &axes)
 }
 
-/// What answers show of a point.
 #[derive(Debug, Serialize)]
 pub(crate) struct Measured {
     /// At which of several points; empty when there is one.
@@ -130,7 +129,6 @@ pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
     measured.max_by(|a, b| tps(a).total_cmp(&tps(b)))
 }
 
-/// Keys and the values that are asked for.
 pub(crate) type Wanted = [(String, String)];
 
 /// The trials that have these values; a key may be given by its last part

@@ -19,7 +19,6 @@ use crate::metric_comparison::{self, is_significant};
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
 
-/// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \
                      significantly different from the first entry of that rank, or without a \
@@ -35,7 +34,6 @@ pub struct Ranking {
     version: String,
 }
 
-/// All of one category and number of servers, the best first.
 #[derive(Debug, Serialize)]
 struct Board {
     category: String,
@@ -95,7 +93,6 @@ impl Ranking {
     }
 }
 
-/// The best point of each variant and number of servers.
 fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) -> Vec<Entry> {
     let (name, result) = (source.name, source.result);
     let has_variants = keys::axes(result).contains(&VARIANT);

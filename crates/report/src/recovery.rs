@@ -6,10 +6,8 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid, Head};
-use crate::keys;
 use crate::list::{clause, grouped, joined, joined_any, joined_known};
-use crate::number;
-use crate::point;
+use crate::{keys, number, point};
 
 const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (stop, restart, \
                          switchover) from the request: the load's first error; another member \
@@ -69,7 +67,6 @@ pub(crate) fn service(trial: &TrialSummary) -> Grid {
     )
 }
 
-/// A row for each fault of a trial: what it cost.
 pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     let has_ledger = !trial.ledgers.is_empty();
     let columns = Columns::<Recovered<'_>>::new()
@@ -240,7 +237,6 @@ pub fn csv(result: &RunResult) -> Option<String> {
 
 /// Most faults whose recovery the lead tells one by one.
 const MOST_TOLD: usize = 4;
-/// The phases that the lead tells.
 const TOLD: [&str; 2] = ["recovery.first_write_s", "recovery.back_s"];
 
 /// The faults of one kind at one point of a study, over its repeats.
@@ -277,7 +273,6 @@ impl Repeated<'_> {
         Some(format!("After {}: {}", self.keys(), self.found_out()?))
     }
 
-    /// What it showed of a volume.
     fn found_out(&self) -> Option<String> {
         joined_any([self.ended(), self.scrubbed()].into_iter().flatten(), " ")
     }
@@ -336,7 +331,6 @@ impl Repeated<'_> {
     }
 }
 
-/// The same faults of all repeats, in order.
 fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
     let is_swept = !keys::axes(result).is_empty();
     let points = point::of_result(result).into_iter();

@@ -27,7 +27,6 @@ pub(crate) struct Scale {
     pub(crate) ladders: Vec<Ladder>,
 }
 
-/// All sizes at one value of the other keys.
 #[derive(Debug)]
 pub(crate) struct Ladder {
     /// For display: `ext4`; empty where there is one.
@@ -37,7 +36,6 @@ pub(crate) struct Ladder {
     pub(crate) law: Result<Scaling, NoLaw>,
 }
 
-/// What was measured at one size.
 #[derive(Debug)]
 pub(crate) struct Rung {
     pub(crate) size: f64,
@@ -219,7 +217,6 @@ fn answers(scale: &Scale) -> Vec<String> {
     named.collect()
 }
 
-/// The answer in a few sentences.
 fn words(ladder: &Ladder, scale: &Scale) -> String {
     match &ladder.law {
         Err(reason) => format!("No scalability law was fitted: {reason}."),

@@ -7,10 +7,9 @@ use measure::result::RunResult;
 use measure::steady::MIN_SECONDS;
 
 use crate::grid::{Columns, Grid};
-use crate::keys;
 use crate::list::{around, clause, joined};
-use crate::number;
 use crate::sheet::{self, Block, Figure, Section};
+use crate::{keys, number};
 
 /// The answer in a few sentences: of one search what it found, of several the highest rate; `None`
 /// without a search.
@@ -68,7 +67,6 @@ pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
     }
 }
 
-/// A row for each of several searches.
 fn found(result: &RunResult) -> Grid {
     let rate = |at: Option<AtRate>| at.map(|at| at.rate_per_s);
     let columns = Columns::<&FoundMax>::new()
@@ -87,7 +85,6 @@ fn found(result: &RunResult) -> Grid {
     )
 }
 
-/// How a search ended, in a word or two.
 fn ended(end: &SearchEnd) -> &'static str {
     match end {
         SearchEnd::Found { .. } => "found",

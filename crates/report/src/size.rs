@@ -15,19 +15,17 @@ use serde::Serialize;
 use crate::answer::{Answer, AnswerError};
 use crate::cell::FEW;
 use crate::figures::{self, Figures};
-use crate::findings;
 use crate::grid::{Columns, Grid};
 use crate::list::{around, clause, joined_any};
-use crate::number;
 use crate::point::{self, Contest, Measured, Wanted};
 use crate::scale::share;
 use crate::sheet::{self, Block, Sheet};
 use crate::study::of_sweep;
+use crate::{findings, number};
 
 /// The key that varies how many instances run at once.
 const INSTANCES: &str = "topology.instances";
 
-/// What the cells of the table are.
 const CELLS: &str = "For each number of instances on a server: their total throughput, and the \
                      number of such servers that the load needs. ±: half width of the 95 % \
                      confidence interval, over the n trials, or over the seconds of a single one. \
@@ -41,13 +39,10 @@ pub struct Question<'a> {
     /// Share of its throughput that each server adds (above 0, up to 1); `None`: as the
     /// scalability law over the instances suggests.
     pub efficiency: Option<f64>,
-    /// Price of one server, in any currency.
     pub price: Option<f64>,
-    /// Only points with these values, each a key and its value.
     pub point: &'a Wanted,
 }
 
-/// The plan, and what to know before it is trusted.
 #[derive(Debug, Serialize)]
 pub struct Sizing {
     need_per_s: f64,
@@ -63,7 +58,6 @@ pub struct Sizing {
     measured: RunResult,
 }
 
-/// One number of instances, and its best point.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
@@ -133,7 +127,6 @@ fn law(measured: &[(u32, Estimate)], best: &[Measured]) -> Result<Scaling, Answe
     Ok(scaling(&trials.collect::<Vec<_>>())?)
 }
 
-/// What to know of the measurements before the plan is trusted.
 fn cautions(rows: &[Row]) -> Vec<String> {
     let named = |holds: &dyn Fn(&Row) -> bool| {
         let such = rows.iter().filter(|row| holds(row));

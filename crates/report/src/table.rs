@@ -155,7 +155,6 @@ fn same_n(rows: &[PaperRow]) -> Option<usize> {
 }
 
 impl PaperTable {
-    /// What the table shows, and what its cells are.
     fn caption(&self) -> String {
         let fixed = self.fixed.iter();
         let of = fixed.map(|(key, value)| format!(", {key} = {value}"));
@@ -282,7 +281,6 @@ fn is_of_few(heading: &Heading, cell: &Cell) -> bool {
     is_mean && !is_change && cell.has_few_trials() && is_with_range(heading, cell)
 }
 
-/// A column of a study's table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Heading {
     /// Its name in the study, for example `response_ms.p99`.

@@ -7,16 +7,15 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::grid::Grid;
-use crate::sheet::{Block, Item, Section, Sheet};
+use crate::list::around;
+use crate::sheet::{Facts, Item, Sheet, Writer};
 
 /// Columns that running text in a cell may take.
 const MOST_WORDS: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns that running text may take.
     pub width: usize,
-    /// Whether every character has to be ASCII.
     pub ascii: bool,
 }
 
@@ -31,96 +30,76 @@ impl Layout {
 impl Sheet {
     /// For a terminal: without the title, which repeats the command, and the figures.
     pub fn text(&self, layout: Layout) -> String {
-        let mut writer = Writer {
+        let mut text = Text {
             text: String::new(),
             layout,
             follows_title: false,
         };
         for words in [&self.lead].into_iter().chain(&self.description) {
-            writer.paragraph(words);
+            text.paragraph(words);
         }
         for section in self.sections.iter().chain(&self.notices) {
-            writer.section(section);
+            text.section(section);
         }
-        writer.text
+        text.text
     }
 }
 
-struct Writer {
+struct Text {
     text: String,
     layout: Layout,
     follows_title: bool,
 }
 
-impl Writer {
-    fn section(&mut self, section: &Section) {
-        if section.is_only_on_page() {
-            return;
-        }
-        self.paragraph(&section.title);
-        self.follows_title = !section.title.is_empty();
-        self.blocks(&section.blocks);
+impl Writer for Text {
+    fn title(&mut self, title: &str, _is_section: bool) {
+        self.paragraph(title);
+        self.follows_title = true;
     }
 
-    fn blocks(&mut self, blocks: &[Block]) {
-        for block in blocks {
-            self.block(block);
-            self.follows_title = matches!(block, Block::Heading(_));
+    fn paragraph(&mut self, words: &str) {
+        if !words.is_empty() {
+            self.gap();
+            self.line("", words);
         }
     }
 
-    fn block(&mut self, block: &Block) {
-        match block {
-            Block::Heading(words) | Block::Words(words) => self.paragraph(words),
-            Block::List(items) => {
-                // A list stands right below its title.
-                if !self.follows_title {
-                    self.gap();
-                }
-                items.iter().for_each(|item| self.item(item));
-            }
-            Block::Facts(facts) => {
-                self.gap();
-                for (name, value) in facts {
-                    self.line(&format!("{name}: "), value);
-                }
-            }
-            Block::Table(table) => {
-                self.paragraph(&table.caption);
-                if table.caption.is_empty() {
-                    self.gap();
-                }
-                self.text.push_str(&grid(table, self.layout));
-                self.paragraph(&table.note);
-            }
-            Block::Code { label, code } => {
-                self.paragraph(&format!("{label}:"));
-                for line in code.lines() {
-                    let _ = writeln!(self.text, "    {}", plain(line, self.layout));
-                }
-            }
-            Block::Figure(_) => {}
-            Block::Fold { summary, blocks } => {
-                self.paragraph(summary);
-                self.blocks(blocks);
-            }
-            Block::Trials { trials, .. } => {
-                if let [only] = trials.as_slice() {
-                    self.blocks(&only.blocks);
-                }
-            }
+    fn list(&mut self, items: &[Item]) {
+        // A list stands right below its title.
+        if !self.follows_title {
+            self.gap();
+        }
+        self.follows_title = false;
+        items.iter().for_each(|item| self.item(item));
+    }
+
+    fn facts(&mut self, facts: &Facts) {
+        self.gap();
+        for (name, value) in facts {
+            self.line(&format!("{name}: "), value);
         }
     }
 
+    fn table(&mut self, table: &Grid) {
+        self.paragraph(&table.caption);
+        if table.caption.is_empty() {
+            self.gap();
+        }
+        self.text.push_str(&grid(table, self.layout));
+        self.paragraph(&table.note);
+    }
+
+    fn code(&mut self, code: &str) {
+        for line in code.lines() {
+            let _ = writeln!(self.text, "    {}", plain(line, self.layout));
+        }
+    }
+}
+
+impl Text {
     fn item(&mut self, item: &Item) {
-        let mut words = item.words.clone();
-        if !item.name.is_empty() {
-            words = format!("{}: {words}", item.name);
-        }
-        if !item.scope.is_empty() {
-            let _ = write!(words, " ({})", item.scope);
-        }
-        self.line("- ", &words);
+        let (name, scope) = (around("", &item.name, ": "), around(" (", &item.scope, ")"));
+        self.line("- ", &format!("{name}{}{scope}", item.words));
         if !item.why.is_empty() {
             self.line("  why: ", &item.why);
         }
@@ -134,15 +113,8 @@ impl Writer {
         let _ = writeln!(self.text, "{}", wrap(start, words, self.layout));
     }
 
-    /// With an empty line before it; of no words nothing.
-    fn paragraph(&mut self, words: &str) {
-        if !words.is_empty() {
-            self.gap();
-            self.line("", words);
-        }
-    }
-
     fn gap(&mut self) {
+        self.follows_title = false;
         if !self.text.is_empty() {
             self.text.push('\n');
         }

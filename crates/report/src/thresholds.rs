@@ -5,9 +5,8 @@ use measure::result::RunResult;
 use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
 use crate::grid::{Columns, Grid};
-use crate::keys;
 use crate::list::{distinct, joined};
-use crate::number;
+use crate::{keys, number};
 
 /// What a study of a single point calls it.
 const ONLY_POINT: &str = "all";
@@ -60,7 +59,6 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
     )
 }
 
-/// The point of a threshold, for display.
 pub(crate) fn point(threshold: &ThresholdResult, result: &RunResult) -> String {
     let axes = keys::axes(result);
     match threshold.point.is_empty() {

@@ -6,15 +6,11 @@ use measure::metric::{Metric, MetricSummary, bracketed, split};
 use measure::setup::Outcome;
 use measure::summary::{ErrorSummary, LatencySummary, Rate, StatementSummary, TrialSummary};
 
-use crate::describe;
 use crate::grid::{Columns, Grid, Head};
-use crate::ledger;
-use crate::number;
-use crate::recovery;
 use crate::sheet::{Block, Facts, folded, known, tables};
 use crate::table::shown_in;
+use crate::{describe, ledger, number, recovery};
 
-/// What every format says of a trial.
 pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let mut blocks = vec![Block::Facts(facts(trial))];
     let [ledger, anomalies] = ledger::of_trial(trial);

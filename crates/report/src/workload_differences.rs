@@ -28,10 +28,8 @@ type Values<'a> = BTreeSet<&'a str>;
 /// A trial's point in order of its keys, with each value as it is shown.
 type Point<'a> = Vec<(&'a str, String)>;
 
-/// The work of a result's trials.
 struct Side<'a> {
     axes: Vec<&'a str>,
-    /// Each trial's point and its work.
     trials: Vec<(Point<'a>, Vec<String>)>,
 }
 

@@ -14,7 +14,6 @@ use crate::number::ABSENT;
 use crate::sheet::Facts;
 use crate::study::{host, settings};
 
-/// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Category {
@@ -125,7 +124,6 @@ fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
     if both.is_empty() { trials } else { both }
 }
 
-/// What was driven; of several values all.
 fn setup(trials: &[&TrialSummary]) -> Facts {
     let facts = describe::of_all(trials.iter().map(|trial| of_one(&trial.setup)));
     let facts = facts.into_iter().map(|(name, mut values)| {

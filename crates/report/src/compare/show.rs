@@ -172,12 +172,10 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     }
 }
 
-/// Whether there are points to tell apart.
 fn is_named(both: &ResultComparison) -> bool {
     both.points.iter().any(|point| !point.name.is_empty())
 }
 
-/// The numbers of all points, each with its point.
 fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
     both.points.iter().flat_map(|point| {
         let numbers = point.numbers.iter();

@@ -7,11 +7,10 @@ use measure::interval::FEWEST_RUNS;
 use measure::summary::counted;
 
 use super::{Matched, Number, ResultComparison, Side};
-use crate::findings;
 use crate::keys::{self, VARIANT, trials_of};
 use crate::list::{joined_any, joined_known};
 use crate::metric_comparison::TestOrder;
-use crate::number;
+use crate::{findings, number};
 
 /// What a number is called at the start of a sentence.
 fn spoken(column: &str) -> &'static str {
@@ -73,7 +72,6 @@ pub(super) fn untested(all: &[ResultComparison]) -> Option<NoVerdict> {
     })
 }
 
-/// What is missing for verdicts, as a sentence.
 pub(super) fn missing(reason: NoVerdict) -> String {
     let words = reason.to_string();
     format!("{}{}.", words[..1].to_uppercase(), &words[1..])
@@ -172,7 +170,6 @@ fn percent(size: f64) -> String {
     format!("{size:.2} %")
 }
 
-/// The mean change of several points.
 fn average(both: &ResultComparison, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
     let found = averages.find(|average| average.column == column)?;

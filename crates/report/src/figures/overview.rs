@@ -10,9 +10,7 @@ use serde::Serialize;
 
 use crate::cell::{Cell, runs};
 use crate::keys::{self, VARIANT, others, trials_of};
-use crate::lead;
-use crate::scale;
-use crate::search;
+use crate::{lead, scale, search};
 
 /// The categories of CPU time, from the bottom of the stack to its top.
 pub(super) const CPU: [&str; 8] = [
@@ -58,7 +56,6 @@ impl Overview {
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep {
     pub(crate) key: String,
-    /// Whether every value is a number.
     numeric: bool,
     x: Vec<String>,
     lines: Vec<SweepLine>,
@@ -74,11 +71,9 @@ struct SweepLine {
     mean: Vec<Mark>,
     p95: Vec<Mark>,
     p99: Vec<Mark>,
-    /// In percent.
     cpu: [Vec<Mark>; CPU.len()],
 }
 
-/// A number at a point, and how sure it is.
 #[derive(Debug, Serialize)]
 struct Mark {
     value: Option<f64>,
@@ -210,7 +205,6 @@ pub(super) fn rounded_to(value: f64, per_unit: f64) -> f64 {
     (value * per_unit).round() / per_unit
 }
 
-/// The curve of a search for the highest rate under a limit.
 #[derive(Debug, Serialize)]
 struct Search {
     /// Empty where there is only one.
@@ -268,7 +262,6 @@ fn searches(result: &RunResult) -> Vec<Search> {
     searches.collect()
 }
 
-/// Response time by percentile at one point of the study.
 #[derive(Debug, Serialize)]
 struct Curve {
     name: String,
@@ -308,7 +301,6 @@ fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curve> {
     curves.collect()
 }
 
-/// Of all transactions of the trials that count.
 fn curve(
     trials: &[&TrialSummary],
     pair: Option<(usize, usize)>,

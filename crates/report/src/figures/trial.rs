@@ -16,13 +16,11 @@ use crate::number;
 use crate::recovery::name;
 use crate::table::shown_in;
 
-/// What the figures of one trial draw.
 #[derive(Debug, Serialize)]
 pub(crate) struct Trial {
     /// The figures in words, for those who do not see them.
     words: String,
     load: Load,
-    /// When the monitors looked, in seconds.
     t: Packed,
     monitors: Vec<Figure>,
     cores: Option<Cores>,
@@ -78,7 +76,6 @@ struct Cores {
     shares: Vec<Packed>,
 }
 
-/// Of one trial; each point covers `factor` seconds.
 pub(crate) fn trial(
     summary: &TrialSummary,
     series: &[SeriesPoint],
@@ -247,7 +244,6 @@ fn cores(summary: &TrialSummary) -> Option<Cores> {
     (!names.is_empty()).then_some(Cores { names, shares })
 }
 
-/// What the figure of the load shows.
 fn in_words(points: &[SeriesPoint]) -> String {
     let rates = || points.iter().filter_map(|point| point.tps);
     let (least, most) = (
@@ -275,7 +271,6 @@ const MOST_POINTS: usize = 200_000;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Fault {
-    /// What was done, and to what.
     name: String,
     /// In seconds from the origin of the fault's recovery.
     t: Packed,

@@ -7,13 +7,10 @@ use measure::instance::{InstanceSummary, Reset, ResetHow};
 use measure::result::{Disk, Environment, Place, RunResult};
 use plan::shown_bytes;
 
-use crate::describe;
-use crate::doctor;
 use crate::grid::{Columns, Grid};
 use crate::list::{distinct, joined, joined_any, joined_known, listed};
-use crate::number;
-use crate::point;
 use crate::sheet::{Block, Facts, Section, folded, known};
+use crate::{describe, doctor, number, point};
 
 /// The setup; keys that differ between trials have all their values.
 pub(super) fn section(result: &RunResult) -> Section {
@@ -159,7 +156,6 @@ fn durations(times: &[f64]) -> Option<String> {
     })
 }
 
-/// How long clusters took to form.
 fn formed(result: &RunResult) -> Option<String> {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
     let times: Vec<f64> = instances.filter_map(|one| one.formation_s).collect();
@@ -199,7 +195,6 @@ fn settings_grid(result: &RunResult) -> Grid {
     columns.grid(caption, &rows)
 }
 
-/// Names and values, the host first, then the places of data and results.
 pub(crate) fn host(environment: &Environment) -> Facts {
     // Named one by one, so that a new field cannot be forgotten here.
     let Environment {
