@@ -12,47 +12,18 @@ use crate::{keys, number};
 type Count = fn(&LedgerSummary) -> u64;
 
 /// What should not be, besides losses.
+#[rustfmt::skip]
 const ANOMALIES: [(Count, &str); 10] = [
-    (
-        |ledger| ledger.phantom,
-        "Transfers present though they failed or were never made",
-    ),
-    (
-        |ledger| ledger.duplicated,
-        "Transfers present more than once",
-    ),
-    (
-        |ledger| ledger.behind,
-        "Transfers that the primary has and another member had not applied",
-    ),
-    (
-        |ledger| ledger.lost_appends,
-        "Acknowledged appends to lists that are missing",
-    ),
-    (
-        |ledger| ledger.misordered_reads,
-        "Reads of lists that their last contents contradict",
-    ),
-    (
-        |ledger| ledger.aborted_reads,
-        "Reads of transfers that failed",
-    ),
-    (
-        |ledger| ledger.vanished_reads,
-        "Reads of transfers that are missing now",
-    ),
-    (
-        |ledger| ledger.backward_reads,
-        "Reads that found less than an earlier one of the same member",
-    ),
-    (
-        |ledger| ledger.diverged,
-        "Members that differ from the primary",
-    ),
-    (
-        |ledger| ledger.unbalanced,
-        "Members that have balances that do not add up",
-    ),
+    (|ledger| ledger.phantom, "Transfers present though they failed or were never made"),
+    (|ledger| ledger.duplicated, "Transfers present more than once"),
+    (|ledger| ledger.behind, "Transfers that the primary has and another member had not applied"),
+    (|ledger| ledger.lost_appends, "Acknowledged appends to lists that are missing"),
+    (|ledger| ledger.misordered_reads, "Reads of lists that their last contents contradict"),
+    (|ledger| ledger.aborted_reads, "Reads of transfers that failed"),
+    (|ledger| ledger.vanished_reads, "Reads of transfers that are missing now"),
+    (|ledger| ledger.backward_reads, "Reads that found less than an earlier one of the same member"),
+    (|ledger| ledger.diverged, "Members that differ from the primary"),
+    (|ledger| ledger.unbalanced, "Members that have balances that do not add up"),
 ];
 
 /// The verdict on all trials in a sentence; `None` without a ledger.

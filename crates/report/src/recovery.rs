@@ -1,6 +1,6 @@
 //! How instances recovered from faults.
 
-use measure::fault::{FaultRecord, Recovery, TimedErrors};
+use measure::fault::{FaultRecord, Promotion, Recovery, TimedErrors};
 use measure::recovery::{Distribution, Number, Observation, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
@@ -156,81 +156,83 @@ pub(crate) fn name(fault: &FaultRecord, trial: &TrialSummary) -> String {
     }
 }
 
-/// A fault of a trial, and how its instance recovered, if it had an effect.
-type Row<'a> = (&'a TrialSummary, &'a FaultRecord, Option<&'a Recovery>);
-
 /// A line for each fault of each trial. `None` of a study without faults.
 pub fn csv(result: &RunResult) -> Option<String> {
+    type Row<'a> = (&'a TrialSummary, &'a FaultRecord);
     let rows = result.trials.iter().flat_map(|trial| {
         let faults = trial.faults.iter();
-        faults.map(move |fault| (trial, fault, fault.recovery.as_ref()))
+        faults.map(move |fault| (trial, fault))
     });
     let rows: Vec<Row<'_>> = rows.collect();
-    let fates = ["committed", "not_committed", "unknown"];
+    fn found<'a>((_, fault): Row<'a>) -> Option<&'a Recovery> {
+        fault.recovery.as_ref()
+    }
+    fn promotion<'a>((_, fault): Row<'a>) -> Option<&'a Promotion> {
+        fault.promotion.as_ref()
+    }
+    let volume = |fault: &FaultRecord| fault.kind.is_of_volume().then(|| fault.volume.name());
     let columns = Columns::<Row<'_>>::new()
-        .with("number", |(trial, ..)| trial.setup.planned.number)
-        .with("label", |(trial, ..)| &trial.setup.planned.label)
+        .with("number", |(trial, _)| trial.setup.planned.number)
+        .with("label", |(trial, _)| &trial.setup.planned.label)
         .each(keys::axes(result), |columns, key| {
-            columns.with(key, move |(trial, ..)| keys::value(trial, key))
+            columns.with(key, move |(trial, _)| keys::value(trial, key))
         })
-        .with("repeat", |(trial, ..)| trial.setup.planned.repeat)
-        .with("fault", |(_, fault, _)| fault.number)
-        .with("instance", |(_, fault, _)| fault.instance)
-        .with("server", |(_, fault, _)| fault.node)
-        .with("fault.kind", |(_, fault, _)| fault.kind.to_string())
-        .with("fault.target", |(_, fault, _)| &fault.target)
-        .with("fault.volume", |(_, fault, _)| {
-            fault.kind.is_of_volume().then(|| fault.volume.name())
-        })
-        .with("fault.device", |(_, fault, _)| fault.device)
-        .with("fault.at_s", |(_, fault, _)| fault.asked_s)
-        .with("fault.effect_s", |(_, fault, _)| fault.effect_s)
-        .with("fault.heal_at_s", |(_, fault, _)| fault.heal_asked_s)
-        .with("fault.healed_s", |(_, fault, _)| fault.healed_s)
-        .with("fault.promote_at_s", |(_, fault, _)| {
-            Some(fault.promotion.as_ref()?.asked_s)
-        })
-        .with("fault.promoted_s", |(_, fault, _)| {
-            fault.promotion.as_ref()?.done_s
-        })
+        .with("repeat", |(trial, _)| trial.setup.planned.repeat)
+        .with("fault", |(_, fault)| fault.number)
+        .with("instance", |(_, fault)| fault.instance)
+        .with("server", |(_, fault)| fault.node)
+        .with("fault.kind", |(_, fault)| fault.kind.to_string())
+        .with("fault.target", |(_, fault)| &fault.target)
+        .with("fault.volume", move |(_, fault)| volume(fault))
+        .with("fault.device", |(_, fault)| fault.device)
+        .with("fault.at_s", |(_, fault)| fault.asked_s)
+        .with("fault.effect_s", |(_, fault)| fault.effect_s)
+        .with("fault.heal_at_s", |(_, fault)| fault.heal_asked_s)
+        .with("fault.healed_s", |(_, fault)| fault.healed_s)
+        .with("fault.promote_at_s", |row| Some(promotion(row)?.asked_s))
+        .with("fault.promoted_s", |row| promotion(row)?.done_s)
         .each(numbers(), |columns, number| {
-            columns.with(number.name, |(.., found)| (number.of)(found?))
+            columns.with(number.name, |row| (number.of)(found(row)?))
         })
-        .estimate("recovery.before_tps", |(.., found)| found?.before)
-        .estimate("recovery.during_tps", |(.., found)| found?.during)
-        .estimate("recovery.after_tps", |(.., found)| found?.after)
-        .each(fates.into_iter().enumerate(), |columns, (place, fate)| {
-            columns.with(format!("in_flight.{fate}"), move |(.., found)| {
-                Some(in_flight(found?)?[place])
-            })
-        })
-        .each(
-            [1, 10, 100].into_iter().enumerate(),
-            |columns, (place, ms)| {
-                columns.with(format!("acknowledged_last_{ms}_ms"), move |(.., found)| {
-                    Some(exposed(found?)?[place])
-                })
-            },
+        .estimate("recovery.before_tps", |row| found(row)?.before)
+        .estimate("recovery.during_tps", |row| found(row)?.during)
+        .estimate("recovery.after_tps", |row| found(row)?.after)
+        .counts(
+            [
+                "in_flight.committed",
+                "in_flight.not_committed",
+                "in_flight.unknown",
+            ],
+            |row| in_flight(found(row)?),
         )
-        .with("recovery.window_s", |(.., found)| Some(found?.window_s))
-        .with("recovery.censored", |(.., found)| {
-            Some(found?.censored.join(" "))
+        .counts(
+            [
+                "acknowledged_last_1_ms",
+                "acknowledged_last_10_ms",
+                "acknowledged_last_100_ms",
+            ],
+            |row| exposed(found(row)?),
+        )
+        .with("recovery.window_s", |row| Some(found(row)?.window_s))
+        .with("recovery.censored", |row| {
+            Some(found(row)?.censored.join(" "))
         })
-        .with("fault.server_ended_s", |(_, fault, _)| {
+        .with("fault.server_ended_s", |(_, fault)| {
             Some(fault.crash.as_ref()?.at_s)
         })
-        .with("scrub.found", |(_, fault, _)| Some(fault.scrub?.found))
-        .with("scrub.corrected", |(_, fault, _)| {
-            Some(fault.scrub?.corrected)
-        })
-        .with("scrub.uncorrectable", |(_, fault, _)| {
-            Some(fault.scrub?.uncorrectable)
-        })
-        .with("error", |(_, fault, _)| {
-            let promotion = fault.promotion.as_ref();
-            let refused = promotion.and_then(|promotion| promotion.error.as_deref());
-            let errors: Vec<&str> = refused.into_iter().chain(fault.error.as_deref()).collect();
-            errors.join("; ")
+        .counts(
+            ["scrub.found", "scrub.corrected", "scrub.uncorrectable"],
+            |(_, fault)| {
+                let scrub = fault.scrub?;
+                Some([scrub.found, scrub.corrected, scrub.uncorrectable])
+            },
+        )
+        .with("error", |row| {
+            let errors = [
+                promotion(row).and_then(|one| one.error.as_ref()),
+                row.1.error.as_ref(),
+            ];
+            joined_known(errors, "; ")
         });
     (!rows.is_empty()).then(|| columns.csv(rows))
 }

@@ -178,29 +178,12 @@ fn plain(text: &str, layout: Layout) -> String {
 }
 
 /// What stands for the characters beyond ASCII that dyno's own texts have.
+#[rustfmt::skip]
 const IN_ASCII: [(char, &str); 22] = [
-    ('\u{a0}', " "),
-    ('±', "+/-"),
-    ('²', "2"),
-    ('³', "3"),
-    ('µ', "u"),
-    ('μ', "u"),
-    ('·', "-"),
-    ('×', "x"),
-    ('–', "-"),
-    ('—', "-"),
-    ('−', "-"),
-    ('…', "..."),
-    ('√', "sqrt "),
-    ('≤', "<="),
-    ('≥', ">="),
-    ('κ', "kappa"),
-    ('λ', "lambda"),
-    ('σ', "sigma"),
-    ('Σ', "sum "),
-    ('→', "->"),
-    ('ä', "ae"),
-    ('ü', "ue"),
+    ('\u{a0}', " "), ('±', "+/-"), ('²', "2"), ('³', "3"), ('µ', "u"), ('μ', "u"), ('·', "-"),
+    ('×', "x"), ('–', "-"), ('—', "-"), ('−', "-"), ('…', "..."), ('√', "sqrt "), ('≤', "<="),
+    ('≥', ">="), ('κ', "kappa"), ('λ', "lambda"), ('σ', "sigma"), ('Σ', "sum "), ('→', "->"),
+    ('ä', "ae"), ('ü', "ue"),
 ];
 
 /// The text with every control character but tabs and the ends of lines written as `\u{1b}`, and so every
