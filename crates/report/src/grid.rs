@@ -231,6 +231,16 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         self.with(head, cell)
     }
 
+    /// A column of running text that only some tables have.
+    pub(crate) fn words_if<C: Into<Content>>(
+        self,
+        holds: bool,
+        head: impl Into<Head>,
+        cell: impl Fn(R) -> C + 'a,
+    ) -> Self {
+        if holds { self.words(head, cell) } else { self }
+    }
+
     /// Columns that only some tables have.
     pub(crate) fn when(self, holds: bool, add: impl FnOnce(Self) -> Self) -> Self {
         if holds { add(self) } else { self }

@@ -105,9 +105,8 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
             variant => variant,
         };
         let Some(best) = point::best(&contest.points) else {
-            cautions.push(format!(
-                "{description} ({name}) is not ranked: it has no valid trial."
-            ));
+            let why = "is not ranked: it has no valid trial.";
+            cautions.push(format!("{description} ({name}) {why}"));
             continue;
         };
         let best = Measured::of(best);
@@ -121,12 +120,11 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
             best,
         });
     }
-    let trials = entries.iter().flat_map(|entry| &entry.best.trials);
-    cautions.extend(findings::cautions(
-        Some(name),
-        result,
-        &trials.collect::<Vec<_>>(),
-    ));
+    let trials: Vec<_> = entries
+        .iter()
+        .flat_map(|entry| &entry.best.trials)
+        .collect();
+    cautions.extend(findings::cautions(Some(name), result, &trials));
     if contests.is_empty() {
         let at = point::at(wanted);
         cautions.push(format!("{name} is not ranked: it has no points{at}."));

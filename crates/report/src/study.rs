@@ -265,14 +265,10 @@ fn all_trials(result: &RunResult) -> Grid {
         .when(steady, |columns| {
             columns.with("steady", |(_, trial)| describe::steady_in_short(trial))
         })
-        .when(verdict, |columns| {
-            columns.words("verdict", |(_, trial)| {
-                Some(findings::bound_word(trial.verdict.as_ref()?.bound))
-            })
+        .words_if(verdict, "verdict", |(_, trial)| {
+            Some(findings::bound_word(trial.verdict.as_ref()?.bound))
         })
-        .when(early, |columns| {
-            columns.words("ended", |(_, trial)| findings::ended(&trial.outcome))
-        });
+        .words_if(early, "ended", |(_, trial)| findings::ended(&trial.outcome));
     Grid {
         links: true,
         ..columns.grid(explained(result, steady), result.trials.iter().enumerate())

@@ -218,7 +218,7 @@ pub(crate) fn points(result: &RunResult) -> Grid {
                 change(point, of_base(point, base, &points, &axes))
             })
         })
-        .when(verdicts, |columns| columns.words("verdict", bound));
+        .words_if(verdicts, "verdict", bound);
     columns.grid("", &points)
 }
 

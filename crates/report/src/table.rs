@@ -232,11 +232,9 @@ impl PaperTable {
                 columns.with("n", move |row| n(&row.cells[group]))
             });
         }
-        let columns = columns.when(self.has_conduct, |columns| {
-            columns
-                .words("noticed by", |row| &row.conduct[0])
-                .words("acknowledged on", |row| &row.conduct[1])
-        });
+        let columns = columns
+            .words_if(self.has_conduct, "noticed by", |row| &row.conduct[0])
+            .words_if(self.has_conduct, "acknowledged on", |row| &row.conduct[1]);
         let named = self.groups.iter().any(|group| !group.is_empty());
         let groups = self.groups.iter().filter(|_| named).cloned();
         Grid {

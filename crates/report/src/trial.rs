@@ -1,12 +1,13 @@
 //! A trial: what happened, and a table for each view of it.
 
-use measure::fault::{Crash, FaultRecord, Promotion};
+use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::{Metric, MetricSummary, bracketed, split};
 use measure::setup::Outcome;
 use measure::summary::{ErrorSummary, LatencySummary, Rate, StatementSummary, TrialSummary};
 
 use crate::grid::{Columns, Grid, Head};
+use crate::list::{clause, joined_known};
 use crate::sheet::{Block, Facts, folded, known, tables};
 use crate::table::shown_in;
 use crate::{describe, ledger, number, recovery};
@@ -115,9 +116,7 @@ fn servers(trial: &TrialSummary) -> Grid {
         .with("max", |one| Some(one.response_ms?.max))
         .with("errors", |one| one.errors.saturating_sub(one.restarts))
         .with("restarts", |one| one.restarts)
-        .when(early, |columns| {
-            columns.words("ended", |one| one.outcome.to_string())
-        })
+        .words_if(early, "ended", |one| one.outcome.to_string())
         .words("address", |one| &one.server);
     columns.grid(
         "Each server under its own load, all at the same time. Response times in \
@@ -168,13 +167,6 @@ struct Event {
 }
 
 fn events(trial: &TrialSummary) -> Grid {
-    let faults = trial.faults.iter().flat_map(|fault| {
-        let promotion = fault.promotion.as_ref().map(of_promotion);
-        let crash = fault.crash.as_ref().map(|crash| of_crash(fault, crash));
-        [Some(of_fault(fault)), promotion, crash]
-            .into_iter()
-            .flatten()
-    });
     let events = trial.events.iter().map(|event| Event {
         at_s: event.at_s,
         server: Some(event.node),
@@ -182,7 +174,12 @@ fn events(trial: &TrialSummary) -> Grid {
         error: event.reason.clone(),
         ..Event::default()
     });
-    let mut rows: Vec<Event> = faults.chain(events).collect();
+    let mut rows: Vec<Event> = trial
+        .faults
+        .iter()
+        .flat_map(of_fault)
+        .chain(events)
+        .collect();
     rows.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
     let seconds = |title: &str| Head {
         title: title.to_owned(),
@@ -202,46 +199,35 @@ fn events(trial: &TrialSummary) -> Grid {
     columns.grid("Events, on the clock of the trial's figures.", &rows)
 }
 
-fn of_fault(fault: &FaultRecord) -> Event {
-    Event {
+/// The fault, the promotion after it, and the end of its server.
+fn of_fault(fault: &FaultRecord) -> impl Iterator<Item = Event> {
+    let scrub = fault.scrub.as_ref().map(ToString::to_string);
+    let of_fault = Event {
         at_s: fault.asked_s,
         server: fault.node,
-        event: match &fault.scrub {
-            Some(scrub) => format!("{}: {scrub}", fault.words()),
-            None => fault.words(),
-        },
+        event: joined_known([Some(fault.words()), scrub], ": "),
         effect_s: fault.effect_s,
         healed_s: fault.healed_s,
         error: fault.error.clone().unwrap_or_default(),
-    }
-}
-
-fn of_crash(fault: &FaultRecord, crash: &Crash) -> Event {
-    Event {
+    };
+    let promotion = fault.promotion.as_ref().map(|promotion| Event {
+        at_s: promotion.asked_s,
+        server: promotion.node,
+        event: promotion.words(),
+        effect_s: promotion.done_s,
+        error: promotion.error.clone().unwrap_or_else(|| {
+            clause(promotion.done_s.is_none(), "not done when the trial ended").to_owned()
+        }),
+        ..Event::default()
+    });
+    let crash = fault.crash.as_ref().map(|crash| Event {
         at_s: crash.at_s,
         server: fault.node,
         event: format!("ended after {}", fault.words()),
         error: crash.reason.clone(),
         ..Event::default()
-    }
-}
-
-fn of_promotion(promotion: &Promotion) -> Event {
-    let under_way = match promotion.done_s {
-        Some(_) => "",
-        None => "not done when the trial ended",
-    };
-    Event {
-        at_s: promotion.asked_s,
-        server: promotion.node,
-        event: promotion.words(),
-        effect_s: promotion.done_s,
-        error: promotion
-            .error
-            .clone()
-            .unwrap_or_else(|| under_way.to_owned()),
-        ..Event::default()
-    }
+    });
+    [Some(of_fault), promotion, crash].into_iter().flatten()
 }
 
 /// The metrics of the host and of all servers together; a figure has those of each core, another

@@ -147,6 +147,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     };
     let untested = words::untested(all);
     let verdict = |number: &Number| words::cell(number, untested);
+    let has_verdicts = rows.iter().any(|(.., number)| !verdict(number).is_empty());
     let columns = Columns::<Row<'_>>::new()
         .when(all.len() > 1, |columns| {
             columns.key("name", |(both, ..)| &both.new)
@@ -158,10 +159,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
         .with("change %", |(.., number)| shown_change(number))
-        .when(
-            rows.iter().any(|(.., number)| !verdict(number).is_empty()),
-            |columns| columns.words("verdict", |(.., number)| verdict(number)),
-        );
+        .words_if(has_verdicts, "verdict", |(.., number)| verdict(number));
     let caption = format!(
         "Each metric. Change: {relative} relative to {base}, {}.",
         methods(all.iter().flat_map(numbers))
@@ -228,10 +226,7 @@ fn differing(
 
 fn figures(both: &ResultComparison) -> Vec<Figure> {
     let sweep = figures::sweep(&both.merged);
-    let mut figures: Vec<Figure> = sweep
-        .iter()
-        .flat_map(|sweep| of_sweep("of both", sweep))
-        .collect();
+    let mut figures = sweep.map_or_else(Vec::new, |sweep| of_sweep("of both", &sweep));
     figures.push(Figure {
         id: "curves",
         label: "Line chart of response time by percentile for both; the tables have the main \
@@ -279,27 +274,24 @@ fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
         let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {name}{unit}"));
         rows.push((base, column, |number| number.base.into()));
         rows.push((new, column, |number| number.new.into()));
-        rows.push((format!("{name} change %"), column, |number| {
-            signed(number, 1.0)
-        }));
+        let change = format!("{name} change %");
+        rows.push((change, column, |number| signed(number, 1.0)));
         if let Some(paper) = both.delta_as_in() {
             let name = format!("{name} delta % ({paper})");
             rows.push((name, column, |number| signed(number, -1.0)));
         }
     }
-    let columns =
-        Columns::<&Line>::new()
-            .key(key, |(name, ..)| name)
-            .each(points, |columns, point| {
-                let title = match point.point.first() {
-                    Some((_, value)) => keys::shown(value.as_ref()),
-                    None => "all".to_owned(),
-                };
-                columns.with(title, |(_, column, of)| {
-                    let mut numbers = point.numbers.iter();
-                    numbers.find(|number| number.column == *column).map(of)
-                })
-            });
+    let columns = Columns::<&Line>::new().key(key, |(name, ..)| name);
+    let columns = columns.each(points, |columns, point| {
+        let title = match point.point.first() {
+            Some((_, value)) => keys::shown(value.as_ref()),
+            None => "all".to_owned(),
+        };
+        columns.with(title, |(_, column, of)| {
+            let mut numbers = point.numbers.iter();
+            numbers.find(|number| number.column == *column).map(of)
+        })
+    });
     columns.grid(caption(both, key, rest), &rows)
 }
 

@@ -288,12 +288,12 @@ fn monitors(number: u32, instances: u32, luck: f64) -> Vec<MonitorPoint> {
                 _ => Vec::new(),
             };
             for part in parts {
-                let of_all = match kind {
-                    "cpu" => noise(salt),
-                    "server" => 1.0 / f64::from(instances),
-                    _ => 1.0,
+                let share = match kind {
+                    "cpu" => all * noise(salt),
+                    "server" => all / f64::from(instances),
+                    _ => all,
                 };
-                values.insert(bracketed(metric.name, &part), all * of_all);
+                values.insert(bracketed(metric.name, &part), share);
             }
             if kind != "net" {
                 values.insert(metric.name.to_owned(), all);
