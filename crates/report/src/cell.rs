@@ -55,12 +55,12 @@ impl Cell {
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let found = PointEstimate::of(trials, column);
-        let half_width = |mean: Estimate| mean.half_width.filter(|_| !is_too_few(found.trials));
+        let without = |mean: Estimate| match is_too_few(found.trials) {
+            true => Estimate::exact(mean.value),
+            false => mean,
+        };
         Self {
-            estimate: found.mean.map(|mean| Estimate {
-                half_width: half_width(mean),
-                ..mean
-            }),
+            estimate: found.mean.map(without),
             n: found.trials,
             range: found.range,
             censored: [found.is_censored, found.is_max_censored],

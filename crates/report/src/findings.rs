@@ -94,11 +94,9 @@ pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
             _ => listed(&notes.iter().map(|note| &*note.name).collect::<Vec<_>>()),
         })
         .words("evidence", |notes| &notes[0].words);
-    columns.grid(
-        "What limited the trials, with the evidence of the first; each trial below has \
-         its own.",
-        &kinds,
-    )
+    let caption =
+        "What limited the trials, with the evidence of the first; each trial below has its own.";
+    columns.grid(caption, &kinds)
 }
 
 fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {

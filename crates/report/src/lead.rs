@@ -8,7 +8,7 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::cell::Cell;
-use crate::list::{around, distinct, joined};
+use crate::list::{around, clause, distinct, joined};
 use crate::metric_comparison::{self, is_significant};
 use crate::point::{self, Point, best};
 use crate::{compare, number, search};
@@ -58,12 +58,13 @@ pub(crate) fn lead(result: &RunResult) -> String {
     };
     text.insert_str(0, &served(best).unwrap_or_default());
     text.push_str(&bound_at(best));
-    match best.tps.n {
-        0 | 1 => {}
-        few @ 2..FEWEST_RUNS => text.push_str(&format!(
-            " Values are means of {few} trials, with their minimum and maximum."
-        )),
-        several => text.push_str(&format!(" Values are means of {several} trials.")),
+    let n = best.tps.n;
+    let few = clause(
+        best.tps.has_few_trials(),
+        ", with their minimum and maximum",
+    );
+    if n > 1 {
+        text.push_str(&format!(" Values are means of {n} trials{few}."));
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")

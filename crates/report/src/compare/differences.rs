@@ -69,10 +69,8 @@ pub(super) fn all(
         (Category::Setting, settings),
         (Category::Environment, [host(base), host(new)]),
     ];
-    let found = found.into_iter();
-    found
-        .flat_map(|(category, [base, new])| differing(category, &base, &new, together))
-        .collect()
+    let found = found.map(|(category, [base, new])| differing(category, &base, &new, together));
+    found.into_iter().flatten().collect()
 }
 
 /// The cache's directory for a place in that of one run, `CACHE/run/660cc5bb91cdd`.

@@ -83,19 +83,18 @@ pub(crate) fn trial(
     faults: Vec<Fault>,
     factor: usize,
 ) -> Trial {
-    let chunks = monitors.chunks(factor);
-    let t: Vec<_> = chunks
-        .map(|chunk| chunk.first().map(|point| point.t_s))
-        .collect();
+    let t = monitors
+        .chunks(factor)
+        .map(|chunk| Some(chunk.first()?.t_s));
+    let t: Vec<_> = t.collect();
     let drawn = thin::load(series, factor);
+    let figures = Group::ALL.into_iter();
+    let figures = figures.filter_map(|group| figure(group, monitors, factor));
     Trial {
         words: in_words(&drawn),
         load: load(&drawn, aside(series), summary),
         t: Packed::times(&t),
-        monitors: Group::ALL
-            .into_iter()
-            .filter_map(|group| figure(group, monitors, factor))
-            .collect(),
+        monitors: figures.collect(),
         cores: cores(summary),
         faults,
     }
@@ -147,25 +146,23 @@ fn changes(summary: &TrialSummary) -> Vec<(f64, f64, f64)> {
         _ => None,
     });
     let round = |value: f64| rounded_to(value, 10.0);
-    told.flatten()
-        .map(|change| {
-            let levels = (change.before_per_s, change.after_per_s);
-            (round(change.at_s), round(levels.0), round(levels.1))
-        })
-        .collect()
+    let levels = told.flatten().map(|change| {
+        let (before, after) = (change.before_per_s, change.after_per_s);
+        (round(change.at_s), round(before), round(after))
+    });
+    levels.collect()
 }
 
 /// The stretches that are not in the totals.
 fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
     let round = |seconds: f64| rounded_to(seconds, 1000.0);
-    points
-        .chunk_by(|one, next| one.phase == next.phase)
-        .filter_map(|stretch| {
-            let (first, last) = (stretch.first()?, stretch.last()?);
-            let end = round(last.t_s + last.seconds);
-            (first.phase != Phase::Measure).then_some((round(first.t_s), end, first.phase))
-        })
-        .collect()
+    let stretches = points.chunk_by(|one, next| one.phase == next.phase);
+    let aside = stretches.filter_map(|stretch| {
+        let (first, last) = (stretch.first()?, stretch.last()?);
+        let end = round(last.t_s + last.seconds);
+        (first.phase != Phase::Measure).then_some((round(first.t_s), end, first.phase))
+    });
+    aside.collect()
 }
 
 fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure> {
@@ -246,11 +243,8 @@ fn cores(summary: &TrialSummary) -> Option<Cores> {
 
 fn in_words(points: &[SeriesPoint]) -> String {
     let rates = || points.iter().filter_map(|point| point.tps);
-    let (least, most) = (
-        rates().min_by(f64::total_cmp),
-        rates().max_by(f64::total_cmp),
-    );
-    let Some((least, most)) = least.zip(most) else {
+    let most = rates().max_by(f64::total_cmp);
+    let Some((least, most)) = rates().min_by(f64::total_cmp).zip(most) else {
         return "This trial has no series.".to_owned();
     };
     let times = points.iter().filter_map(|point| point.response_ms);
@@ -266,9 +260,6 @@ fn in_words(points: &[SeriesPoint]) -> String {
     )
 }
 
-/// Most points of all faults of a page together.
-const MOST_POINTS: usize = 200_000;
-
 #[derive(Debug, Serialize)]
 pub(super) struct Fault {
     name: String,
@@ -283,15 +274,21 @@ pub(super) struct Fault {
 
 /// How many intervals a point covers, so that all faults fit.
 pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
+    const MOST_POINTS: usize = 200_000;
     let points = series.iter().flatten().map(|series| series.t_s.len());
     points.sum::<usize>().div_ceil(MOST_POINTS).max(1)
 }
 
 pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
     let drawn = series.iter().filter_map(|series| {
-        let is_of =
-            |fault: &&FaultRecord| fault.place() == (series.fault, series.instance, series.step);
-        fault(trial, trial.faults.iter().find(is_of)?, series, factor)
+        let place = (series.fault, series.instance, series.step);
+        let mut faults = trial.faults.iter();
+        fault(
+            trial,
+            faults.find(|fault| fault.place() == place)?,
+            series,
+            factor,
+        )
     });
     drawn.collect()
 }
