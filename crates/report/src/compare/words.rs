@@ -280,17 +280,15 @@ fn single_runs(points: &[Matched]) -> Option<String> {
         })
 }
 
-fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> impl Iterator<Item = String> {
-    let sides: [(&str, fn(&Number) -> usize); 2] = [
-        (base.name, |number| number.base_n),
-        (new.name, |number| number.new_n),
-    ];
-    let missing = sides.map(|(name, n)| {
+fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
+    let sides = [base.name, new.name].into_iter().enumerate();
+    let missing = sides.filter_map(|(side, name)| {
+        let is_absent = |number: &Number| [number.base_n, number.new_n][side] == 0;
         let absent = points
             .iter()
-            .filter(|point| point.numbers.iter().all(|one| n(one) == 0));
+            .filter(|point| point.numbers.iter().all(is_absent));
         let absent = joined_any(absent.map(|point| &point.name), "; ")?;
         Some(format!("{name} has no trials at {absent}."))
     });
-    missing.into_iter().flatten()
+    missing.collect()
 }

@@ -90,7 +90,7 @@ fn what_else_differs_is_listed() {
         ["server", "innodb_flush_log_at_trx_commit", "default", "1"]
     );
     says(
-        &others,
+        others,
         &[
             "Virtualization",
             "KVM",
@@ -194,7 +194,7 @@ fn platforms_say_what_is_the_same_and_what_is_not() {
     let text = unwrapped(&variants(&both));
     let (statement, _) = text.split_once("By threads.").unwrap();
     says(
-        &statement,
+        statement,
         &[
             "Site of HW: process; of VM: container (podman 4.3).",
             "The same on both: Engine MariaDB 10.11.14; CPUs per server at most 2;",

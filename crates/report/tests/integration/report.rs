@@ -114,7 +114,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     let half = tps.half_width.unwrap();
     let skipped = xml.lines().find(|line| line.contains("<skipped")).unwrap();
     says(
-        &skipped,
+        skipped,
         &[
             &format!(" ± {half:.0}: &gt;= {limit} is undecided"),
             "within the confidence interval",
@@ -139,7 +139,7 @@ fn a_paired_ratio_is_told_with_its_interval() {
     let [told] = told.as_slice() else {
         panic!("{told:?}")
     };
-    says(&told, &["99.7 % of the limit (90.7–109.7 %) over 2 pairs"]);
+    says(told, &["99.7 % of the limit (90.7–109.7 %) over 2 pairs"]);
     assert_eq!(report::thresholds::misses(&result), [""; 0]);
 }
 
