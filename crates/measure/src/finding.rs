@@ -11,15 +11,12 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Results are misleading.
-    #[serde(alias = "spoils")]
     Severe,
     /// Results may be off by some percent; the setting may be intended.
-    #[serde(alias = "careful")]
     Warning,
     /// Matters when results of different hosts or servers are compared.
     Note,
     /// The check could not be performed.
-    #[serde(alias = "unseen")]
     Unknown,
     /// No problem was found.
     Passed,
@@ -56,12 +53,10 @@ pub struct Finding {
     pub of: String,
     pub level: Level,
     /// The file or setting that was read, and its value.
-    #[serde(alias = "seen")]
     pub observed: String,
     pub why: String,
     pub source: String,
     /// Usually a command; `None` if there is no remedy or none is needed.
-    #[serde(alias = "mend")]
     pub remedy: Option<String>,
 }
 

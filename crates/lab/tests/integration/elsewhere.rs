@@ -12,7 +12,7 @@ use std::time::Duration;
 use engine::{MARIADB, POSTGRES};
 use lab::clean_in;
 use lab::servers::DataDir;
-use lab::template;
+use lab::template::Templates;
 use machine::home::Home;
 use workload::options::Options;
 
@@ -46,7 +46,8 @@ fn a_dyno() {
 fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), Failure> {
     let installed = installed(MARIADB);
     let wanted = wanted(options);
-    quietly(|listener| template::rebuild(home, &installed, &wanted, &[], &volume(place), listener))
+    let templates = Templates::new(home, &installed, &[])?;
+    quietly(|listener| templates.rebuild(&wanted, &volume(place), listener))
 }
 
 /// A node with its data below a directory.
@@ -182,12 +183,8 @@ fn what_a_disk_holds_is_known_when_it_is_mounted_again() {
         return;
     };
     let one = dyno(&root, "elsewhere", point);
-    let noted = |run: &Path| {
-        let names = entries(run).into_iter();
-        let mut names = names.map(|path| path.file_name().unwrap().to_owned());
-        names.any(|name| name.to_string_lossy().contains('@'))
-    };
-    let is_noted = noted(&one.run_dir());
+    let journal = fs::read_to_string(one.run_dir().join("undo")).unwrap();
+    let is_noted = journal.contains("mount_depth");
     one.kill_with_servers();
     drop(mounted);
     let cleaned = clean_in(&root, false).unwrap();

@@ -176,7 +176,7 @@ fn input() -> Input {
     let study = study::Study::parse("test", text, &[]).unwrap();
     Input {
         started_at: None,
-        setup: Setup::new(&study.plan().unwrap().trials[0]),
+        setup: Setup::new(&study.plan().trials[0]),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,
