@@ -5,9 +5,9 @@ const overview = json("overview");
 // Values that grow by factors (1, 2, 4, 8 …) get a logarithmic axis.
 function sweepAxis({ key, numeric, x }) {
   if (!numeric) return axis(key, { type: "category" });
-  const values = x.map(Number);
-  const factors = values.length > 3 && values[0] > 0 && values.every((v, i) => i === 0 || v / values[i - 1] >= 1.4);
-  const ticks = values.length <= 14 ? { tickmode: "array", tickvals: values, ticktext: x } : {};
+  const sizes = x.map(Number);
+  const factors = sizes.length > 3 && sizes[0] > 0 && sizes.every((v, i) => i === 0 || v / sizes[i - 1] >= 1.4);
+  const ticks = sizes.length <= 14 ? { tickmode: "array", tickvals: sizes, ticktext: x } : {};
   return axis(key, Object.assign({ type: factors ? "log" : "linear" }, ticks));
 }
 
@@ -16,15 +16,17 @@ const abscissa = ({ numeric, x }) => numeric ? x.map(Number) : x.map(plain);
 // Variants are not joined by a line.
 const joined = ({ key }) => (key === "variant" ? { mode: "markers" } : {});
 
+const values = (marks) => marks.map(({ value }) => value);
+
 // Half of an interval up and down, but never below zero, where no throughput and no time is.
-const band = (values, half, i) => half.some((h) => h !== null) ? {
-  type: "data", symmetric: false, array: half.map((h) => h ?? 0), arrayminus: half.map((h, k) => Math.min(h ?? 0, values[k] ?? 0)),
+const band = (marks, i) => marks.some(({ half }) => half !== null) ? {
+  type: "data", symmetric: false, array: marks.map(({ half }) => half ?? 0), arrayminus: marks.map(({ value, half }) => Math.min(half ?? 0, value ?? 0)),
   color: color(i), thickness: 1.3, width: 4,
 } : undefined;
 
 // The runs of points that have too few for an interval.
-function singleRuns(x, runs, of) {
-  const all = runs.flatMap((values, k) => values.map((value) => [x[k], value]));
+function singleRuns(x, marks, of) {
+  const all = marks.flatMap(({ runs }, k) => runs.map((value) => [x[k], value]));
   if (!all.length) return [];
   return [{
     x: all.map(([at]) => at), y: all.map(([, value]) => value), name: `${of.name}, single runs`, label: `${of.label}, single runs`, type: "scatter", mode: "markers", swatch: "ring",
@@ -36,8 +38,8 @@ function sweepTps() {
   const { sweep } = overview, x = abscissa(sweep);
   const traces = sweep.lines.flatMap((l, i) => {
     const label = l.name || "transactions/s";
-    const mean = line(x, l.tps, label, i, { label, error_y: band(l.tps, l.tps_half, i), ...joined(sweep) });
-    return [mean, ...singleRuns(x, l.tps_runs, mean)];
+    const mean = line(x, values(l.tps), label, i, { label, error_y: band(l.tps, i), ...joined(sweep) });
+    return [mean, ...singleRuns(x, l.tps, mean)];
   });
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
 }
@@ -47,12 +49,12 @@ function sweepMs() {
   const { sweep } = overview, x = abscissa(sweep), several = sweep.lines.length > 1, traces = [];
   sweep.lines.forEach((l, i) => ["mean", "p95", "p99"].forEach((what, j) => {
     const k = several ? i : j, label = several ? `${l.name}, ${what}` : what;
-    const t = line(x, l[what], label, k, {
-      label, error_y: what === "mean" ? band(l.mean, l.mean_half, k) : undefined, visible: !(several && what === "p95"), ...joined(sweep),
+    const t = line(x, values(l[what]), label, k, {
+      label, error_y: what === "mean" ? band(l.mean, k) : undefined, visible: !(several && what === "p95"), ...joined(sweep),
     });
     Object.assign(t.line, { dash: DASHES[j] });
     t.marker.symbol = MARKS[j];
-    traces.push(t, ...(what === "mean" ? singleRuns(x, l.mean_runs, t) : []));
+    traces.push(t, ...(what === "mean" ? singleRuns(x, l.mean, t) : []));
   }));
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("response time, ms", { rangemode: "tozero" }) })];
 }
@@ -63,8 +65,7 @@ function sweepCpu() {
   const x = several
     ? [sweep.lines.flatMap((l) => sweep.x.map(() => plain(l.name))), sweep.lines.flatMap(() => sweep.x.map(plain))]
     : sweep.x.map(plain);
-  const values = (c) => sweep.lines.flatMap((l) => l.cpu[c]);
-  const traces = cpuBars(x, cpu, values);
+  const traces = cpuBars(x, cpu, (c) => sweep.lines.flatMap((l) => values(l.cpu[c])));
   const shape = layout({ barmode: "stack", bargap: 0.3, xaxis: axis(sweep.key, { type: several ? "multicategory" : "category", showgrid: false, tickson: "labels" }), yaxis: axis("CPU time, %", { range: [0, 100] }) });
   return [traces, shape];
 }
@@ -80,16 +81,16 @@ function cpuBars(x, categories, values) {
 // Response time against throughput: a curve for each search, with its marks.
 function searches() {
   const found = overview.searches, traces = [];
-  const most = Math.max(...found.flatMap((s) => [...s.curve.tps, ...s.overloaded.tps]));
+  const most = Math.max(...found.flatMap((s) => [...s.curve, ...s.overloaded].map(({ tps }) => tps)));
   found.forEach((s, i) => {
     // One search has a color for each mark, several have one each.
     const tint = (k) => found.length > 1 ? i : k;
     const named = (what) => s.name ? `${s.name}, ${what}` : what;
     const add = (points, what, k, more) => {
-      if (!points.tps.length) return;
-      const text = points.rate.map((rate) => `${rate.toLocaleString("en")}/s requested`);
+      if (!points.length) return;
+      const text = points.map(({ rate }) => `${rate.toLocaleString("en")}/s requested`);
       const label = named(what);
-      traces.push(line(points.tps, points.ms, label, tint(k), Object.assign({
+      traces.push(line(points.map(({ tps }) => tps), points.map(({ ms }) => ms), label, tint(k), Object.assign({
         label, text, hovertemplate: "%{y:,.4~g} ms at %{x:,.4~g}/s (%{text})",
       }, more)));
     };
@@ -118,7 +119,7 @@ function scale() {
   lines.forEach((l, i) => {
     const named = (what) => several ? `${l.name}, ${what}` : what;
     const add = (x, y, what, k, more) => traces.push(line(x, y, named(what), k, Object.assign({ label: named(what) }, more)));
-    add(l.x, l.tps, "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps, l.tps_half, i) });
+    add(l.x, values(l.tps), "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps, i) });
     if (!l.at.length) return;
     const laws = [["USL", l.usl], ["Amdahl", l.amdahl]];
     laws.forEach(([law, y], j) => {

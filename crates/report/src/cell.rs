@@ -8,18 +8,14 @@ use measure::recovery::Observation;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use crate::metric_comparison;
-use crate::number;
+use crate::{metric_comparison, number};
 
-/// What people have to know of a column of percentiles.
 pub(crate) const PERCENTILES: &str =
     "In parentheses: 95 % confidence interval of a single trial's percentile.";
 
-/// What they have to know of points with few trials.
 pub(crate) const FEW: &str = "In parentheses: minimum and maximum of two or three trials, which are \
                               too few for a confidence interval.";
 
-/// The same of columns of recovery or of the ledger.
 pub(crate) const SPREADS: &str = "Of recovery, the median, with the minimum and maximum in \
                                   parentheses; of the ledger's anomalies, the maximum.";
 
@@ -59,12 +55,12 @@ impl Cell {
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let found = PointEstimate::of(trials, column);
-        let half_width = |mean: Estimate| mean.half_width.filter(|_| !is_too_few(found.trials));
+        let without = |mean: Estimate| match is_too_few(found.trials) {
+            true => Estimate::exact(mean.value),
+            false => mean,
+        };
         Self {
-            estimate: found.mean.map(|mean| Estimate {
-                half_width: half_width(mean),
-                ..mean
-            }),
+            estimate: found.mean.map(without),
             n: found.trials,
             range: found.range,
             censored: [found.is_censored, found.is_max_censored],

@@ -4,22 +4,23 @@
 //! sides -> merged (one result with both as variants) -> points -> sheet, csv, json
 //! ```
 
-mod cautions;
 mod differences;
-mod platforms;
-mod points;
 mod show;
 mod words;
 
+use measure::compare::{Change, Comparison, Gated, Measured, average, decide};
+use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
-use serde::Serialize;
+use plan::Value;
+use serde::{Serialize, Serializer};
 
-use crate::keys::{self, VARIANT};
+use crate::cell::Cell;
+use crate::keys::{self, VARIANT, others, trials_of};
 use crate::list::distinct;
+use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
-use points::{Average, Matched};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -41,20 +42,16 @@ pub struct IntendedSetting {
 
 #[derive(Debug, Serialize)]
 pub struct ResultComparison {
-    /// What the first is called…
     pub(crate) base: String,
-    /// …and the second.
     pub(crate) new: String,
     /// Whether both are of one run of one study, which runs all points in blocks: each
     /// repeat of every point before the next repeat of any.
     pub(crate) interleaved: bool,
-    /// Every point that either side has.
     pub(crate) points: Vec<Matched>,
     pub(crate) averages: Vec<Average>,
     /// What differs as it was intended to: the settings of the variants.
     pub(crate) intended: Vec<Difference>,
     pub(crate) others: Vec<Difference>,
-    /// What to know before it is trusted.
     pub(crate) cautions: Vec<String>,
     /// Both as variants of one result, for the figures.
     #[serde(skip)]
@@ -66,15 +63,14 @@ impl ResultComparison {
     /// the two.
     pub fn of(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let mut both = Self::undecided(base, new, intended);
-        points::decide_all(both.points.iter_mut());
+        decide_all(both.points.iter_mut());
         both
     }
 
-    /// The same before the numbers are decided together.
     fn undecided(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merge(base, new);
-        let points = points::matched(&merged, base.name, new.name, interleaved);
+        let points = matched(&merged, base.name, new.name, interleaved);
         let differences = differences::all(base, new, &merged, intended);
         let (intended, others) = differences
             .into_iter()
@@ -83,8 +79,8 @@ impl ResultComparison {
             base: base.name.to_owned(),
             new: new.name.to_owned(),
             interleaved,
-            cautions: cautions::cautions(base, new, &points),
-            averages: points::averages(&points, interleaved),
+            cautions: words::cautions(base, new, &points),
+            averages: averages(&points, interleaved),
             points,
             intended,
             others,
@@ -96,7 +92,6 @@ impl ResultComparison {
         [&self.base, &self.new]
     }
 
-    /// Whether no point is on both sides.
     pub fn is_empty(&self) -> bool {
         let mut points = self.points.iter();
         !points.any(|point| point.is_on_both())
@@ -126,7 +121,6 @@ pub(crate) fn headline(result: &RunResult) -> Option<String> {
     }
 }
 
-/// Each variant against the first.
 fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
@@ -138,14 +132,12 @@ fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     let all = others.iter();
     let all = all.map(|new| ResultComparison::undecided(&side(base), &side(new), &[]));
     let mut all: Vec<ResultComparison> = all.filter(|both| !both.is_empty()).collect();
-    points::decide_all(all.iter_mut().flat_map(|both| &mut both.points));
+    decide_all(all.iter_mut().flat_map(|both| &mut both.points));
     Some(all)
 }
 
-/// The variants of a study, in its order.
 pub fn variants(result: &RunResult) -> Vec<&str> {
-    let trials: Vec<_> = result.trials.iter().collect();
-    let values = keys::values(&trials, VARIANT).into_iter();
+    let values = keys::values(&trials_of(result), VARIANT).into_iter();
     values.filter_map(|name| name?.as_text()).collect()
 }
 
@@ -157,25 +149,22 @@ fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
     let sides = [base, new];
     let axes = sides.iter().flat_map(|side| keys::axes(side.result));
     let axes = distinct(axes.filter(|key| *key != VARIANT));
-    let settings = sides
-        .iter()
-        .any(|side| side.variant.is_none() && keys::axes(side.result).contains(&VARIANT));
-    let mut all = vec![VARIANT];
-    all.extend(settings.then_some(SETTING));
-    all.extend(axes);
+    let has_settings =
+        |side: &&Side<'_>| side.variant.is_none() && keys::axes(side.result).contains(&VARIANT);
+    let settings = sides.iter().any(has_settings).then_some(SETTING);
+    let all = [VARIANT].into_iter().chain(settings).chain(axes);
     let trials = sides.iter().flat_map(|side| {
         let trials = side.result.trials.iter();
-        let wanted = trials.filter(|trial| {
-            let variant = side.variant;
-            variant.is_none() || keys::variant(trial) == variant
-        });
+        let is_wanted =
+            |trial: &&TrialSummary| side.variant.is_none() || keys::variant(trial) == side.variant;
+        let wanted = trials.filter(is_wanted);
         wanted.map(|trial| of_side(trial, side))
     });
     RunResult {
         title: format!("{} against {}", new.name, base.name),
         design: Design {
             trials: 0,
-            axes: all.into_iter().map(str::to_owned).collect(),
+            axes: all.map(str::to_owned).collect(),
             ..base.result.design.clone()
         },
         trials: trials.collect(),
@@ -193,4 +182,159 @@ fn of_side(trial: &TrialSummary, side: &Side<'_>) -> TrialSummary {
         point.insert(SETTING.to_owned(), setting);
     }
     trial
+}
+
+/// A point that at least one side has.
+#[derive(Debug, Serialize)]
+pub(crate) struct Matched {
+    /// Its values of all keys, those of the table's columns first.
+    #[serde(serialize_with = "as_object")]
+    pub(crate) point: Vec<(String, Option<Value>)>,
+    /// For display; empty in a study of one point.
+    pub(crate) name: String,
+    /// Whether transactions arrive at a rate, so that the mean response time is tested first.
+    pub(crate) open_loop: bool,
+    pub(crate) numbers: Vec<Number>,
+}
+
+fn as_object<S: Serializer>(
+    point: &[(String, Option<Value>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(point.iter().map(|(key, value)| (key, value)))
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Number {
+    pub(crate) column: &'static str,
+    pub(crate) base: Option<Estimate>,
+    pub(crate) new: Option<Estimate>,
+    /// Trials of each that have it.
+    pub(crate) base_n: usize,
+    pub(crate) new_n: usize,
+    pub(crate) comparison: Option<Comparison>,
+    pub(crate) reason: Option<String>,
+    #[serde(skip)]
+    measured: [Vec<Measured>; 2],
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Average {
+    pub(crate) column: &'static str,
+    pub(crate) points: usize,
+    /// With its 95 % interval, over the blocks.
+    pub(crate) change_pct: Change,
+}
+
+impl Matched {
+    pub(crate) fn is_on_both(&self) -> bool {
+        let mut numbers = self.numbers.iter();
+        numbers.any(|number| number.base_n > 0 && number.new_n > 0)
+    }
+
+    fn test_order(&self, column: &str) -> TestOrder {
+        metric_comparison::test_order(column, self.open_loop)
+    }
+
+    /// Its comparisons in the order in which they are tested.
+    fn gated(&mut self) -> Gated<'_> {
+        let open_loop = self.open_loop;
+        let mut gated = Gated {
+            first: None,
+            then: Vec::new(),
+        };
+        for number in &mut self.numbers {
+            let turn = metric_comparison::test_order(number.column, open_loop);
+            match (&mut number.comparison, turn) {
+                (Some(found), TestOrder::Primary) => gated.first = Some(found),
+                (Some(found), TestOrder::Secondary) => gated.then.push(found),
+                (Some(found), TestOrder::Never(reason)) if found.is_tested() => {
+                    found.leave_open(reason);
+                }
+                _ => {}
+            }
+        }
+        gated
+    }
+}
+
+impl Number {
+    /// By how many per cent the new mean is above the base's; without an interval where there
+    /// is no comparison. `None` when a side has no mean.
+    fn change_pct(&self) -> Option<Change> {
+        if let Some(found) = self.comparison {
+            return Some(found.change_pct);
+        }
+        let (base, new) = (self.base?.value, self.new?.value);
+        (base > 0.0).then(|| Change {
+            value: 100.0 * (new / base - 1.0),
+            interval: None,
+        })
+    }
+}
+
+/// All points of a result whose two variants are the sides, each number compared as if it
+/// were alone.
+fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<Matched> {
+    let (trials, axes) = (trials_of(merged), keys::axes(merged));
+    let others = others(&axes, VARIANT);
+    let main = keys::main(&merged.design.tables, &trials, &others);
+    let keys_in_order = distinct(main.into_iter().chain(others));
+    let groups = keys::groups(&trials, &keys_in_order, &axes).into_iter();
+    let points = groups.map(|group| {
+        let pairs = keys_in_order.iter().zip(&group.values);
+        let point = pairs.map(|(key, value)| ((*key).to_owned(), value.cloned()));
+        let [base, new] = [base, new].map(|side| group.of_variant(side));
+        Matched {
+            point: point.collect(),
+            open_loop: metric_comparison::is_open_loop(&group.trials),
+            numbers: numbers(&base, &new, interleaved),
+            name: group.name,
+        }
+    });
+    points.collect()
+}
+
+fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> Vec<Number> {
+    let numbers = NUMBERS.iter().map(|number| {
+        let column = number.0;
+        let (ours, theirs) = (Cell::of(base, column), Cell::of(new, column));
+        let found = metric_comparison::against(base, new, *number, interleaved);
+        Number {
+            column,
+            base: ours.estimate,
+            new: theirs.estimate,
+            base_n: ours.n,
+            new_n: theirs.n,
+            reason: found.as_ref().err().map(ToString::to_string),
+            comparison: found.ok(),
+            measured: [base, new].map(|trials| metric_comparison::measured(trials, column)),
+        }
+    });
+    numbers.collect()
+}
+
+fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {
+    let mut gated: Vec<Gated<'_>> = points.map(Matched::gated).collect();
+    decide(&mut gated);
+}
+
+/// The average change of each number over the points that have it, where there are several.
+fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
+    let averages = NUMBERS.iter().filter_map(|(column, sense)| {
+        let numbers = points.iter().flat_map(|point| &point.numbers);
+        let compared = numbers.filter(|n| n.column == *column && n.comparison.is_some());
+        let measured = compared.map(|number| number.measured.each_ref().map(Vec::as_slice));
+        let measured: Vec<[&[Measured]; 2]> = measured.collect();
+        if measured.len() < 2 {
+            return None;
+        }
+        let question = metric_comparison::question(*sense, interleaved, true);
+        Some(Average {
+            column,
+            points: measured.len(),
+            change_pct: average(&measured, &question).ok()?.change_pct,
+        })
+    });
+    averages.collect()
 }

@@ -9,12 +9,11 @@ use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::cell::{Cell, INTERVALS};
-use crate::columns::Columns;
 use crate::findings::{ended, reason};
-use crate::heading::Heading;
+use crate::grid::Columns;
 use crate::keys;
 use crate::list::{distinct, joined};
-use crate::table::{self, PaperRow, PaperTable};
+use crate::table::{self, Heading, PaperRow, PaperTable};
 
 pub fn results(result: &RunResult) -> String {
     let trials = &result.trials;
@@ -57,8 +56,8 @@ pub fn results(result: &RunResult) -> String {
         })
         .with("little.users", |trial| Some(trial.little?.users))
         .with("little.accounted", |trial| Some(trial.little?.accounted))
-        .with("verdict", |trial| {
-            Some(trial.verdict.as_ref()?.bound.to_string())
+        .with("verdict", |one| {
+            Some(one.verdict.as_ref()?.bound.to_string())
         })
         .with("evidence", |trial| Some(&trial.verdict.as_ref()?.evidence))
         .each(columns(result), |columns, name| {
@@ -83,7 +82,6 @@ fn columns(result: &RunResult) -> Vec<String> {
     distinct(all.filter(|name| !is_in_every_result(name)))
 }
 
-/// The metrics that were not 0 throughout.
 fn metrics(trials: &[TrialSummary]) -> BTreeSet<String> {
     let metrics = trials.iter().flat_map(|trial| &trial.metrics);
     let moved = metrics.filter(|(_, metric)| [metric.mean, metric.min, metric.max] != [0.0; 3]);
@@ -106,21 +104,14 @@ fn found(trials: &[TrialSummary]) -> Vec<String> {
 
 /// Whether a column is among the first ones of every file.
 fn is_in_every_result(name: &str) -> bool {
-    let is_of = |times: &str| {
-        name.strip_prefix(times)
-            .is_some_and(|rest| rest.starts_with('.'))
-    };
-    INTERVALS.contains(&name)
-        || COUNTS.contains(&name)
-        || ["response_ms", "service_ms"].into_iter().any(is_of)
+    let is_a_time = name.starts_with("response_ms.") || name.starts_with("service_ms.");
+    is_a_time || INTERVALS.contains(&name) || COUNTS.contains(&name)
 }
 
 const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
-/// One of the distributions of a trial.
 type OfTrial = fn(&TrialSummary) -> Option<LatencySummary>;
 
-/// One thing that is said of a distribution.
 type Statistic = (&'static str, fn(LatencySummary) -> Option<f64>);
 
 /// All that is said of one besides its mean; ranges are where percentiles lie with 95 % confidence.
@@ -140,18 +131,16 @@ const STATISTICS: [Statistic; 13] = [
     ("p99.high", |times| Some(times.p99_range?.high)),
 ];
 
-/// A cell of one of the study's tables, and where it stands.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    number: usize,
-    table: &'a PaperTable,
-    row: &'a PaperRow,
-    variant: &'a str,
-    heading: &'a Heading,
-    cell: &'a Cell,
-}
+/// A cell of one of the study's tables: the table, its number, row, variant, and column.
+type Place<'a> = (
+    &'a PaperTable,
+    usize,
+    &'a PaperRow,
+    &'a str,
+    &'a Heading,
+    Cell,
+);
 
-/// The study's tables, a line for each cell.
 pub fn tables(result: &RunResult) -> String {
     let tables = table::tables(result);
     let places = (1..).zip(&tables).flat_map(|(number, table)| {
@@ -159,31 +148,24 @@ pub fn tables(result: &RunResult) -> String {
             let groups = table.groups.iter().zip(&row.cells);
             groups.flat_map(move |(variant, cells)| {
                 let columns = table.columns.iter().zip(cells);
-                columns.map(move |(heading, cell)| Place {
-                    number,
-                    table,
-                    row,
-                    variant,
-                    heading,
-                    cell,
-                })
+                columns.map(move |(column, cell)| (table, number, row, &**variant, column, *cell))
             })
         })
     });
     let columns = Columns::<Place<'_>>::new()
-        .with("table", |place| place.number)
-        .with("of", |place| {
-            let fixed = place.table.fixed.iter();
+        .with("table", |(_, number, ..)| number)
+        .with("of", |(table, ..)| {
+            let fixed = table.fixed.iter();
             joined(fixed.map(|(key, value)| format!("{key}={value}")), ", ")
         })
-        .with("key", |place| &place.table.row_key)
-        .with("value", |place| &place.row.value)
-        .with("variant", |place| place.variant)
-        .with("column", |place| &place.heading.column)
-        .with("estimate", |place| place.cell.value())
-        .with("half_width", |place| place.cell.half_width())
-        .with("low", |place| Some(place.cell.range?.low))
-        .with("high", |place| Some(place.cell.range?.high))
-        .with("n", |place| place.cell.n);
+        .with("key", |(table, ..)| &table.row_key)
+        .with("value", |(_, _, row, ..)| &row.value)
+        .with("variant", |(.., variant, _, _)| variant)
+        .with("column", |(.., heading, _)| &heading.column)
+        .with("estimate", |(.., cell)| cell.value())
+        .with("half_width", |(.., cell)| cell.half_width())
+        .with("low", |(.., cell)| Some(cell.range?.low))
+        .with("high", |(.., cell)| Some(cell.range?.high))
+        .with("n", |(.., cell)| cell.n);
     columns.csv(places)
 }

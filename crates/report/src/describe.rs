@@ -10,12 +10,10 @@ use measure::summary::TrialSummary;
 use measure::work;
 use plan::{Load, shown_bytes};
 
-use crate::list::{distinct, joined};
+use crate::list::{around, clause, distinct, grouped, joined_any, joined_known};
 use crate::number;
+use crate::sheet::{Facts, known};
 
-pub(crate) type Facts = Vec<(&'static str, String)>;
-
-/// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
     let plan::Trial {
         load,
@@ -23,96 +21,88 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         topology,
         ..
     } = &setup.planned;
-    let count = |number: u32| number::count(number.into());
-    let mut facts = vec![
-        ("Workload", load.workload.value.clone()),
-        ("Options", options(setup)),
-        ("Engine", setup.engine.clone()),
-        ("Server", setup.server.clone()),
-        ("Encryption", encryption(setup).to_owned()),
+    let count = |number: u32| Some(number::count(number.into()));
+    let cluster = topology.cluster.as_ref();
+    let cluster = cluster.map(|one| format!("{}, members: {}", one.kind.value, one.members));
+    let mut facts = known([
+        ("Workload", Some(load.workload.value.clone())),
+        ("Options", Some(options(setup))),
+        ("Engine", Some(setup.engine.clone())),
+        ("Server", Some(setup.server.clone())),
+        ("Encryption", Some(encryption(setup).to_owned())),
         ("Instances", count(topology.instances)),
         ("Virtual users per instance", count(load.threads)),
         ("Generator workers per instance", count(setup.workers)),
         ("Tables", count(setup.tables)),
-        ("Rows per table", number::count(data.rows)),
-        ("Key distribution", keys(setup)),
-        ("Statements", load.protocol.to_string()),
-        ("Replies timed by", format!("the {}", setup.reply_time)),
-        ("Arrivals", load.pace().to_string()),
-        ("Think time", think_time(load)),
-        ("Seed", data.seed.to_string()),
-        ("Warm-up", warm_up(setup)),
-        ("Measurement", limit(setup)),
-    ];
-    if let Some(cluster) = &topology.cluster {
-        let members = count(cluster.members);
-        facts.push((
-            "Cluster",
-            format!("{}, members: {members}", cluster.kind.value),
-        ));
-    }
-    if let Some(directory) = &setup.directory {
-        facts.extend(site(setup));
-        facts.push(("Data directory", directory.clone()));
-        let volume = Some(&topology.node.volume).filter(|volume| !volume.is_default());
-        facts.extend(volume.map(|volume| ("Volume", volume.to_string())));
-        let log = topology.node.log_volume.as_ref();
-        facts.extend(log.map(|log| ("Log volume", log.to_string())));
-    }
+        ("Rows per table", Some(number::count(data.rows))),
+        ("Key distribution", Some(keys(setup))),
+        ("Statements", Some(load.protocol.to_string())),
+        (
+            "Replies timed by",
+            Some(format!("the {}", setup.reply_time)),
+        ),
+        ("Arrivals", Some(load.pace().to_string())),
+        ("Think time", Some(think_time(load))),
+        ("Seed", Some(data.seed.to_string())),
+        ("Warm-up", Some(warm_up(setup))),
+        ("Measurement", Some(limit(setup))),
+        ("Cluster", cluster),
+    ]);
+    facts.extend(setup.directory.iter().flat_map(|place| node(setup, place)));
     facts
 }
 
-/// Each name with all its values.
-pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(&'static str, Vec<String>)> {
-    let all: Facts = facts.flatten().collect();
-    let names = distinct(all.iter().map(|(name, _)| *name)).into_iter();
-    let of_each = names.map(|wanted| {
-        let such = all.iter().filter(|(name, _)| *name == wanted);
-        (wanted, distinct(such.map(|(_, value)| value.clone())))
-    });
-    of_each.collect()
+pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(String, Vec<String>)> {
+    let facts = grouped(facts.flatten()).into_iter();
+    facts
+        .map(|(name, values)| (name, distinct(values)))
+        .collect()
 }
 
 /// `26.0 MiB of data; 14.1 MiB on the devices, 45.8 % saved`.
 pub(crate) fn space(space: &Space) -> String {
-    let mut text = format!("{} of data", shown_bytes(space.data_bytes));
-    if let Some(used) = space.used_bytes {
-        text.push_str(&format!("; {} on the devices", shown_bytes(used)));
-    }
-    if let Some(savings) = space.savings_pct() {
-        text.push_str(&format!(", {} saved", number::percent(savings / 100.0)));
-    }
-    text
+    let used = space.used_bytes;
+    let used = used.map(|used| format!("; {} on the devices", shown_bytes(used)));
+    let saved = space.savings_pct();
+    let saved = saved.map(|saved| format!(", {} saved", number::percent(saved / 100.0)));
+    let data = format!("{} of data", shown_bytes(space.data_bytes));
+    joined_known([Some(data), used, saved], "")
 }
 
-/// Where each server ran, and how much of the machine it could use.
-fn site(setup: &Setup) -> Facts {
-    let site = &setup.planned.topology.node.site;
-    let limits = &site.limits;
-    let all = |limit: Option<String>| limit.unwrap_or_else(|| "all".to_owned());
-    let cpus = limits
-        .cpus
-        .as_ref()
-        .map(|cpus| format!("at most {}", cpus.value));
-    let cpuset = limits
-        .cpuset
-        .as_ref()
-        .map(|cpuset| cpuset.value.to_string());
+/// Where each server ran, how much of the machine it could use, and where its data lay.
+fn node(setup: &Setup, directory: &str) -> Facts {
+    let node = &setup.planned.topology.node;
+    let limits = &node.site.limits;
+    let all = |limit: Option<String>| Some(limit.unwrap_or_else(|| "all".to_owned()));
+    let cpus = limits.cpus.as_ref();
+    let cpuset = limits.cpuset.as_ref();
     let memory = limits.memory.as_ref().map(|bytes| shown_bytes(bytes.value));
-    let platform = setup.platform.as_ref();
-    let how = platform.map_or(String::new(), |platform| format!(" ({platform})"));
-    vec![
-        ("Site", format!("{}{how}", site.kind.value)),
-        ("CPUs per server", all(cpus)),
-        ("CPUs that servers share", all(cpuset)),
+    let how = setup.platform.as_deref().unwrap_or_default();
+    let site = format!("{}{}", node.site.kind.value, around(" (", how, ")"));
+    let volume = Some(&node.volume).filter(|volume| !volume.is_default());
+    known([
+        ("Site", Some(site)),
+        (
+            "CPUs per server",
+            all(cpus.map(|cpus| format!("at most {}", cpus.value))),
+        ),
+        (
+            "CPUs that servers share",
+            all(cpuset.map(|cpuset| cpuset.value.to_string())),
+        ),
         (
             "Memory per server",
             all(memory.map(|bytes| format!("at most {bytes}"))),
         ),
-    ]
+        ("Data directory", Some(directory.to_owned())),
+        ("Volume", volume.map(ToString::to_string)),
+        (
+            "Log volume",
+            node.log_volume.as_ref().map(ToString::to_string),
+        ),
+    ])
 }
 
-/// The setup in a few lines, for a terminal.
 pub(crate) fn in_short(setup: &Setup) -> String {
     let plan::Trial {
         load,
@@ -141,7 +131,7 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         Some(format!("warm-up {}", seconds(load.warmup))),
         options.map(|options| format!("options {options}")),
     ];
-    format!("{}.", joined(parts.into_iter().flatten(), "; "))
+    joined_known(parts, "; ") + "."
 }
 
 fn options(setup: &Setup) -> String {
@@ -163,15 +153,11 @@ fn seconds(time: Duration) -> String {
 }
 
 fn warm_up(setup: &Setup) -> String {
-    let preload = if setup.planned.load.preload {
-        ", after reading every table and index once"
-    } else {
-        ""
-    };
-    format!("{}{preload}", seconds(setup.planned.load.warmup))
+    let load = &setup.planned.load;
+    let preload = clause(load.preload, ", after reading every table and index once");
+    seconds(load.warmup) + preload
 }
 
-/// Protocol and cipher, or `none`.
 pub(crate) fn encryption(setup: &Setup) -> &str {
     setup.tls.as_deref().unwrap_or("none")
 }
@@ -200,7 +186,6 @@ fn limit(setup: &Setup) -> String {
     }
 }
 
-/// The load generator, in one sentence.
 pub(crate) fn generator(summary: &TrialSummary) -> String {
     let generator = &summary.generator;
     let most = |share: fn(&measure::slice::Busy) -> f64| {
@@ -235,10 +220,7 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
             format!("maximum backlog {peak}, {end} at the end")
         }),
     ];
-    match joined(parts.into_iter().flatten(), "; ") {
-        nothing if nothing.is_empty() => "not measured".to_owned(),
-        parts => parts,
-    }
+    joined_any(parts.into_iter().flatten(), "; ").unwrap_or_else(|| "not measured".to_owned())
 }
 
 /// What is not known of servers whose process is not seen, and why.

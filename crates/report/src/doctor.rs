@@ -3,8 +3,7 @@
 use measure::finding::{self, Finding, Level};
 use measure::result::RunResult;
 
-use crate::columns::Columns;
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::sheet::{Block, Item, Section, Sheet};
 
 /// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.

@@ -11,15 +11,12 @@ use measure::summary::{TrialSummary, counted};
 use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
-use crate::columns::Columns;
-use crate::doctor;
-use crate::grid::Grid;
-use crate::keys;
-use crate::list::{distinct, joined, listed};
-use crate::number;
+use crate::grid::{Columns, Grid};
+use crate::keys::{self, trials_of};
+use crate::list::{distinct, grouped, joined, joined_any, listed};
 use crate::sheet::{self, Block, Item, Section};
+use crate::{doctor, number};
 
-/// What a trial was bound by, in a word or two.
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
     match bound {
         Bottleneck::Nothing => "none identified".to_owned(),
@@ -27,7 +24,6 @@ pub(crate) fn bound_word(bound: Bottleneck) -> String {
     }
 }
 
-/// A trial with something to say of it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TrialNote {
     pub(crate) number: u32,
@@ -37,7 +33,6 @@ pub(crate) struct TrialNote {
     pub(crate) words: String,
 }
 
-/// Trials that did not come to their end, and why.
 pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
     let early = result.trials.iter();
     let early = early.filter_map(|trial| {
@@ -65,12 +60,10 @@ pub(crate) fn reason(outcome: &Outcome) -> &str {
 
 /// Whether an interrupted trial is left out for whole ones.
 fn is_replaced(trial: &TrialSummary, result: &RunResult) -> bool {
-    let all: Vec<&TrialSummary> = result.trials.iter().collect();
-    let mut counted = counted(&all).into_iter();
+    let mut counted = counted(&trials_of(result)).into_iter();
     !counted.any(|counted| std::ptr::eq(counted, trial))
 }
 
-/// How a trial ended, in a word.
 pub(crate) fn ended(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "completed",
@@ -83,18 +76,13 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
 
 /// The verdicts of the trials, together where they agree; never empty inside.
 pub(crate) fn verdicts(result: &RunResult) -> Vec<Vec<TrialNote>> {
-    let mut kinds: Vec<Vec<TrialNote>> = Vec::new();
-    for trial in &result.trials {
-        let Some(verdict) = &trial.verdict else {
-            continue;
-        };
+    let notes = result.trials.iter().filter_map(|trial| {
+        let verdict = trial.verdict.as_ref()?;
         let note = note(trial, result, &verdict.bound.to_string(), &verdict.evidence);
-        match kinds.iter_mut().find(|known| known[0].what == note.what) {
-            Some(known) => known.push(note),
-            None => kinds.push(vec![note]),
-        }
-    }
-    kinds
+        Some((note.what.clone(), note))
+    });
+    let kinds = grouped(notes).into_iter();
+    kinds.map(|(_, notes)| notes).collect()
 }
 
 pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
@@ -106,11 +94,9 @@ pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
             _ => listed(&notes.iter().map(|note| &*note.name).collect::<Vec<_>>()),
         })
         .words("evidence", |notes| &notes[0].words);
-    columns.grid(
-        "What limited the trials, with the evidence of the first; each trial below has \
-         its own.",
-        &kinds,
-    )
+    let caption =
+        "What limited the trials, with the evidence of the first; each trial below has its own.";
+    columns.grid(caption, &kinds)
 }
 
 fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
@@ -134,7 +120,6 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
     Some(format!("{absent}. To run them: {command}."))
 }
 
-/// The trials that were planned and are not there.
 pub(crate) fn absent(result: &RunResult) -> Option<String> {
     const MOST_NAMED: usize = 20;
     let there = result.trials.iter().map(|trial| trial.setup.planned.number);
@@ -179,7 +164,6 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
         .collect()
 }
 
-/// A warning and the trials that have it.
 #[derive(Debug)]
 pub(crate) struct WarningView {
     pub(crate) text: String,
@@ -189,27 +173,19 @@ pub(crate) struct WarningView {
 
 /// Warnings of one kind as one: the worst of them, and which trials have it.
 pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
-    let mut kinds: Vec<Vec<(&Warning, String)>> = Vec::new();
-    for trial in &result.trials {
-        for warning in &trial.warnings {
-            let told = (warning, keys::trial_name(trial, result));
-            let same = |known: &&mut Vec<(&Warning, String)>| {
-                let mut known = known.iter();
-                known.any(|(known, _)| discriminant(*known) == discriminant(warning))
-            };
-            match kinds.iter_mut().find(same) {
-                Some(known) => known.push(told),
-                None => kinds.push(vec![told]),
-            }
-        }
-    }
+    let told = result.trials.iter().flat_map(|trial| {
+        let name = keys::trial_name(trial, result);
+        let warnings = trial.warnings.iter();
+        warnings.map(move |warning| (discriminant(warning), (warning, name.clone())))
+    });
+    let mut kinds = grouped(told);
     // Summaries list few kinds. What the machine was, and what was not served, concerns all numbers.
-    kinds.sort_by_key(|told| match told.first() {
+    kinds.sort_by_key(|(_, told)| match told.first() {
         Some((Warning::Emulated, _)) => 0,
         Some((Warning::Overloaded { .. }, _)) => 1,
         _ => 2,
     });
-    let views = kinds.iter().filter_map(|told| {
+    let views = kinds.iter().filter_map(|(_, told)| {
         // Of equally bad ones the first.
         let all = told.iter().rev();
         let (worst, name) = all.max_by(|(a, _), (b, _)| a.weight().total_cmp(&b.weight()))?;
@@ -242,7 +218,6 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
     }
 }
 
-/// What to know before the numbers of a study are trusted.
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     let mut incomplete: Vec<Block> = sheet::words(missing(result)).collect();
     let early = ended_early(result).into_iter().map(|note| Item {
@@ -265,24 +240,16 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
         scope: warning.trials,
         ..Item::default()
     });
-    let distorting = doctor::distorting(&result.findings);
+    let list = |items| Block::list(items).into_iter().collect();
+    let distorting = list(doctor::distorting(&result.findings));
     let title = "Conditions that may distort the results";
-    let all = [
+    let mut all = vec![
         Section::named("incomplete", "Incomplete results", incomplete),
-        Section::named(
-            "warnings",
-            "Warnings",
-            Block::list(warnings).into_iter().collect(),
-        ),
-        Section::named(
-            "distorting",
-            title,
-            Block::list(distorting).into_iter().collect(),
-        ),
+        Section::named("warnings", "Warnings", list(warnings.collect())),
+        Section::named("distorting", title, distorting),
     ];
-    all.into_iter()
-        .filter(|section| !section.blocks.is_empty())
-        .collect()
+    all.retain(|section| !section.blocks.is_empty());
+    all
 }
 
 /// Cautions about what a result lacks, the trials that an answer uses, and the host that they ran
@@ -301,34 +268,33 @@ pub(crate) fn cautions(
     named.collect()
 }
 
-/// Which warnings there are, and how many trials have each.
 fn warned(trials: &[&TrialSummary]) -> Option<String> {
     let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
     let (count, all) = (with_any.count(), trials.len());
-    let kinds = trials
-        .iter()
-        .flat_map(|trial| distinct(trial.warnings.iter().map(|warning| warning.in_short())));
-    let kinds: Vec<&str> = kinds.collect();
-    let told = distinct(kinds.iter().copied()).into_iter().map(|kind| {
-        let such = kinds.iter().filter(|other| **other == kind).count();
-        format!("{kind} ({such})")
+    let kinds = trials.iter().flat_map(|trial| {
+        let kinds = trial
+            .warnings
+            .iter()
+            .map(|warning| (warning.in_short(), ()));
+        distinct(kinds)
     });
-    let told = joined(told, ", ");
-    (count > 0).then(|| {
-        format!("{count} of {all} trials have warnings: {told}. See the report of the result.")
-    })
+    let told = grouped(kinds).into_iter();
+    let told = joined_any(
+        told.map(|(kind, such)| format!("{kind} ({})", such.len())),
+        ", ",
+    )?;
+    Some(format!(
+        "{count} of {all} trials have warnings: {told}. See the report of the result."
+    ))
 }
 
-/// What a look at the host found before the first load.
 fn spoilt(result: &RunResult) -> Option<String> {
-    let severe = result
-        .findings
-        .iter()
-        .filter(|finding| finding.level == Level::Severe);
-    let ids = joined(distinct(severe.map(|finding| finding.id.as_str())), ", ");
-    (!ids.is_empty()).then(|| {
-        format!("Conditions that distort measurements: {ids}. See the report of the result.")
-    })
+    let findings = result.findings.iter();
+    let severe = findings.filter(|finding| finding.level == Level::Severe);
+    let ids = joined_any(distinct(severe.map(|finding| finding.id.as_str())), ", ")?;
+    Some(format!(
+        "Conditions that distort measurements: {ids}. See the report of the result."
+    ))
 }
 
 /// Throughput says nothing of a server that was given its load.

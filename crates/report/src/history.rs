@@ -11,20 +11,15 @@ use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError, Source};
 use crate::cell::{FEW, PERCENTILES};
-use crate::columns::Columns;
-use crate::findings;
-use crate::grid::Grid;
-use crate::keys;
-use crate::list::{distinct, joined};
-use crate::metric_comparison;
-use crate::number;
+use crate::grid::{Columns, Grid};
+use crate::list::{around, distinct, grouped, joined, joined_any};
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
+use crate::{findings, keys, number};
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
 
-/// What the cells of all grids are.
 const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interval, over the n \
                      trials, or over the seconds of a single one. Level: where throughput or mean \
                      response time changed; each level spans at least three results. False-positive \
@@ -33,7 +28,6 @@ const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interva
 #[derive(Debug, Serialize)]
 pub struct History {
     courses: Vec<Course>,
-    /// What to know before it is trusted.
     cautions: Vec<String>,
     /// Version of the dyno that measured the latest of them.
     #[serde(skip)]
@@ -62,8 +56,6 @@ struct Entry {
     engine: String,
     #[serde(flatten)]
     measured: Measured,
-    #[serde(skip)]
-    is_open_loop: bool,
 }
 
 impl History {
@@ -73,30 +65,17 @@ impl History {
         let mut sources = sources.to_vec();
         sources.sort_by_key(|source| &source.result.environment.started);
         point::check(wanted, sources.iter().map(|source| source.result))?;
-        let mut courses: Vec<Course> = Vec::new();
-        for source in &sources {
-            for (point, entry) in entries(source, wanted) {
-                match courses.iter_mut().find(|course| course.point == point) {
-                    Some(course) => course.entries.push(entry),
-                    None => courses.push(Course {
-                        point,
-                        entries: vec![entry],
-                        changes: Vec::new(),
-                        response_changes: Vec::new(),
-                    }),
-                }
-            }
-        }
-        if courses.is_empty() {
+        let entries = sources.iter();
+        let points = grouped(entries.flat_map(|source| entries_of(source, wanted)));
+        if points.is_empty() {
             return Err(AnswerError::NoTrial(wanted.to_vec()));
         }
-        let histories = courses.len();
-        for course in &mut courses {
-            course.find_changes(histories);
-        }
+        let histories = points.len();
+        let courses = points.into_iter();
+        let courses = courses.map(|(point, entries)| Course::of(point, entries, histories));
         let latest = sources.last().map(|source| &source.result.environment);
         Ok(Self {
-            courses,
+            courses: courses.collect(),
             cautions: cautions(&sources, wanted),
             version: latest.map_or(String::new(), |latest| latest.dyno_version.clone()),
         })
@@ -105,41 +84,41 @@ impl History {
 
 impl Course {
     /// Tests the primary metric, sharing the chance of a false alarm with so many histories.
-    fn find_changes(&mut self, histories: usize) {
-        let entries = || self.entries.iter();
-        if entries().any(|entry| entry.is_open_loop) {
-            let times: Option<Vec<f64>> =
-                entries().map(|one| one.measured.mean_ms.value()).collect();
-            self.response_changes = in_history(&times.unwrap_or_default(), histories);
+    fn of(point: String, entries: Vec<Entry>, histories: usize) -> Self {
+        let is_open_loop = entries.iter().any(|entry| entry.measured.is_at_a_rate());
+        let number = |entry: &Entry| match is_open_loop {
+            true => entry.measured.mean_ms.value(),
+            false => entry.measured.tps.value(),
+        };
+        let numbers: Option<Vec<f64>> = entries.iter().map(number).collect();
+        let (mut changes, mut response_changes) = (Vec::new(), Vec::new());
+        let primary = if is_open_loop {
+            &mut response_changes
         } else {
-            let tps = entries().filter_map(|entry| entry.measured.tps.value());
-            self.changes = in_history(&tps.collect::<Vec<_>>(), histories);
-        }
-    }
-
-    /// ` at threads=16`, or nothing.
-    fn at(&self) -> String {
-        match self.point.as_str() {
-            "" => String::new(),
-            point => format!(" at {point}"),
+            &mut changes
+        };
+        *primary = in_history(&numbers.unwrap_or_default(), histories);
+        Self {
+            point,
+            entries,
+            changes,
+            response_changes,
         }
     }
 }
 
-/// The points of one result with their numbers.
-fn entries(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
+fn entries_of(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
     let axes = keys::axes(source.result);
     let trials = point::having(source.result, wanted);
     let points = point::points(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
-        let counted = counted(&point.trials);
         point.tps.estimate?;
+        let measured = Measured::of(&point);
         let entry = Entry {
             started: source.result.environment.started.clone(),
             name: source.name.to_owned(),
-            engine: counted.first()?.setup.engine.clone(),
-            is_open_loop: metric_comparison::is_open_loop(&counted),
-            measured: Measured::of(&point),
+            engine: measured.trials.first()?.setup.engine.clone(),
+            measured,
         };
         Some((point.name, entry))
     });
@@ -199,25 +178,28 @@ impl Answer for History {
     }
 }
 
-/// Every change, in the order of the points.
 fn lead(history: &History) -> String {
     let changed = history.courses.iter().flat_map(|course| {
-        let tps = course.changes.iter();
-        let tps = tps.filter_map(|change| sentence(course, "Throughput", change, "transactions/s"));
-        let times = course.response_changes.iter();
-        let times = times.filter_map(|change| sentence(course, "Mean response time", change, "ms"));
-        tps.chain(times)
+        let numbers = [
+            ("Throughput", &course.changes, "transactions/s"),
+            ("Mean response time", &course.response_changes, "ms"),
+        ];
+        numbers
+            .into_iter()
+            .flat_map(move |(number, changes, unit)| {
+                let changes = changes.iter();
+                changes.filter_map(move |change| sentence(course, number, change, unit))
+            })
     });
-    let changed = joined(changed, " ");
     let lengths = history.courses.iter().map(|course| course.entries.len());
-    match (changed.is_empty(), lengths.max().unwrap_or(0)) {
-        (true, longest @ ..FEWEST) => format!(
+    let longest = lengths.max().unwrap_or(0);
+    joined_any(changed, " ").unwrap_or_else(|| match longest {
+        ..FEWEST => format!(
             "Too few results to detect a level change: {longest} of at least {FEWEST}, three before \
              and three after."
         ),
-        (true, _) => "No level change detected in throughput or mean response time.".to_owned(),
-        (false, _) => changed,
-    }
+        _ => "No level change detected in throughput or mean response time.".to_owned(),
+    })
 }
 
 /// `Throughput fell by 4.1 %, from 812 to 779 transactions/s, starting …`.
@@ -225,7 +207,7 @@ fn sentence(course: &Course, number: &str, change: &ChangePoint, unit: &str) -> 
     let entry = course.entries.get(change.at)?;
     Some(format!(
         "{number}{} {} by {}, from {} to {} {unit}, starting {} ({}).",
-        course.at(),
+        around(" at ", &course.point, ""),
         if change.share() > 0.0 { "rose" } else { "fell" },
         number::percent(change.share().abs()),
         number::value(change.before),
@@ -243,11 +225,10 @@ fn grid(course: &Course) -> Grid {
         .measured(|(_, entry)| &entry.measured)
         .with("n", |(_, entry)| entry.measured.n)
         .words("level", |(place, _)| level(course, place));
-    let caption = match course.point.as_str() {
-        "" => String::new(),
-        point => format!("At {point}."),
-    };
-    columns.grid(caption, course.entries.iter().enumerate())
+    columns.grid(
+        around("At ", &course.point, "."),
+        course.entries.iter().enumerate(),
+    )
 }
 
 /// `tps -8.0 %, mean +8.7 % from here on` where a level begins.
@@ -257,10 +238,7 @@ fn level(course: &Course, place: usize) -> String {
         let share = began(changes, place)?;
         Some(format!("{name} {:+.1} %", share * 100.0))
     });
-    match joined(told, ", ") {
-        told if told.is_empty() => told,
-        told => format!("{told} from here on"),
-    }
+    around("", &joined(told, ", "), " from here on")
 }
 
 /// The share by which a level that begins at this place differs from the one before.

@@ -26,12 +26,10 @@ const CHARTS: &str = concat!(
     include_str!("../assets/page.js"),
 );
 
-/// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error("cannot write the page: {0}")]
     Page(#[from] io::Error),
-    /// The data of the figures could not be serialized.
     #[error("cannot write the data of the figures: {0}")]
     Data(#[from] serde_json::Error),
 }
@@ -82,7 +80,6 @@ pub(crate) fn write(
     Ok(page.write_into(out)?)
 }
 
-/// The charting library's script.
 struct Plotly;
 
 impl Plotly {
@@ -111,9 +108,10 @@ impl fmt::Display for Plotly {
 
 impl FigureData {
     fn of(figures: &Figures) -> Result<Self, serde_json::Error> {
+        let (overview, series) = figures.json()?;
         Ok(Self {
-            overview: figures.overview.json()?,
-            series: figures.trials_json()?,
+            overview,
+            series,
             plotly: Plotly,
             charts: CHARTS,
         })

@@ -1,8 +1,7 @@
 //! Thresholds as the JUnit XML that CI systems read: a test case for each threshold at
 //! each point. One that is undecided is skipped.
 
-use std::fmt::Write;
-
+use askama::Template;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use measure::threshold::ThresholdResult;
@@ -10,62 +9,67 @@ use measure::threshold::ThresholdResult;
 use crate::text::steers;
 use crate::thresholds;
 
-/// The whole file; `None` without thresholds.
-pub fn xml(result: &RunResult) -> Option<String> {
-    let all = result.thresholds.len();
-    if all == 0 {
-        return None;
-    }
-    let count =
-        |is: fn(&ThresholdResult) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
-    let counts = format!(
-        "tests=\"{all}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
-        count(ThresholdResult::is_missed),
-        count(ThresholdResult::is_undecided),
-        measured_s(&result.trials, |_| true)
-    );
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let (title, started) = (escaped(&result.title), &result.environment.started);
-    let _ = writeln!(text, "<testsuites name=\"dyno\" {counts}>");
-    let _ = write!(text, "  <testsuite name=\"{title}\" {counts}");
-    if !started.is_empty() {
-        let _ = write!(text, " timestamp=\"{}\"", escaped(started));
-    }
-    if let Some(hostname) = &result.environment.hostname {
-        let _ = write!(text, " hostname=\"{}\"", escaped(hostname));
-    }
-    text.push_str(">\n");
-    for threshold in &result.thresholds {
-        case(&mut text, threshold, result);
-    }
-    text.push_str("  </testsuite>\n</testsuites>\n");
-    Some(text)
+/// Its texts are escaped already.
+#[derive(Template)]
+#[template(path = "junit.xml", escape = "none")]
+struct Suite {
+    counts: String,
+    title: String,
+    started: String,
+    hostname: String,
+    cases: Vec<Case>,
 }
 
-fn case(text: &mut String, threshold: &ThresholdResult, result: &RunResult) {
-    let _ = write!(
-        text,
-        "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
-        escaped(&thresholds::point(threshold, result)),
-        escaped(&threshold.threshold()),
-        measured_s(&result.trials, |trial| trial.setup.planned.point
-            == threshold.point)
-    );
-    let Some(why) = thresholds::reason(threshold) else {
-        text.push_str("/>\n");
-        return;
+struct Case {
+    name: String,
+    /// Empty where the threshold was met.
+    why: String,
+    is_undecided: bool,
+}
+
+/// The whole file; `None` without thresholds.
+pub fn xml(result: &RunResult) -> Option<String> {
+    let all = result.thresholds.as_slice();
+    let count = |is: fn(&ThresholdResult) -> bool| all.iter().filter(|one| is(one)).count();
+    let attribute = |name, value: &str| match value {
+        "" => String::new(),
+        value => format!(" {name}=\"{}\"", escaped(value)),
     };
-    let why = escaped(&why);
-    let _ = match threshold.is_undecided() {
-        true => writeln!(
-            text,
-            ">\n      <skipped message=\"{why}\"/>\n    </testcase>"
+    let environment = &result.environment;
+    let suite = Suite {
+        counts: format!(
+            "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
+            all.len(),
+            count(ThresholdResult::is_missed),
+            count(ThresholdResult::is_undecided),
+            measured_s(&result.trials, |_| true)
         ),
-        false => writeln!(
-            text,
-            ">\n      <failure type=\"threshold\" message=\"{why}\">{why}</failure>\n    </testcase>"
+        title: escaped(&result.title),
+        started: attribute("timestamp", &environment.started),
+        hostname: attribute(
+            "hostname",
+            environment.hostname.as_deref().unwrap_or_default(),
         ),
+        cases: all
+            .iter()
+            .map(|threshold| case(threshold, result))
+            .collect(),
     };
+    suite.render().ok().filter(|_| !all.is_empty())
+}
+
+fn case(threshold: &ThresholdResult, result: &RunResult) -> Case {
+    let is_there = |trial: &TrialSummary| trial.setup.planned.point == threshold.point;
+    Case {
+        name: format!(
+            "classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+            escaped(&thresholds::point(threshold, result)),
+            escaped(&threshold.threshold()),
+            measured_s(&result.trials, is_there)
+        ),
+        why: escaped(&thresholds::reason(threshold).unwrap_or_default()),
+        is_undecided: threshold.is_undecided(),
+    }
 }
 
 fn measured_s(trials: &[TrialSummary], of: impl Fn(&TrialSummary) -> bool) -> f64 {

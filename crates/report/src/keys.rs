@@ -4,7 +4,7 @@ use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Point, Value};
 
-use crate::list::{distinct, joined};
+use crate::list::{around, distinct, joined, joined_any};
 use crate::number::ABSENT;
 
 pub(crate) use plan::key::VARIANT;
@@ -14,6 +14,14 @@ pub(crate) fn axes(result: &RunResult) -> Vec<&str> {
     let trials = result.trials.iter();
     let varied = trials.flat_map(|trial| trial.setup.planned.point.keys());
     distinct(result.design.axes.iter().chain(varied).map(String::as_str))
+}
+
+pub(crate) fn others<'a>(axes: &[&'a str], key: &str) -> Vec<&'a str> {
+    axes.iter().copied().filter(|other| *other != key).collect()
+}
+
+pub(crate) fn trials_of(result: &RunResult) -> Vec<&TrialSummary> {
+    result.trials.iter().collect()
 }
 
 /// The last part of a dotted key, or all of it where two keys end alike.
@@ -31,7 +39,6 @@ pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a Value>
     trial.setup.planned.point.get(key)
 }
 
-/// A value as tables show it.
 pub(crate) fn shown(value: Option<&Value>) -> String {
     value.map_or(ABSENT.to_owned(), Value::to_string)
 }
@@ -46,13 +53,11 @@ pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&
     let mut values = distinct(trials.iter().map(|trial| value(trial, key)));
     let size = |value: &Option<&Value>| value.and_then(quantity);
     if values.iter().all(|value| size(value).is_some()) {
-        values.sort_by(|a, b| {
-            let size = |value| size(value).unwrap_or(f64::NAN);
-            size(a).total_cmp(&size(b))
-        });
+        let size = |value: &Option<&Value>| size(value).unwrap_or(f64::NAN);
+        values.sort_by(|a, b| size(a).total_cmp(&size(b)));
     } else {
         values.sort_by_cached_key(|wanted| {
-            let having = trials.iter().filter(|trial| value(trial, key) == *wanted);
+            let having = having(trials, key, *wanted).into_iter();
             having.map(|trial| trial.setup.planned.place).min()
         });
     }
@@ -77,33 +82,69 @@ pub(crate) fn main<'a>(
         .or_else(|| axes.iter().copied().find(|key| count(key) > 1))
 }
 
-/// Values for each of some keys, and the trials that have them.
+/// The trials that have the same values of some keys.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
+    /// For display: `instances=4, ext4`; empty without keys.
+    pub(crate) name: String,
     /// In the order of the keys.
     pub(crate) values: Vec<Option<&'a Value>>,
     pub(crate) trials: Vec<&'a TrialSummary>,
 }
 
-/// The trials by their values of `keys`, the last key fastest; without keys, or
-/// where all trials agree, one group.
-pub(crate) fn groups<'a>(trials: &[&'a TrialSummary], keys: &[&str]) -> Vec<Group<'a>> {
-    let Some((key, rest)) = keys.split_first() else {
-        return vec![Group {
-            values: Vec::new(),
-            trials: trials.to_vec(),
-        }];
-    };
-    let mut all = Vec::new();
-    for wanted in values(trials, key) {
-        let having = trials.iter().filter(|trial| value(trial, key) == wanted);
-        let having: Vec<_> = having.copied().collect();
-        for mut group in groups(&having, rest) {
-            group.values.insert(0, wanted);
-            all.push(group);
-        }
+impl<'a> Group<'a> {
+    pub(crate) fn of_variant(&self, variant: &str) -> Vec<&'a TrialSummary> {
+        of_variant(self.trials.iter().copied(), variant)
     }
-    all
+
+    fn by(&self, key: &str) -> Vec<Self> {
+        let groups = values(&self.trials, key).into_iter().map(|wanted| Self {
+            name: String::new(),
+            values: [&*self.values, &[wanted]].concat(),
+            trials: having(&self.trials, key, wanted),
+        });
+        groups.collect()
+    }
+}
+
+pub(crate) fn having<'a>(
+    trials: &[&'a TrialSummary],
+    key: &str,
+    wanted: Option<&Value>,
+) -> Vec<&'a TrialSummary> {
+    let trials = trials.iter().copied();
+    trials.filter(|trial| value(trial, key) == wanted).collect()
+}
+
+pub(crate) fn of_variant<'a>(
+    trials: impl IntoIterator<Item = &'a TrialSummary>,
+    name: &str,
+) -> Vec<&'a TrialSummary> {
+    let trials = trials.into_iter();
+    trials
+        .filter(|trial| variant(trial) == Some(name))
+        .collect()
+}
+
+/// The trials by their values of `keys`, which are some of the study's `axes`, the last key
+/// fastest; without keys, or where all trials agree, one group.
+pub(crate) fn groups<'a>(
+    trials: &[&'a TrialSummary],
+    keys: &[&str],
+    axes: &[&str],
+) -> Vec<Group<'a>> {
+    let all = Group {
+        name: String::new(),
+        values: Vec::new(),
+        trials: trials.to_vec(),
+    };
+    let mut groups = keys.iter().fold(vec![all], |groups, key| {
+        groups.iter().flat_map(|group| group.by(key)).collect()
+    });
+    for group in &mut groups {
+        group.name = name(keys, &group.values, axes);
+    }
+    groups
 }
 
 /// Values as people say them: `instances=4, ext4`; a variant's name says enough.
@@ -124,43 +165,37 @@ pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
     name(&known, &values, axes)
 }
 
-/// A point in a form that has an order.
 pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
     let pairs = point.iter();
-    pairs
-        .map(|(axis, value)| (axis.as_str(), value.to_string()))
-        .collect()
+    let pairs = pairs.map(|(axis, value)| (axis.as_str(), value.to_string()));
+    pairs.collect()
 }
 
-/// What a trial is called among the others.
 pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
     let planned = &trial.setup.planned;
     let repeat = repeated(result).then(|| format!("repeat {}", planned.repeat));
-    let parts = [point_name(trial, result)].into_iter().chain(repeat);
-    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    match parts.is_empty() {
-        true => format!("trial {}", planned.number),
-        false => parts.join(", "),
-    }
+    let point = Some(point_name(trial, result)).filter(|point| !point.is_empty());
+    let name = joined_any([point, repeat].into_iter().flatten(), ", ");
+    name.unwrap_or_else(|| format!("trial {}", planned.number))
 }
 
 /// What so many repeats are called together, of which this is one.
 pub(crate) fn repeats_name(trial: &TrialSummary, count: usize, result: &RunResult) -> String {
-    match point_name(trial, result).as_str() {
-        "" => format!("{count} trials"),
-        point => format!("{point}, {count} trials"),
-    }
+    let point = around("", &point_name(trial, result), ", ");
+    format!("{point}{count} trials")
 }
 
 /// Empty where there is only one point.
 fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
     let axes = axes(result);
-    let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
     match axes.is_empty() {
         // The label of a repeat is its number.
         true if repeated(result) => String::new(),
         true => trial.setup.planned.label.clone(),
-        false => name(&axes, &values, &axes),
+        false => {
+            let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
+            name(&axes, &values, &axes)
+        }
     }
 }
 

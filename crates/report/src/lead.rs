@@ -8,15 +8,11 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::cell::Cell;
-use crate::compare;
-use crate::keys;
-use crate::list::{distinct, joined};
+use crate::list::{around, clause, distinct, joined};
 use crate::metric_comparison::{self, is_significant};
-use crate::number;
 use crate::point::{self, Point, best};
-use crate::search;
+use crate::{compare, number, search};
 
-/// The result in a few sentences.
 pub(crate) fn lead(result: &RunResult) -> String {
     if result.trials.is_empty() {
         return "No trial has finished yet.".to_owned();
@@ -29,7 +25,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
     {
         return outcome.to_string();
     }
-    let points = points(result);
+    let points = point::of_result(result);
     let Some(best) = best(&points) else {
         return "No valid results: all trials failed.".to_owned();
     };
@@ -45,13 +41,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
         p99.shown()
     );
     let mut text = match (points.as_slice(), best.trials.first()) {
-        ([_], Some(first)) => {
-            let setup = &first.setup;
-            format!(
-                "{} under {}: {numbers}.",
-                setup.engine, setup.planned.load.workload.value
-            )
-        }
+        ([_], Some(first)) => format!(
+            "{} under {}: {numbers}.",
+            first.setup.engine, first.setup.planned.load.workload.value
+        ),
         _ => format!(
             "Of {} points, throughput was highest at {}: {numbers}.{}",
             points.len(),
@@ -65,12 +58,13 @@ pub(crate) fn lead(result: &RunResult) -> String {
     };
     text.insert_str(0, &served(best).unwrap_or_default());
     text.push_str(&bound_at(best));
-    match best.tps.n {
-        0 | 1 => {}
-        few @ 2..FEWEST_RUNS => text.push_str(&format!(
-            " Values are means of {few} trials, with their minimum and maximum."
-        )),
-        several => text.push_str(&format!(" Values are means of {several} trials.")),
+    let n = best.tps.n;
+    let few = clause(
+        best.tps.has_few_trials(),
+        ", with their minimum and maximum",
+    );
+    if n > 1 {
+        text.push_str(&format!(" Values are means of {n} trials{few}."));
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
@@ -82,14 +76,11 @@ fn served(point: &Point<'_>) -> Option<String> {
     point.trials.iter().find(|trial| is_overloaded(trial))?;
     let planned = &point.trials.first()?.setup.planned;
     let offered = planned.load.rate? * f64::from(planned.topology.instances);
-    let at = match point.name.as_str() {
-        "" => String::new(),
-        name => format!(" at {name}"),
-    };
     Some(format!(
-        "Only {} of {}/s were served{at}. ",
+        "Only {} of {}/s were served{}. ",
         number::value(point.tps.value()?),
-        number::value(offered)
+        number::value(offered),
+        around(" at ", &point.name, "")
     ))
 }
 
@@ -107,17 +98,11 @@ pub(crate) fn best_trial(result: &RunResult) -> usize {
     if let Some(place) = search::best_trial(result) {
         return place + 1;
     }
-    let points = points(result);
+    let points = point::of_result(result);
     let wanted = best(&points).and_then(|point| counted(&point.trials).first().copied());
     let mut trials = result.trials.iter();
     let place = wanted.and_then(|wanted| trials.position(|trial| std::ptr::eq(trial, wanted)));
     place.map_or(1, |place| place + 1)
-}
-
-fn points(result: &RunResult) -> Vec<Point<'_>> {
-    let axes = keys::axes(result);
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    point::points(&trials, &axes, &axes)
 }
 
 /// How it compares with the other points, as far as the differences between their runs show.
@@ -139,10 +124,7 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
         ),
         (_, times) => {
             let parts = times.into_iter().chain(rivals(best, points));
-            match joined(parts, ", and ") {
-                nothing if nothing.is_empty() => nothing,
-                parts => format!(" Throughput there is {parts}."),
-            }
+            around(" Throughput there is ", &joined(parts, ", and "), ".")
         }
     }
 }

@@ -5,57 +5,25 @@ use measure::ledger::{LedgerSummary, none_of};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
-use crate::columns::Columns;
-use crate::grid::Grid;
-use crate::keys;
+use crate::grid::{Columns, Grid};
 use crate::list::joined;
-use crate::number;
+use crate::{keys, number};
 
-/// One of the numbers of a ledger.
 type Count = fn(&LedgerSummary) -> u64;
 
 /// What should not be, besides losses.
+#[rustfmt::skip]
 const ANOMALIES: [(Count, &str); 10] = [
-    (
-        |ledger| ledger.phantom,
-        "Transfers present though they failed or were never made",
-    ),
-    (
-        |ledger| ledger.duplicated,
-        "Transfers present more than once",
-    ),
-    (
-        |ledger| ledger.behind,
-        "Transfers that the primary has and another member had not applied",
-    ),
-    (
-        |ledger| ledger.lost_appends,
-        "Acknowledged appends to lists that are missing",
-    ),
-    (
-        |ledger| ledger.misordered_reads,
-        "Reads of lists that their last contents contradict",
-    ),
-    (
-        |ledger| ledger.aborted_reads,
-        "Reads of transfers that failed",
-    ),
-    (
-        |ledger| ledger.vanished_reads,
-        "Reads of transfers that are missing now",
-    ),
-    (
-        |ledger| ledger.backward_reads,
-        "Reads that found less than an earlier one of the same member",
-    ),
-    (
-        |ledger| ledger.diverged,
-        "Members that differ from the primary",
-    ),
-    (
-        |ledger| ledger.unbalanced,
-        "Members that have balances that do not add up",
-    ),
+    (|ledger| ledger.phantom, "Transfers present though they failed or were never made"),
+    (|ledger| ledger.duplicated, "Transfers present more than once"),
+    (|ledger| ledger.behind, "Transfers that the primary has and another member had not applied"),
+    (|ledger| ledger.lost_appends, "Acknowledged appends to lists that are missing"),
+    (|ledger| ledger.misordered_reads, "Reads of lists that their last contents contradict"),
+    (|ledger| ledger.aborted_reads, "Reads of transfers that failed"),
+    (|ledger| ledger.vanished_reads, "Reads of transfers that are missing now"),
+    (|ledger| ledger.backward_reads, "Reads that found less than an earlier one of the same member"),
+    (|ledger| ledger.diverged, "Members that differ from the primary"),
+    (|ledger| ledger.unbalanced, "Members that have balances that do not add up"),
 ];
 
 /// The verdict on all trials in a sentence; `None` without a ledger.

@@ -11,16 +11,13 @@
 
 mod answer;
 mod cell;
-mod columns;
 pub mod compare;
 pub mod csv;
 mod describe;
 pub mod doctor;
-mod environment;
 mod figures;
 mod findings;
 mod grid;
-mod heading;
 pub mod history;
 mod html;
 pub mod junit;

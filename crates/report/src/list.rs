@@ -1,4 +1,4 @@
-//! Several values as one text.
+//! Several values as one text, and texts that may be empty.
 
 /// Values that a text lists before it only counts.
 const MOST: usize = 8;
@@ -14,6 +14,20 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     all
 }
 
+/// The values of each key together, both as they first appear.
+pub(crate) fn grouped<K: PartialEq, T>(
+    pairs: impl IntoIterator<Item = (K, T)>,
+) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 pub(crate) fn joined<T: AsRef<str>>(parts: impl IntoIterator<Item = T>, between: &str) -> String {
     parts
         .into_iter()
@@ -23,6 +37,21 @@ pub(crate) fn joined<T: AsRef<str>>(parts: impl IntoIterator<Item = T>, between:
         })
 }
 
+pub(crate) fn joined_known<T: AsRef<str>>(
+    parts: impl IntoIterator<Item = Option<T>>,
+    between: &str,
+) -> String {
+    joined(parts.into_iter().flatten(), between)
+}
+
+/// `None` without any part.
+pub(crate) fn joined_any<T: AsRef<str>>(
+    parts: impl IntoIterator<Item = T>,
+    between: &str,
+) -> Option<String> {
+    Some(joined(parts, between)).filter(|text| !text.is_empty())
+}
+
 /// `8 · 16 · 32`, and of many how many more there are.
 pub(crate) fn listed<T: AsRef<str>>(values: &[T]) -> String {
     let some = joined(values.iter().take(MOST), " · ");
@@ -30,6 +59,18 @@ pub(crate) fn listed<T: AsRef<str>>(values: &[T]) -> String {
         0 => some,
         more => format!("{some} · and {more} more"),
     }
+}
+
+/// The text between others, such as ` at ` before a point; nothing of an empty one.
+pub(crate) fn around(before: &str, text: &str, after: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("{before}{text}{after}"),
+    }
+}
+
+pub(crate) fn clause(holds: bool, text: &str) -> &str {
+    if holds { text } else { "" }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ const MEAN: &str = "response_ms.mean";
 /// When a metric of a point is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestOrder {
-    /// First.
     Primary,
     /// Only if the primary metric has a verdict.
     Secondary,
@@ -39,7 +38,6 @@ pub(crate) fn test_order(column: &str, is_open_loop: bool) -> TestOrder {
     }
 }
 
-/// Whether some trials had a rate of their own.
 pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
     let mut trials = trials.iter();
     trials.any(|trial| trial.setup.planned.load.rate.is_some())
@@ -75,7 +73,6 @@ pub(crate) fn against(
     compare(&base, &new, &question(sense, interleaved, restarted))
 }
 
-/// Throughput of two points of one study, whose trials ran in blocks.
 pub(crate) fn throughput(
     base: &[&TrialSummary],
     new: &[&TrialSummary],
@@ -90,7 +87,6 @@ pub(crate) fn is_significant(found: &Comparison, points: usize) -> bool {
     found.p.is_some_and(|p| p * (pairs as f64) < ERROR_RATE)
 }
 
-/// The value of each valid trial.
 pub(crate) fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
     let counted = counted(trials).into_iter();
     let measured = counted.filter_map(|trial| {

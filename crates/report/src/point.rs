@@ -7,9 +7,9 @@ use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::columns::Columns;
+use crate::grid::Columns;
 use crate::keys;
-use crate::list::{distinct, joined};
+use crate::list::{around, distinct, joined};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
@@ -25,17 +25,20 @@ pub(crate) fn points<'a>(
     keys: &[&str],
     axes: &[&str],
 ) -> Vec<Point<'a>> {
-    let groups = keys::groups(trials, keys).into_iter();
-    groups
-        .map(|group| Point {
-            name: keys::name(keys, &group.values, axes),
-            tps: Cell::of(&group.trials, "tps"),
-            trials: group.trials,
-        })
-        .collect()
+    let groups = keys::groups(trials, keys, axes).into_iter();
+    let points = groups.map(|group| Point {
+        name: group.name,
+        tps: Cell::of(&group.trials, "tps"),
+        trials: group.trials,
+    });
+    points.collect()
 }
 
-/// What answers show of a point.
+pub(crate) fn of_result(result: &RunResult) -> Vec<Point<'_>> {
+    let axes = keys::axes(result);
+    points(&keys::trials_of(result), &axes, &axes)
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct Measured {
     /// At which of several points; empty when there is one.
@@ -59,6 +62,12 @@ impl Measured {
             p99_ms: Cell::of(&point.trials, "response_ms.p99"),
             trials: counted(&point.trials).into_iter().cloned().collect(),
         }
+    }
+
+    /// Whether the load was given its throughput.
+    pub(crate) fn is_at_a_rate(&self) -> bool {
+        let mut trials = self.trials.iter();
+        trials.any(|trial| trial.setup.planned.load.rate.is_some())
     }
 }
 
@@ -97,20 +106,18 @@ pub(crate) fn contests<'a>(
         let instances = trial.setup.planned.topology.instances;
         of_instances.entry(instances).or_default().push(trial);
     }
-    let groups = of_instances.into_iter().flat_map(|(instances, trials)| {
-        let groups = keys::groups(&trials, across).into_iter();
-        groups.map(move |group| (instances, group))
-    });
-    let contests = groups.map(|(instances, group)| {
-        let varied = axes.iter().copied();
-        let varied: Vec<&str> = varied
-            .filter(|key| keys::values(&group.trials, key).len() > 1)
-            .collect();
-        Contest {
-            instances,
-            name: keys::name(across, &group.values, &axes),
-            points: points(&group.trials, &varied, &axes),
-        }
+    let axes = &axes;
+    let contests = of_instances.into_iter().flat_map(|(instances, trials)| {
+        let groups = keys::groups(&trials, across, axes).into_iter();
+        groups.map(move |group| {
+            let mut varied = axes.clone();
+            varied.retain(|key| keys::values(&group.trials, key).len() > 1);
+            Contest {
+                instances,
+                points: points(&group.trials, &varied, axes),
+                name: group.name,
+            }
+        })
     });
     contests.collect()
 }
@@ -122,7 +129,6 @@ pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
     measured.max_by(|a, b| tps(a).total_cmp(&tps(b)))
 }
 
-/// Keys and the values that are asked for.
 pub(crate) type Wanted = [(String, String)];
 
 /// The trials that have these values; a key may be given by its last part
@@ -168,10 +174,7 @@ pub(crate) fn check<'a>(
 /// ` at threads=16`, or nothing.
 pub(crate) fn at(wanted: &Wanted) -> String {
     let pairs = wanted.iter().map(|(key, value)| format!("{key}={value}"));
-    match joined(pairs, ", ") {
-        nothing if nothing.is_empty() => nothing,
-        pairs => format!(" at {pairs}"),
-    }
+    around(" at ", &joined(pairs, ", "), "")
 }
 
 /// Whether `key` as typed stands for `axis`.

@@ -4,8 +4,6 @@
 //! results -> entries (the best point of each) -> boards -> sheet, csv, json
 //! ```
 
-use std::collections::BTreeMap;
-
 use measure::compare::Comparison;
 use measure::interval::FEWEST_RUNS;
 use measure::work;
@@ -13,16 +11,14 @@ use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError, Source};
 use crate::cell::{Cell, FEW, PERCENTILES};
-use crate::columns::Columns;
 use crate::findings;
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
 use crate::keys::{self, VARIANT};
-use crate::list::{distinct, joined};
+use crate::list::{clause, distinct, grouped, joined_any};
 use crate::metric_comparison::{self, is_significant};
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
 
-/// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \
                      significantly different from the first entry of that rank, or without a \
@@ -38,7 +34,6 @@ pub struct Ranking {
     version: String,
 }
 
-/// All of one category and number of servers, the best first.
 #[derive(Debug, Serialize)]
 struct Board {
     category: String,
@@ -73,10 +68,9 @@ impl Ranking {
     pub fn of(sources: &[Source<'_>], point: &Wanted, force: bool) -> Result<Self, AnswerError> {
         point::check(point, sources.iter().map(|source| source.result))?;
         let mut cautions = Vec::new();
-        let mut entries: Vec<Entry> = Vec::new();
-        for source in sources {
-            entries.extend(entries_of(source, point, &mut cautions));
-        }
+        let entries = sources.iter();
+        let entries = entries.flat_map(|source| entries_of(source, point, &mut cautions));
+        let mut entries: Vec<Entry> = entries.collect();
         if entries.is_empty() {
             return Err(AnswerError::NoTrial(point.to_vec()));
         }
@@ -99,7 +93,6 @@ impl Ranking {
     }
 }
 
-/// The best point of each variant and number of servers.
 fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) -> Vec<Entry> {
     let (name, result) = (source.name, source.result);
     let has_variants = keys::axes(result).contains(&VARIANT);
@@ -112,9 +105,8 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
             variant => variant,
         };
         let Some(best) = point::best(&contest.points) else {
-            cautions.push(format!(
-                "{description} ({name}) is not ranked: it has no valid trial."
-            ));
+            let why = "is not ranked: it has no valid trial.";
+            cautions.push(format!("{description} ({name}) {why}"));
             continue;
         };
         let best = Measured::of(best);
@@ -128,12 +120,11 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
             best,
         });
     }
-    let trials = entries.iter().flat_map(|entry| &entry.best.trials);
-    cautions.extend(findings::cautions(
-        Some(name),
-        result,
-        &trials.collect::<Vec<_>>(),
-    ));
+    let trials: Vec<_> = entries
+        .iter()
+        .flat_map(|entry| &entry.best.trials)
+        .collect();
+    cautions.extend(findings::cautions(Some(name), result, &trials));
     if contests.is_empty() {
         let at = point::at(wanted);
         cautions.push(format!("{name} is not ranked: it has no points{at}."));
@@ -144,11 +135,14 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
 /// The first two results that would stand on a board with points of different work. What
 /// the variants of one study differ in is what it asks.
 fn other_work(entries: &[Entry]) -> Option<AnswerError> {
-    let board = |entry: &Entry| (entry.category.clone(), entry.instances);
+    let is_rival = |one: &Entry, other: &Entry| {
+        let board = |entry: &Entry| (entry.category.clone(), entry.instances);
+        board(one) == board(other) && one.name != other.name
+    };
     let mut pairs = entries.iter().enumerate().flat_map(|(place, one)| {
-        let others = entries[place + 1..].iter();
-        let rivals =
-            others.filter(move |other| board(one) == board(other) && one.name != other.name);
+        let rivals = entries[place + 1..]
+            .iter()
+            .filter(|other| is_rival(one, other));
         rivals.map(move |other| (one, other))
     });
     pairs.find_map(|(one, other)| {
@@ -156,11 +150,10 @@ fn other_work(entries: &[Entry]) -> Option<AnswerError> {
         let values = work::keys().zip(work(one)?.into_iter().zip(work(other)?));
         let unlike = values.filter(|(_, (ours, theirs))| ours != theirs);
         let unlike = unlike.map(|(key, (ours, theirs))| format!("{}: {ours} / {theirs}", key.name));
-        let unlike = joined(unlike, "; ");
-        (!unlike.is_empty()).then(|| AnswerError::OtherWork {
+        Some(AnswerError::OtherWork {
             one: one.name.clone(),
             other: other.name.clone(),
-            unlike,
+            unlike: joined_any(unlike, "; ")?,
         })
     })
 }
@@ -169,12 +162,10 @@ fn other_work(entries: &[Entry]) -> Option<AnswerError> {
 fn disambiguate(entries: &mut [Entry]) {
     let known = entries.iter();
     let known = known.map(|entry| (entry.description.clone(), entry.name.clone()));
-    let known: Vec<(String, String)> = known.collect();
+    let known = grouped(distinct(known));
     for entry in entries {
-        let is_namesake = |(description, name): &(String, String)| {
-            *description == entry.description && *name != entry.name
-        };
-        if known.iter().any(is_namesake) {
+        let mut namesakes = known.iter();
+        if namesakes.any(|(words, names)| *words == entry.description && names.len() > 1) {
             entry.description = format!("{} ({})", entry.description, entry.name);
         }
     }
@@ -182,17 +173,17 @@ fn disambiguate(entries: &mut [Entry]) {
 
 /// Categories in the order in which they came, numbers of servers from low to high.
 fn boards(entries: Vec<Entry>) -> Vec<Board> {
-    let categories = distinct(entries.iter().map(|entry| entry.category.clone()));
-    let mut boards: BTreeMap<(Option<usize>, u32), Vec<Entry>> = BTreeMap::new();
-    for entry in entries {
-        let category = categories.iter().position(|known| *known == entry.category);
-        let of_board = boards.entry((category, entry.instances)).or_default();
-        of_board.push(entry);
-    }
-    let boards = boards.into_values().map(|entries| Board {
-        category: entries[0].category.clone(),
-        instances: entries[0].instances,
-        places: places(entries),
+    let by_category = entries.into_iter();
+    let by_category = grouped(by_category.map(|entry| (entry.category.clone(), entry)));
+    let boards = by_category.into_iter().flat_map(|(category, entries)| {
+        let by_instances = entries.into_iter().map(|entry| (entry.instances, entry));
+        let mut boards = grouped(by_instances);
+        boards.sort_by_key(|(instances, _)| *instances);
+        boards.into_iter().map(move |(instances, entries)| Board {
+            category: category.clone(),
+            instances,
+            places: places(entries),
+        })
     });
     boards.collect()
 }
@@ -258,11 +249,8 @@ impl Board {
         let first = self.places.iter().filter(|place| place.rank == 1);
         let first: Vec<&str> = first.map(|place| &*place.entry.description).collect();
         let (name, all) = (self.name(), self.places.len());
-        let tps = self
-            .places
-            .first()
-            .map(|place| place.entry.best.tps.shown());
-        let tps = tps.unwrap_or_default();
+        let tps = self.places.first().map(|place| place.entry.best.tps);
+        let tps = tps.map_or(String::new(), |tps| tps.shown());
         match first.as_slice() {
             [one] => format!("{name}: {one} is first of {all}, with {tps} tps."),
             [highest, ..] if self.no_verdict().is_some() => format!(
@@ -278,16 +266,14 @@ impl Board {
 
     fn grid(&self) -> Grid {
         let at = |place: &Standing| Some(place.entry.best.at.clone()).filter(|at| !at.is_empty());
+        let is_at = self.places.iter().any(|place| at(place).is_some());
         let columns = Columns::<&Standing>::new()
             .key("rank", |place| {
-                format!("{}{}", place.rank, if place.tied { "=" } else { "" })
+                format!("{}{}", place.rank, clause(place.tied, "="))
             })
             .key("description", |place| &place.entry.description)
             .key("instances", |place| place.entry.instances)
-            .when(
-                self.places.iter().any(|place| at(place).is_some()),
-                |columns| columns.key("best at", at),
-            )
+            .when(is_at, |columns| columns.key("best at", at))
             .measured(|place| &place.entry.best)
             .with("peak ms", |place| place.entry.peak_ms)
             .with("n", |place| place.entry.best.n);
@@ -310,11 +296,10 @@ fn no_verdicts(boards: &[Board]) -> impl Iterator<Item = String> {
 impl Answer for Ranking {
     fn sheet(&self) -> Sheet {
         let contested = self.boards.iter().filter(|board| board.places.len() > 1);
-        let mut lead = joined(contested.map(Board::lead), " ");
-        if lead.is_empty() {
-            lead = "Nothing to rank: no two results have the same category and number of servers."
-                .to_owned();
-        }
+        let lead = joined_any(contested.map(Board::lead), " ").unwrap_or_else(|| {
+            "Nothing to rank: no two results have the same category and number of servers."
+                .to_owned()
+        });
         let cautions = [repeats(&self.boards), self.cautions.clone()].concat();
         let mut blocks = vec![Block::Words(format!("{CELLS} {PERCENTILES} {FEW}"))];
         blocks.extend(self.boards.iter().map(Board::grid).map(Block::Table));
@@ -341,8 +326,7 @@ fn repeats(boards: &[Board]) -> Vec<String> {
     let named = |holds: fn(&Cell) -> bool| {
         let places = boards.iter().flat_map(|board| &board.places);
         let such = places.filter(|place| holds(&place.entry.best.tps));
-        let names = joined(such.map(|place| &place.entry.description), ", ");
-        (!names.is_empty()).then_some(names)
+        joined_any(such.map(|place| &place.entry.description), ", ")
     };
     let single = named(|tps| tps.n == 1 && tps.half_width().is_some()).map(|names| {
         format!(

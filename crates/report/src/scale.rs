@@ -5,19 +5,17 @@
 //!        -> section, csv, figure
 //! ```
 
-mod show;
-
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::scale::{NoLaw, Observation, Scaling, scaling};
+use measure::scale::{GoodnessOfFit, NoLaw, Observation, Peak, Scaling, Serial, scaling};
 use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
-use crate::columns::Columns;
-use crate::keys;
-use crate::sheet::Section;
-
-pub(crate) use show::share;
+use crate::grid::{Columns, Content, Grid};
+use crate::keys::{self, others, trials_of};
+use crate::list::{around, clause, grouped};
+use crate::number;
+use crate::sheet::{self, Block, Figure, Section};
 
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
@@ -29,7 +27,6 @@ pub(crate) struct Scale {
     pub(crate) ladders: Vec<Ladder>,
 }
 
-/// All sizes at one value of the other keys.
 #[derive(Debug)]
 pub(crate) struct Ladder {
     /// For display: `ext4`; empty where there is one.
@@ -39,7 +36,6 @@ pub(crate) struct Ladder {
     pub(crate) law: Result<Scaling, NoLaw>,
 }
 
-/// What was measured at one size.
 #[derive(Debug)]
 pub(crate) struct Rung {
     pub(crate) size: f64,
@@ -51,21 +47,15 @@ impl Scale {
     /// each reply; `None` of any other: what arrives at a rate of its own says nothing of
     /// how far it would scale.
     pub(crate) fn of(result: &RunResult) -> Option<Self> {
-        let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-        let axes = keys::axes(result);
+        let (trials, axes) = (trials_of(result), keys::axes(result));
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let closed = trials
-            .iter()
-            .all(|trial| trial.setup.planned.load.rate.is_none());
-        if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
+        let mut loads = trials.iter().map(|trial| &trial.setup.planned.load);
+        let is_closed = loads.all(|load| load.rate.is_none());
+        if !SIZES.contains(&key) || !is_closed || !result.searches.is_empty() {
             return None;
         }
-        let others: Vec<&str> = axes.iter().copied().filter(|other| *other != key).collect();
-        let groups = keys::groups(&trials, &others).into_iter();
-        let ladders = groups.map(|group| {
-            let name = keys::name(&others, &group.values, &axes);
-            Ladder::of(name, &group.trials, key)
-        });
+        let groups = keys::groups(&trials, &others(&axes, key), &axes).into_iter();
+        let ladders = groups.map(|group| Ladder::of(group.name, &group.trials, key));
         Some(Self {
             key: keys::short(key, &axes).to_owned(),
             ladders: ladders.collect(),
@@ -77,10 +67,9 @@ impl Ladder {
     fn of(name: String, trials: &[&TrialSummary], key: &str) -> Self {
         let size = |trial: &TrialSummary| keys::value(trial, key)?.as_number();
         let counted = counted(trials);
-        let points = counted
-            .iter()
-            .filter_map(|trial| Observation::of(trial, size(trial)?));
-        let rungs = keys::groups(&counted, &[key]).into_iter();
+        let points = counted.iter();
+        let points = points.filter_map(|trial| Observation::of(trial, size(trial)?));
+        let rungs = keys::groups(&counted, &[key], &[]).into_iter();
         let rungs = rungs.filter_map(|group| {
             Some(Rung {
                 size: size(group.trials.first()?)?,
@@ -98,12 +87,6 @@ impl Ladder {
     pub(crate) fn largest(&self) -> f64 {
         self.rungs.iter().map(|rung| rung.size).fold(0.0, f64::max)
     }
-}
-
-/// The law in words and tables, or why there is none; `None` of a study that varies no
-/// size.
-pub(crate) fn section(result: &RunResult) -> Option<Section> {
-    Scale::of(result).map(|scale| show::section(&scale))
 }
 
 /// What was measured, a law's parameters, and what it makes of each size.
@@ -184,4 +167,287 @@ fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
         ]);
     }
     all
+}
+
+/// The law in words and tables, or why there is none; `None` of a study that varies no
+/// size.
+pub(crate) fn section(result: &RunResult) -> Option<Section> {
+    let scale = Scale::of(result)?;
+    let mut blocks: Vec<Block> = sheet::words(answers(&scale)).collect();
+    if scale.ladders.iter().any(|ladder| ladder.law.is_ok()) {
+        blocks.push(Block::Figure(figure(&scale)));
+        blocks.push(Block::Table(laws(&scale)));
+    }
+    let steps = scale
+        .ladders
+        .iter()
+        .filter_map(|ladder| steps(ladder, &scale));
+    blocks.extend(steps.map(Block::Table));
+    Some(Section::new("Scalability", blocks))
+}
+
+fn figure(scale: &Scale) -> Figure {
+    Figure {
+        id: "scale",
+        label: format!(
+            "Line chart of throughput by {}, as measured and by the scalability laws; the tables \
+             have its values.",
+            scale.key
+        ),
+        caption: format!(
+            "Throughput by {} as measured (marks, with 95 % confidence intervals) and by the \
+             Universal Scalability Law (lines). The legend offers Amdahl's law.",
+            scale.key
+        ),
+    }
+}
+
+/// A paragraph for each ladder; ladders with the same text share one.
+fn answers(scale: &Scale) -> Vec<String> {
+    let ladders = scale.ladders.iter();
+    let said = grouped(ladders.map(|ladder| (words(ladder, scale), &*ladder.name)));
+    let all = scale.ladders.len();
+    let named = said
+        .into_iter()
+        .map(|(words, names)| match names.as_slice() {
+            [""] => words,
+            several if several.len() == all && all > 1 => words,
+            several => format!("{}: {words}", several.join("; ")),
+        });
+    named.collect()
+}
+
+fn words(ladder: &Ladder, scale: &Scale) -> String {
+    match &ladder.law {
+        Err(reason) => format!("No scalability law was fitted: {reason}."),
+        Ok(law) => {
+            let ends = law.peak.as_ref().map_or_else(
+                || no_peak(law, ladder, scale),
+                |peak| highest(peak, ladder, scale),
+            );
+            format!("{ends} {}", costs(law))
+        }
+    }
+}
+
+fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
+    let size = number::estimate_to(Some(peak.size), 1);
+    let at = format!("{size} {}, with", scale.key);
+    let tps = number::estimate(Some(peak.per_s));
+    let largest = number::value_to(ladder.largest(), 0);
+    let is_unsure = peak.size.half_width.is_none();
+    let unsure = clause(
+        is_unsure,
+        ", although the data do not exclude that it never falls",
+    );
+    match peak.is_measured {
+        true => {
+            format!("Throughput peaks at {at} {tps} transactions/s, and falls beyond that{unsure}.")
+        }
+        false => format!(
+            "By extrapolation, throughput would peak at {at} {tps} transactions/s; no more \
+             than {largest} were measured{unsure}."
+        ),
+    }
+}
+
+fn no_peak(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
+    let contention = law.contention.value;
+    let limit = match law.coherency.value <= 0.0 && contention > 0.001 {
+        true => format!(
+            ", approaching {} transactions/s",
+            number::value(law.alone_per_s.value / contention)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "Throughput grows up to the {} {} measured, with no peak nearby{limit}.",
+        number::value_to(ladder.largest(), 0),
+        scale.key
+    )
+}
+
+fn costs(law: &Scaling) -> String {
+    let explained = format!(
+        "the law explains {} of the variance.",
+        number::percent(law.r_squared)
+    );
+    let is_untested = matches!(law.goodness_of_fit, GoodnessOfFit::Untested);
+    let untested = " The goodness of fit cannot be tested: no size was repeated.";
+    let untested = clause(is_untested, untested);
+    if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
+        return format!(
+            "It scales linearly, with no measurable contention (σ {}) or coherency cost (κ {}); \
+             {explained}{untested}",
+            percent(law.contention),
+            percent(law.coherency)
+        );
+    }
+    let open = |share: Estimate| {
+        let may_be_0 = share.half_width.is_some_and(|half| half >= share.value);
+        clause(
+            share.value > 0.0 && may_be_0,
+            ", not distinguishable from 0",
+        )
+    };
+    format!(
+        "{} of the work is serialized (contention σ{}), and keeping each pair coherent costs {} \
+         (coherency κ{}); {explained}{untested}",
+        percent(law.contention),
+        open(law.contention),
+        percent(law.coherency),
+        open(law.coherency)
+    )
+}
+
+/// A row of the table of laws: λ, σ and κ, as far as the law has them, and its fit.
+struct Law {
+    name: &'static str,
+    parameters: [Option<Estimate>; 3],
+    r_squared: Option<f64>,
+    /// `None` of a law that never falls.
+    peak: Option<Option<Peak>>,
+}
+
+fn rows(law: &Scaling) -> [Law; 2] {
+    let amdahl = law.amdahl;
+    let of_amdahl = |of: fn(Serial) -> Estimate| amdahl.map(of);
+    let serial = [of_amdahl(|law| law.alone_per_s), of_amdahl(|law| law.share)];
+    [
+        Law {
+            name: "Universal Scalability Law",
+            parameters: [law.alone_per_s, law.contention, law.coherency].map(Some),
+            r_squared: Some(law.r_squared),
+            peak: Some(law.peak),
+        },
+        Law {
+            name: "Amdahl",
+            parameters: [serial[0], serial[1], None],
+            r_squared: amdahl.map(|law| law.r_squared),
+            peak: None,
+        },
+    ]
+}
+
+fn laws(scale: &Scale) -> Grid {
+    let laws = scale.ladders.iter().flat_map(|ladder| {
+        let laws = ladder.law.iter().flat_map(rows);
+        laws.map(|law| (&*ladder.name, law))
+    });
+    let laws: Vec<(&str, Law)> = laws.collect();
+    let columns = Columns::<&(&str, Law)>::new()
+        .when(scale.ladders.len() > 1, |columns| {
+            columns.key("", |(name, _)| *name)
+        })
+        .key("law", |(_, law)| law.name)
+        .with("λ, tps", |(_, law)| match law.parameters[0] {
+            Some(alone_per_s) => alone_per_s.into(),
+            None => Content::from("does not fit"),
+        })
+        .with("σ", |(_, law)| law.parameters[1].map(share))
+        .with("κ", |(_, law)| law.parameters[2].map(share))
+        .with("R²", |(_, law)| Some(format!("{:.3}", law.r_squared?)))
+        .with(format!("peak at {}", scale.key), |(_, law)| {
+            let size = |peak: Peak| number::estimate_to(Some(peak.size), 1);
+            Some(law.peak?.map_or_else(|| "none nearby".to_owned(), size))
+        })
+        .with("peak tps", |(_, law)| Some(law.peak??.per_s));
+    columns.grid(
+        "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
+         the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ: the \
+         serialized share of the work. κ: the cost of keeping each pair coherent.",
+        &laws,
+    )
+}
+
+/// Measured against fitted, a row for each size.
+fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
+    let law = ladder.law.as_ref().ok()?;
+    let each = |size: f64, tps: f64| tps / size;
+    let first = ladder.rungs.first()?;
+    let alone = each(first.size, first.tps.value()?);
+    let residual = |rung: &Rung| Some(rung.tps.value()? / law.per_s(rung.size) - 1.0);
+    let efficiency = |rung: &Rung| Some(each(rung.size, rung.tps.value()?) / alone);
+    let of = around(", ", &ladder.name, "");
+    let caption = format!(
+        "Throughput as measured and by the laws{of}. Residual: measured relative to the \
+         Universal Scalability Law. Efficiency: throughput divided by {key}, relative to that \
+         at {}.",
+        number::value_to(first.size, 0),
+        key = scale.key
+    );
+    let columns = Columns::<&Rung>::new()
+        .key(scale.key.as_str(), |rung| number::value_to(rung.size, 0))
+        .with("measured tps", |rung| rung.tps.estimate)
+        .with("USL", |rung| law.per_s(rung.size))
+        .with("residual %", |rung| {
+            Some(format!("{:+.1}", residual(rung)? * 100.0))
+        })
+        .with("Amdahl", |rung| law.amdahl_per_s(rung.size))
+        .with("efficiency %", |rung| {
+            Some(format!("{:.0}", efficiency(rung)? * 100.0))
+        });
+    Some(columns.grid(caption, &ladder.rungs))
+}
+
+/// `1.2 % ± 0.3 %`.
+fn percent(share: Estimate) -> String {
+    let digits = digits(largest(share) * 100.0).saturating_sub(1);
+    let one = |share: f64| format!("{:.digits$} %", share * 100.0);
+    match share.half_width {
+        // At its bound it has an upper end only.
+        Some(most) if share.value <= 0.0 => format!("0 %, at most {}", one(most)),
+        Some(half) => format!("{} ± {}", one(share.value), one(half)),
+        None => one(share.value),
+    }
+}
+
+/// A share with three significant digits, since coherency is often far below 1.
+pub(crate) fn share(share: Estimate) -> String {
+    let digits = digits(largest(share));
+    match share.half_width {
+        Some(most) if share.value <= 0.0 => format!("0, at most {most:.digits$}"),
+        Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
+        None => format!("{:.digits$}", share.value),
+    }
+}
+
+/// The value, or its half width where that is more: what has digits worth showing.
+fn largest(share: Estimate) -> f64 {
+    share.value.abs().max(share.half_width.unwrap_or(0.0))
+}
+
+/// Decimals that leave three digits of a number that are not 0.
+fn digits(value: f64) -> usize {
+    const MOST: f64 = 9.0;
+    match value.abs() {
+        size if size > 0.0 => (2.0 - size.log10().floor()).clamp(0.0, MOST) as usize,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_keep_their_digits() {
+        let of = |value, half| Estimate {
+            value,
+            half_width: half,
+        };
+        assert_eq!(
+            share(of(1.043_65e-4, Some(5.518e-5))),
+            "0.000104 ± 0.000055"
+        );
+        assert_eq!(percent(of(0.027_728, Some(0.0253))), "2.8 % ± 2.5 %");
+        assert_eq!(percent(of(1.04e-4, None)), "0.010 %");
+        let none = of(1e-14, Some(2.397_886e-4));
+        assert_eq!(share(none), "0.000000 ± 0.000240");
+        assert_eq!(percent(none), "0.000 % ± 0.024 %");
+        assert_eq!(
+            (share(of(0.0, None)), percent(of(0.0, None))),
+            ("0".into(), "0 %".into())
+        );
+    }
 }

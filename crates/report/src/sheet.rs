@@ -6,7 +6,6 @@ use crate::grid::Grid;
 
 pub(crate) type Facts = Vec<(String, String)>;
 
-/// A report in reading order.
 #[derive(Debug, Default)]
 pub struct Sheet {
     pub(crate) title: String,
@@ -14,10 +13,8 @@ pub struct Sheet {
     pub(crate) version: String,
     /// When it was measured; `None` where several results were.
     pub(crate) started: Option<String>,
-    /// The answer, in a sentence or two.
     pub(crate) lead: String,
     pub(crate) description: Vec<String>,
-    /// What to know before the numbers are trusted.
     pub(crate) notices: Vec<Section>,
     pub(crate) sections: Vec<Section>,
 }
@@ -68,7 +65,6 @@ pub(crate) struct Item {
     pub(crate) fix: Option<String>,
 }
 
-/// A figure's place on the page.
 #[derive(Debug)]
 pub(crate) struct Figure {
     /// Its name in the page's script.
@@ -110,6 +106,54 @@ impl Sheet {
     }
 }
 
+/// A format of which the parts of a sheet are written one after the other.
+pub(crate) trait Writer {
+    /// Of a section, or of blocks within one.
+    fn title(&mut self, title: &str, is_section: bool);
+    /// Nothing of no words.
+    fn paragraph(&mut self, words: &str);
+    fn list(&mut self, items: &[Item]);
+    fn facts(&mut self, facts: &Facts);
+    fn table(&mut self, grid: &Grid);
+    fn code(&mut self, code: &str);
+
+    fn section(&mut self, section: &Section) {
+        if section.is_only_on_page() {
+            return;
+        }
+        if !section.title.is_empty() {
+            self.title(&section.title, true);
+        }
+        self.blocks(&section.blocks);
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            match block {
+                Block::Heading(title) => self.title(title, false),
+                Block::Words(words) => self.paragraph(words),
+                Block::List(items) => self.list(items),
+                Block::Facts(facts) => self.facts(facts),
+                Block::Table(grid) => self.table(grid),
+                Block::Code { label, code } => {
+                    self.paragraph(&format!("{label}:"));
+                    self.code(code);
+                }
+                Block::Figure(_) => {}
+                Block::Fold { summary, blocks } => {
+                    self.title(summary, false);
+                    self.blocks(blocks);
+                }
+                Block::Trials { trials, .. } => {
+                    if let [only] = trials.as_slice() {
+                        self.blocks(&only.blocks);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Section {
     /// Without an entry in the contents.
     pub(crate) fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
@@ -133,11 +177,6 @@ impl Section {
 }
 
 impl Block {
-    pub(crate) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Self {
-        let facts = facts.into_iter();
-        Self::Facts(facts.map(|(name, value)| (name.into(), value)).collect())
-    }
-
     pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
         let items: Vec<Item> = items.into_iter().collect();
         (!items.is_empty()).then_some(Self::List(items))
@@ -147,7 +186,6 @@ impl Block {
         Self::Heading(title.into())
     }
 
-    /// Details that the page folds away below their title.
     pub(crate) fn folded(title: &str, block: Self) -> Self {
         Self::Fold {
             summary: title.to_owned(),
@@ -180,6 +218,24 @@ pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
         "Before you trust these numbers",
         vec![items],
     ))
+}
+
+/// The tables that have rows, each folded away below its title.
+pub(crate) fn folded(
+    grids: impl IntoIterator<Item = (&'static str, Grid)>,
+) -> impl Iterator<Item = Block> {
+    grids.into_iter().flat_map(|(title, grid)| {
+        let table = tables([grid]);
+        table.map(move |table| Block::folded(title, table))
+    })
+}
+
+pub(crate) fn known<N: Into<String>>(
+    facts: impl IntoIterator<Item = (N, Option<String>)>,
+) -> Facts {
+    let facts = facts.into_iter();
+    let known = facts.filter_map(|(name, value)| Some((name.into(), value?)));
+    known.collect()
 }
 
 pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {

@@ -13,22 +13,19 @@ use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError};
-use crate::cell::{Cell, FEW};
-use crate::columns::Columns;
+use crate::cell::FEW;
 use crate::figures::{self, Figures};
-use crate::findings;
-use crate::grid::Grid;
-use crate::list::joined;
-use crate::number;
+use crate::grid::{Columns, Grid};
+use crate::list::{around, clause, joined_any};
 use crate::point::{self, Contest, Measured, Wanted};
 use crate::scale::share;
 use crate::sheet::{self, Block, Sheet};
 use crate::study::of_sweep;
+use crate::{findings, number};
 
 /// The key that varies how many instances run at once.
 const INSTANCES: &str = "topology.instances";
 
-/// What the cells of the table are.
 const CELLS: &str = "For each number of instances on a server: their total throughput, and the \
                      number of such servers that the load needs. ±: half width of the 95 % \
                      confidence interval, over the n trials, or over the seconds of a single one. \
@@ -42,13 +39,10 @@ pub struct Question<'a> {
     /// Share of its throughput that each server adds (above 0, up to 1); `None`: as the
     /// scalability law over the instances suggests.
     pub efficiency: Option<f64>,
-    /// Price of one server, in any currency.
     pub price: Option<f64>,
-    /// Only points with these values, each a key and its value.
     pub point: &'a Wanted,
 }
 
-/// The plan, and what to know before it is trusted.
 #[derive(Debug, Serialize)]
 pub struct Sizing {
     need_per_s: f64,
@@ -64,7 +58,6 @@ pub struct Sizing {
     measured: RunResult,
 }
 
-/// One number of instances, and its best point.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
@@ -134,12 +127,10 @@ fn law(measured: &[(u32, Estimate)], best: &[Measured]) -> Result<Scaling, Answe
     Ok(scaling(&trials.collect::<Vec<_>>())?)
 }
 
-/// What to know of the measurements before the plan is trusted.
 fn cautions(rows: &[Row]) -> Vec<String> {
     let named = |holds: &dyn Fn(&Row) -> bool| {
         let such = rows.iter().filter(|row| holds(row));
-        let such = joined(such.map(|row| row.choice.instances.to_string()), ", ");
-        (!such.is_empty()).then_some(such)
+        joined_any(such.map(|row| row.choice.instances.to_string()), ", ")
     };
     let is_sure = |row: &Row| row.choice.per_s.half_width.is_some();
     let single = named(&|row| row.best.n == 1 && is_sure(row)).map(|instances| {
@@ -154,8 +145,7 @@ fn cautions(rows: &[Row]) -> Vec<String> {
              number of servers is unknown. Measure longer, or repeat the trials (load.repeats)."
         )
     });
-    let given = |trial: &TrialSummary| trial.setup.planned.load.rate.is_some();
-    let open = named(&|row| row.best.trials.iter().any(given)).map(|instances| {
+    let open = named(&|row| row.best.is_at_a_rate()).map(|instances| {
         format!(
             "The load with {instances} instances was an open loop: its throughput is the arrival \
              rate, and the server may be capable of more. Find the highest rate (find_max), or use \
@@ -226,23 +216,23 @@ impl Sizing {
             return String::new();
         };
         let need = typed(self.need_per_s);
-        let open = servers_interval(&best).map_or(String::new(), |open| format!(" ({open})"));
+        let open = around(" (", &servers_interval(&best).unwrap_or_default(), ")");
         let mut choices = self.choices.iter().map(|row| &row.choice);
         let alone = choices.find(|choice| choice.instances == 1);
+        let unknown = |what| format!(". The savings are unknown, because {what} was measured");
         let against = match alone {
             None => {
                 ". The savings are unknown, because a single instance was not measured".to_owned()
             }
-            Some(_) if self.choices.len() == 1 => {
-                ". The savings are unknown, because only a single instance was measured".to_owned()
-            }
+            Some(_) if self.choices.len() == 1 => unknown("only a single instance"),
             Some(alone) if alone.servers == best.servers => {
                 ". More instances per server save nothing".to_owned()
             }
-            Some(alone) => {
-                let instead = servers(alone);
-                format!(", instead of {instead}: {} % saved", percent(&best))
-            }
+            Some(alone) => format!(
+                ", instead of {}: {} % saved",
+                servers(alone),
+                percent(&best)
+            ),
         };
         let price = best.price.map(|price| match alone {
             Some(alone) if alone.servers != best.servers => format!(
@@ -305,10 +295,7 @@ impl Sizing {
     }
 
     fn by_law(&self, law: &Scaling) -> String {
-        let least = match law.contention.value > 0.0 {
-            true => "",
-            false => "the lower bound of ",
-        };
+        let least = clause(law.contention.value <= 0.0, "the lower bound of ");
         format!(
             "The efficiency of {} is {least}1 − σ of the Universal Scalability Law fitted to these \
              numbers of instances (σ {}, κ {}, R² {:.3}). This assumes that servers contend with \
@@ -329,24 +316,17 @@ impl Sizing {
             .measured(|row| &row.best)
             .with("n", |row| row.best.n)
             .with("servers", |row| {
-                let servers = number::count(row.choice.servers);
-                let interval = servers_interval(&row.choice);
-                interval.map_or(servers.clone(), |open| format!("{servers} ({open})"))
+                let interval = servers_interval(&row.choice).unwrap_or_default();
+                number::count(row.choice.servers) + &around(" (", &interval, ")")
             })
             .with("saved %", |row| percent(&row.choice))
             .when(self.price.is_some(), |columns| {
                 columns.with("price", |row| row.choice.price.map(typed))
             });
-        let has_few = |row: &Row| {
-            [row.best.mean_ms, row.best.p99_ms]
-                .iter()
-                .any(Cell::has_few_trials)
-        };
-        let explained = match self.choices.iter().any(has_few) {
-            true => format!("{CELLS} {FEW}"),
-            false => CELLS.to_owned(),
-        };
-        columns.grid(&explained, &self.choices)
+        let cells = self.choices.iter();
+        let mut cells = cells.flat_map(|row| [row.best.mean_ms, row.best.p99_ms]);
+        let few = clause(cells.any(|cell| cell.has_few_trials()), FEW);
+        columns.grid(format!("{CELLS} {few}").trim_end(), &self.choices)
     }
 }
 
@@ -360,10 +340,7 @@ fn instances(number: u32) -> String {
 
 /// `9 servers of one instance`, `4 servers of 6 instances each`.
 fn servers(choice: &Choice) -> String {
-    let each = match choice.servers > 1 && choice.instances > 1 {
-        true => " each",
-        false => "",
-    };
+    let each = clause(choice.servers > 1 && choice.instances > 1, " each");
     let servers = number::counted(choice.servers, "server");
     format!("{servers} of {}{each}", instances(choice.instances))
 }

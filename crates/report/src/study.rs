@@ -2,7 +2,7 @@
 
 mod setup;
 
-pub(crate) use setup::settings;
+pub(crate) use setup::{host, settings};
 
 use measure::result::RunResult;
 use measure::setup::Outcome;
@@ -10,9 +10,9 @@ use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::answer::{Answer, Report};
 use crate::cell::NO_INTERVAL;
-use crate::columns::Columns;
 use crate::figures::{self, Figures, Sweep, seconds_per_point};
-use crate::grid::Grid;
+use crate::grid::{Columns, Grid};
+use crate::list::joined_known;
 use crate::sheet::{Block, Figure, Section, Sheet, TrialPart, tables};
 use crate::{
     compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, summary, table,
@@ -22,7 +22,6 @@ use crate::{
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;
 
-/// What the cells of all points are.
 const POINTS: &str = "One row per point: means over its n trials, with half of their 95 % \
                       confidence interval, or with the minimum and maximum of two or three trials, \
                       which are too few for one. p95 and p99 are in milliseconds.";
@@ -52,7 +51,6 @@ impl Answer for Report<'_> {
     }
 }
 
-/// All that a terminal shows: the results, with every trial.
 pub fn outline(result: &RunResult) -> Sheet {
     let mut sections = vec![results(result)];
     if let [only] = result.trials.as_slice() {
@@ -66,7 +64,6 @@ pub fn outline(result: &RunResult) -> Sheet {
     }
 }
 
-/// What every sheet of a result has.
 pub(crate) fn frame(result: &RunResult) -> Sheet {
     let lead = [
         ledger::sentence(result),
@@ -78,7 +75,7 @@ pub(crate) fn frame(result: &RunResult) -> Sheet {
         title: result.title.clone(),
         version: result.environment.dyno_version.clone(),
         started: Some(result.environment.started.clone()),
-        lead: lead.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        lead: joined_known(lead, " "),
         notices: findings::notices(result),
         ..Sheet::default()
     }
@@ -107,14 +104,10 @@ fn results(result: &RunResult) -> Section {
         blocks.extend(first.flat_map(|table| Block::titled("Ledger", table, much)));
         blocks.extend(ledgers);
     }
-    let told = |answer: Section| {
-        [Block::Heading(answer.title)]
-            .into_iter()
-            .chain(answer.blocks)
-    };
+    let told = |answer: Section| [vec![Block::Heading(answer.title)], answer.blocks];
     let (last, first): (Vec<Section>, Vec<Section>) =
         answers(result).into_iter().partition(is_what_was_not_done);
-    blocks.extend(first.into_iter().flat_map(told));
+    blocks.extend(first.into_iter().flat_map(told).flatten());
     if let Some(sweep) = figures::sweep(result) {
         let figures = of_sweep(&format!("by {}", sweep.key), &sweep);
         blocks.extend(figures.into_iter().map(Block::Figure));
@@ -144,7 +137,7 @@ fn results(result: &RunResult) -> Section {
         blocks.push(Block::Words(lead));
         blocks.push(Block::Table(thresholds::grid(result)));
     }
-    blocks.extend(last.into_iter().flat_map(told));
+    blocks.extend(last.into_iter().flat_map(told).flatten());
     Section::named("results", "Results", blocks)
 }
 
@@ -204,28 +197,21 @@ pub(crate) fn of_sweep(by: &str, sweep: &Sweep) -> Vec<Figure> {
         ),
         figure("sweep-ms", "Line chart", "Response time", times),
     ];
-    if sweep.cpu {
-        let how = ", all cores together.".to_owned();
-        figures.push(figure(
-            "sweep-cpu",
-            "Stacked bar chart",
-            "Host CPU time",
-            how,
-        ));
-    }
+    let how = ", all cores together.".to_owned();
+    let cpu = || figure("sweep-cpu", "Stacked bar chart", "Host CPU time", how);
+    figures.extend(sweep.cpu.then(cpu));
     figures
 }
 
-/// What shows how sure the points are.
 fn marks(sweep: &Sweep, of: &str) -> String {
     let (intervals, runs) = sweep.marks();
     let intervals = intervals.then(|| format!(" Error bars: 95 % confidence intervals{of}."));
-    let runs = runs.then(|| {
-        format!(
-            " Small circles: the single runs{of}, too few at a point for a confidence interval."
-        )
-    });
-    [intervals, runs].into_iter().flatten().collect()
+    let circles = " Small circles: the single runs";
+    let few = "too few at a point for a confidence interval.";
+    joined_known(
+        [intervals, runs.then(|| format!("{circles}{of}, {few}"))],
+        "",
+    )
 }
 
 fn curves(result: &RunResult) -> Block {
@@ -279,26 +265,19 @@ fn all_trials(result: &RunResult) -> Grid {
         .when(steady, |columns| {
             columns.with("steady", |(_, trial)| describe::steady_in_short(trial))
         })
-        .when(verdict, |columns| {
-            columns.words("verdict", |(_, trial)| {
-                Some(findings::bound_word(trial.verdict.as_ref()?.bound))
-            })
+        .words_if(verdict, "verdict", |(_, trial)| {
+            Some(findings::bound_word(trial.verdict.as_ref()?.bound))
         })
-        .when(early, |columns| {
-            columns.words("ended", |(_, trial)| findings::ended(&trial.outcome))
-        });
+        .words_if(early, "ended", |(_, trial)| findings::ended(&trial.outcome));
     Grid {
         links: true,
         ..columns.grid(explained(result, steady), result.trials.iter().enumerate())
     }
 }
 
-/// Explains the columns that there are.
 fn explained(result: &RunResult, steady: bool) -> String {
-    let rates = result
-        .trials
-        .iter()
-        .filter_map(|trial| trial.transactions.per_s);
+    let trials = result.trials.iter();
+    let rates = trials.filter_map(|trial| trial.transactions.per_s);
     let (with, without): (Vec<_>, Vec<_>) = rates.partition(|rate| rate.half_width.is_some());
     let half =
         "±: half width of the mean's 95 % confidence interval, from the seconds within the trial.";
@@ -309,5 +288,5 @@ fn explained(result: &RunResult, steady: bool) -> String {
         Some("Response times are in milliseconds, from the intended start of a transaction."),
         steady.then_some("Steady: when steady state began, from the start of the load."),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    joined_known(parts, " ")
 }

@@ -2,26 +2,17 @@
 //! trials have in common; of a single trial, a few lines and then its headline, next to the prompt.
 
 use measure::compare::Change;
-use measure::finding::Level;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary, counted};
 
 use crate::cell::Cell;
-use crate::columns::Columns;
-use crate::compare;
-use crate::describe;
 use crate::findings::{self, TrialNote};
-use crate::grid::Grid;
-use crate::keys;
-use crate::lead;
-use crate::list::distinct;
-use crate::number;
+use crate::grid::{Columns, Grid};
+use crate::list::{distinct, joined_any, joined_known};
 use crate::point::{self, Point};
-use crate::search;
-use crate::sheet::{Block, Item, Section, Sheet};
-use crate::study;
-use crate::thresholds;
+use crate::sheet::{Block, Item, Section, Sheet, known};
+use crate::{compare, describe, doctor, keys, lead, number, search, study, thresholds};
 
 /// Points that have a line of their own.
 const MOST_POINTS: usize = 12;
@@ -77,7 +68,7 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
     };
     let is_early = trial.outcome != Outcome::Completed;
     let warning = trial.warnings.first();
-    let facts = [
+    Block::Facts(known([
         ("Load", Some(load(trial))),
         ("Transactions", Some(counts(trial))),
         ("Response", times(trial.response_ms)),
@@ -93,16 +84,12 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
             warning.map(|one| first_sentence(&one.to_string())),
         ),
         ("Also", rest(result, trial)),
-    ];
-    let known = facts.into_iter();
-    Block::facts(known.filter_map(|(name, value)| Some((name, value?))))
+    ]))
 }
 
-/// The result in a sentence or two, and whether it is good enough.
 fn headline_of(result: &RunResult) -> Block {
     let words = [thresholds::lead(result), Some(lead::lead(result))];
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    Block::Words(words.join(" "))
+    Block::Words(joined_known(words, " "))
 }
 
 fn load(trial: &TrialSummary) -> String {
@@ -136,13 +123,12 @@ fn counts(trial: &TrialSummary) -> String {
 /// The other warnings in short, and what the host may distort.
 fn rest(result: &RunResult, trial: &TrialSummary) -> Option<String> {
     let warnings = trial.warnings.iter().skip(1);
-    let warnings: Vec<&str> = warnings.map(|warning| warning.in_short()).collect();
-    let warnings = (!warnings.is_empty()).then(|| warnings.join(", "));
-    let parts: Vec<String> = warnings.into_iter().chain(distorting(result)).collect();
-    (!parts.is_empty()).then(|| {
-        let parts = parts.join("; ");
-        format!("{} (--verbose, report)", parts.trim_end_matches('.'))
-    })
+    let warnings = joined_any(warnings.map(|warning| warning.in_short()), ", ");
+    let parts = joined_any(warnings.into_iter().chain(distorting(result)), "; ")?;
+    Some(format!(
+        "{} (--verbose, report)",
+        parts.trim_end_matches('.')
+    ))
 }
 
 /// What is wrong, without what to do about it.
@@ -156,24 +142,19 @@ fn of_study(result: &RunResult) -> Sheet {
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
     let answers = answers.filter(|answer| !study::is_what_was_not_done(answer));
-    let mut lines: Vec<String> = Vec::new();
-    for Section { title, blocks, .. } in answers {
-        let told = blocks.into_iter().filter_map(|block| match block {
-            Block::Words(words) if !frame.lead.contains(&words) => {
-                Some(format!("{title}: {words}"))
-            }
+    let lead = &frame.lead;
+    let told = answers.flat_map(|Section { title, blocks, .. }| {
+        blocks.into_iter().filter_map(move |block| match block {
+            Block::Words(words) if !lead.contains(&words) => Some(format!("{title}: {words}")),
             _ => None,
-        });
-        lines.extend(told);
-    }
+        })
+    });
+    let mut lines: Vec<String> = told.collect();
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
     let early = findings::ended_early(result);
-    lines.extend(shortened(
-        early.iter().map(ended),
-        ["trial", "trials"],
-        "that ended early",
-    ));
+    let early = early.iter().map(ended);
+    lines.extend(shortened(early, ["trial", "trials"], "that ended early"));
     lines.extend(findings::missing(result));
     let warnings = findings::warnings(result).into_iter();
     let warnings = warnings.map(|warning| {
@@ -191,12 +172,8 @@ fn of_study(result: &RunResult) -> Sheet {
     }
 }
 
-/// How many findings may distort the results.
 fn distorting(result: &RunResult) -> Option<String> {
-    let findings = result.findings.iter();
-    let count = findings
-        .filter(|finding| finding.level < Level::Note)
-        .count();
+    let count = doctor::distorting(&result.findings).len();
     let conditions = number::counted(count as u64, "condition");
     (count > 0)
         .then(|| format!("{conditions} of this host or its servers may distort the results."))
@@ -215,9 +192,7 @@ fn numbers(result: &RunResult) -> Vec<Block> {
 }
 
 pub(crate) fn points(result: &RunResult) -> Grid {
-    let axes = keys::axes(result);
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let points = point::points(&trials, &axes, &axes);
+    let (points, axes) = (point::of_result(result), keys::axes(result));
     // Of two variants, the first sentence says it.
     let base = match compare::variants(result).as_slice() {
         [base, _, _, ..] => Some(*base),
@@ -243,7 +218,7 @@ pub(crate) fn points(result: &RunResult) -> Grid {
                 change(point, of_base(point, base, &points, &axes))
             })
         })
-        .when(verdicts, |columns| columns.words("verdict", bound));
+        .words_if(verdicts, "verdict", bound);
     columns.grid("", &points)
 }
 
@@ -273,7 +248,6 @@ fn change(point: &Point<'_>, base: &[&TrialSummary]) -> Option<Change> {
     Some(Change { interval, ..change })
 }
 
-/// The verdict of a point's trials, if they agree.
 fn bound(point: &Point<'_>) -> Option<String> {
     let bounds = counted(&point.trials).into_iter();
     let bounds = bounds.filter_map(|trial| Some(trial.verdict.as_ref()?.bound));

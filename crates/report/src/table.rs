@@ -1,18 +1,16 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
-use measure::column::{OverRepeats, changed, over_repeats};
+use measure::column::{self, OverRepeats, changed, over_repeats, unit};
 use measure::metric::Metric;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Cluster, Value};
 
 use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
-use crate::columns::Columns;
-use crate::grid::{Content, Grid};
-use crate::heading::Heading;
-use crate::keys::{self, Group};
-use crate::list::{distinct, joined};
+use crate::grid::{Columns, Content, Grid, Head};
+use crate::keys::{self, Group, VARIANT, others, trials_of};
+use crate::list::{around, clause, distinct, joined};
 
 #[derive(Debug)]
 pub(crate) struct PaperTable {
@@ -44,36 +42,30 @@ pub(crate) struct PaperRow {
 /// All tables of a study, one for each combination of the keys that are neither rows
 /// nor variants.
 pub(crate) fn tables(result: &RunResult) -> Vec<PaperTable> {
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let axes = keys::axes(result);
-    let design = result.design.tables.iter();
-    design
-        .flat_map(|table| of_design(table, &trials, &axes))
-        .collect()
+    let (trials, axes) = (trials_of(result), keys::axes(result));
+    let tables = result.design.tables.iter();
+    let tables = tables.flat_map(|table| of_design(table, &trials, &axes));
+    tables.collect()
 }
 
 fn of_design(table: &Table, trials: &[&TrialSummary], axes: &[&str]) -> Vec<PaperTable> {
     if trials.is_empty() {
         return Vec::new();
     }
-    let row = table.rows.as_str();
-    let others = axes.iter().copied();
-    let others: Vec<&str> = others
-        .filter(|key| *key != row && *key != keys::VARIANT)
-        .collect();
-    let variants = keys::values(trials, keys::VARIANT);
+    let mut others = others(axes, &table.rows);
+    others.retain(|key| *key != VARIANT);
+    let variants = keys::values(trials, VARIANT);
     let base = variants.first().and_then(|name| name.as_ref()?.as_text());
-    keys::groups(trials, &others)
-        .iter()
-        .map(|group| {
-            let pairs = others.iter().zip(&group.values);
-            let fixed = pairs.map(|(key, value)| {
-                let name = keys::short(key, axes);
-                (name.to_owned(), keys::shown(*value))
-            });
-            one_table(table, fixed.collect(), &group.trials, axes, base)
-        })
-        .collect()
+    let groups = keys::groups(trials, &others, axes).into_iter();
+    let tables = groups.map(|group| {
+        let pairs = others.iter().zip(&group.values);
+        let fixed = pairs.map(|(key, value)| {
+            let name = keys::short(key, axes);
+            (name.to_owned(), keys::shown(*value))
+        });
+        one_table(table, fixed.collect(), &group.trials, axes, base)
+    });
+    tables.collect()
 }
 
 fn one_table(
@@ -84,11 +76,11 @@ fn one_table(
     base: Option<&str>,
 ) -> PaperTable {
     let row = table.rows.as_str();
-    let across: &[&str] = match row != keys::VARIANT && axes.contains(&keys::VARIANT) {
-        true => &[keys::VARIANT],
+    let across: &[&str] = match row != VARIANT && axes.contains(&VARIANT) {
+        true => &[VARIANT],
         false => &[],
     };
-    let groups = keys::groups(trials, across);
+    let groups = keys::groups(trials, across, axes);
     let shows_change = table.columns.iter().any(|name| changed(name).is_some());
     let base = base.filter(|_| shows_change);
     let values = keys::values(trials, row);
@@ -97,65 +89,51 @@ fn one_table(
         [] => values.len().saturating_sub(1),
         _ => values.len() * groups.len().saturating_sub(1),
     };
-    let rows = values.into_iter().map(|value| PaperRow {
-        value: keys::shown(value),
-        conduct: conduct(&groups, across, axes, row, value),
-        cells: groups
-            .iter()
-            .map(|group| {
-                let having = group.trials.iter().copied();
-                let having: Vec<_> = having
-                    .filter(|trial| keys::value(trial, row) == value)
-                    .collect();
-                let of_base = of_base(trials, base, row, value);
-                let columns = table.columns.iter();
-                let cells = columns.map(|column| match changed(column) {
-                    Some(column) => Cell::change(&of_base, &having, column, changes),
-                    None => Cell::of(&having, column),
-                });
-                cells.collect()
-            })
-            .collect(),
+    let rows = values.into_iter().map(|value| {
+        let of_base = of_base(trials, base, row, value);
+        let cells = groups.iter().map(|group| {
+            let having = keys::having(&group.trials, row, value);
+            let columns = table.columns.iter();
+            let cells = columns.map(|column| match changed(column) {
+                Some(column) => Cell::change(&of_base, &having, column, changes),
+                None => Cell::of(&having, column),
+            });
+            cells.collect()
+        });
+        PaperRow {
+            value: keys::shown(value),
+            conduct: conduct(&groups, row, value),
+            cells: cells.collect(),
+        }
     });
     let rows: Vec<PaperRow> = rows.collect();
     PaperTable {
         fixed,
         row_key: row.to_owned(),
         row_name: keys::short(row, axes).to_owned(),
-        groups: groups
-            .iter()
-            .map(|group| keys::name(across, &group.values, axes))
-            .collect(),
         columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
         has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),
+        groups: groups.into_iter().map(|group| group.name).collect(),
         rows,
     }
 }
 
 /// How the clusters of a row's trials, of which faults hit a member, noticed and acknowledged: of each
 /// variant, where they differ.
-fn conduct(
-    groups: &[Group<'_>],
-    across: &[&str],
-    axes: &[&str],
-    row: &str,
-    value: Option<&Value>,
-) -> [String; 2] {
+fn conduct(groups: &[Group<'_>], row: &str, value: Option<&Value>) -> [String; 2] {
     let of_groups = groups.iter().filter_map(|group| {
-        let mut trials = group.trials.iter();
-        let trial = trials.find(|trial| keys::value(trial, row) == value)?;
-        let topology = &trial.setup.planned.topology;
+        let trials = keys::having(&group.trials, row, value);
+        let topology = &trials.first()?.setup.planned.topology;
         let cluster = topology.cluster.as_ref();
         let cluster = cluster.filter(|_| !topology.faults.is_empty())?;
-        Some((keys::name(across, &group.values, axes), cluster))
+        Some((&group.name, cluster))
     });
     let of_groups: Vec<_> = of_groups.collect();
     let words = |word: fn(&Cluster) -> &String| {
-        let named = of_groups
-            .iter()
-            .map(|(name, cluster)| (name, word(cluster)));
+        let named = of_groups.iter();
+        let named = named.map(|(name, cluster)| (name, word(cluster)));
         match distinct(named.clone().map(|(_, word)| word)).as_slice() {
             [] => String::new(),
             [all] => (*all).clone(),
@@ -177,12 +155,10 @@ fn same_n(rows: &[PaperRow]) -> Option<usize> {
 }
 
 impl PaperTable {
-    /// What the table shows, and what its cells are.
     fn caption(&self) -> String {
         let fixed = self.fixed.iter();
-        let of: String = fixed
-            .map(|(key, value)| format!(", {key} = {value}"))
-            .collect();
+        let of = fixed.map(|(key, value)| format!(", {key} = {value}"));
+        let of: String = of.collect();
         let cells = match self.n {
             Some(1) => "One trial per cell.".to_owned(),
             Some(n) => format!("Means over n = {n} trials."),
@@ -192,19 +168,16 @@ impl PaperTable {
         let is_percentile = |_: &Heading, cell: &Cell| cell.n == 1 && cell.range.is_some();
         let is_spread = |of: &Heading, _: &Cell| over_repeats(&of.column) != OverRepeats::Mean;
         let parts = [
-            self.has(is_percentile).then_some(PERCENTILES),
-            self.has(is_of_few).then_some(FEW),
-            self.has(is_spread).then_some(SPREADS),
+            clause(self.has(is_percentile), PERCENTILES),
+            clause(self.has(is_of_few), FEW),
+            clause(self.has(is_spread), SPREADS),
         ];
-        let parts = parts.into_iter().flatten();
-        let ranges: String = parts.map(|words| format!(" {words}")).collect();
+        let ranges: String = parts.map(|words| around(" ", words, "")).concat();
         let changes = self.base.as_ref().map_or(String::new(), |base| {
             let is_sure =
                 |of: &Heading, cell: &Cell| changed(&of.column).is_some() && cell.range.is_some();
-            let interval = match self.has(is_sure) {
-                true => "; the intervals over the blocks hold for all of a column at once (95 %, Bonferroni)",
-                false => "",
-            };
+            let interval = "; the intervals over the blocks hold for all of a column at once (95 %, Bonferroni)";
+            let interval = clause(self.has(is_sure), interval);
             format!(" Change: relative to {base}, as a ratio of geometric means{interval}.")
         });
         format!("By {}{of}. {cells}{errors}{ranges}{changes}", self.row_name)
@@ -227,17 +200,16 @@ impl PaperTable {
             (false, true) => "from the seconds within the trial",
             (false, false) => "",
         };
-        let mut what = match from {
-            "" => String::new(),
-            from => format!(" ±: half width of the mean's 95 % confidence interval ({from})."),
-        };
-        if self.has(|column, cell| {
+        let what = around(
+            " ±: half width of the mean's 95 % confidence interval (",
+            from,
+            ").",
+        );
+        let lacks_one = self.has(|column, cell| {
             let may_have_one = INTERVALS.contains(&column.column.as_str());
             may_have_one && cell.n == 1 && cell.half_width().is_none()
-        }) {
-            what = format!("{what} {NO_INTERVAL}");
-        }
-        what
+        });
+        what + &around(" ", clause(lacks_one, NO_INTERVAL), "")
     }
 
     /// The table as it is shown; `n` is a column where it differs.
@@ -260,11 +232,9 @@ impl PaperTable {
                 columns.with("n", move |row| n(&row.cells[group]))
             });
         }
-        let columns = columns.when(self.has_conduct, |columns| {
-            columns
-                .words("noticed by", |row| &row.conduct[0])
-                .words("acknowledged on", |row| &row.conduct[1])
-        });
+        let columns = columns
+            .words_if(self.has_conduct, "noticed by", |row| &row.conduct[0])
+            .words_if(self.has_conduct, "acknowledged on", |row| &row.conduct[1]);
         let named = self.groups.iter().any(|group| !group.is_empty());
         let groups = self.groups.iter().filter(|_| named).cloned();
         Grid {
@@ -281,11 +251,11 @@ fn of_base<'a>(
     row: &str,
     value: Option<&Value>,
 ) -> Vec<&'a TrialSummary> {
-    let in_row = |trial: &&TrialSummary| row == keys::VARIANT || keys::value(trial, row) == value;
-    let trials = trials.iter().copied().filter(in_row);
-    trials
-        .filter(|trial| keys::variant(trial) == base)
-        .collect()
+    let is_base = |trial: &&TrialSummary| {
+        let is_in_row = row == VARIANT || keys::value(trial, row) == value;
+        is_in_row && keys::variant(trial) == base
+    };
+    trials.iter().copied().filter(is_base).collect()
 }
 
 fn shown_cell(heading: &Heading, cell: &Cell) -> String {
@@ -307,4 +277,67 @@ fn is_of_few(heading: &Heading, cell: &Cell) -> bool {
     let is_mean = over_repeats(&heading.column) == OverRepeats::Mean;
     let is_change = changed(&heading.column).is_some();
     is_mean && !is_change && cell.has_few_trials() && is_with_range(heading, cell)
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Heading {
+    /// Its name in the study, for example `response_ms.p99`.
+    pub(crate) column: String,
+    pub(crate) head: Head,
+    /// Decimals that are shown at most: a tenth of a percent is enough.
+    pub(crate) decimals: usize,
+    /// A shown number is the measured one by this.
+    pub(crate) scale: f64,
+}
+
+/// The unit that people read, and how much of the measured one it is.
+pub(crate) fn shown_in(unit: &'static str) -> (&'static str, f64) {
+    match unit {
+        "bytes" => ("MiB", f64::from(1 << 20)),
+        other => (other, 1.0),
+    }
+}
+
+impl Heading {
+    pub(crate) fn of(column: &str) -> Self {
+        // A number stays on a line with its unit.
+        let of = changed(column).unwrap_or(column);
+        let mut title = column::heading(of).replace(" %", "\u{a0}%");
+        let (mut unit, mut scale) = shown_in(unit(of));
+        if changed(column).is_some() {
+            title.push_str(" change");
+            (unit, scale) = ("%", 1.0);
+        }
+        let said = unit == "1/s" || title.ends_with(unit);
+        Self {
+            column: column.to_owned(),
+            decimals: if unit == "%" { 1 } else { usize::MAX },
+            head: Head {
+                unit: if said { "" } else { unit },
+                title,
+            },
+            scale,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_said_once() {
+        let text = |column| Heading::of(column).head.text();
+        assert_eq!(text("tps"), "tps");
+        assert_eq!(text("response_ms.mean"), "response mean, ms");
+        assert_eq!(text("cpu.user"), "CPU user, %");
+        assert_eq!(text("cpu.user.change_pct"), "CPU user change, %");
+        assert_eq!(text("disk.read_mb_per_s"), "disk read MB/s");
+        assert_eq!(text("server.rss_bytes"), "server memory, MiB");
+    }
+
+    #[test]
+    fn bytes_are_shown_in_mebibytes() {
+        assert_eq!(Heading::of("server.rss_bytes").scale, f64::from(1 << 20));
+    }
 }

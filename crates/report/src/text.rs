@@ -1,24 +1,21 @@
-//! Writes a sheet for a terminal, without colors: notices last, next to the prompt.
+//! Writes a sheet for a terminal, without colors: notices last, next to the prompt. What a terminal
+//! would obey is made visible: words of servers, results and studies may hold anything.
 
-mod visible;
-
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-pub use visible::{ascii, steers, visible};
-
 use crate::grid::Grid;
-use crate::sheet::{Block, Item, Section, Sheet};
+use crate::list::around;
+use crate::sheet::{Facts, Item, Sheet, Writer};
 
 /// Columns that running text in a cell may take.
 const MOST_WORDS: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns that running text may take.
     pub width: usize,
-    /// Whether every character has to be ASCII.
     pub ascii: bool,
 }
 
@@ -33,96 +30,76 @@ impl Layout {
 impl Sheet {
     /// For a terminal: without the title, which repeats the command, and the figures.
     pub fn text(&self, layout: Layout) -> String {
-        let mut writer = Writer {
+        let mut text = Text {
             text: String::new(),
             layout,
             follows_title: false,
         };
         for words in [&self.lead].into_iter().chain(&self.description) {
-            writer.paragraph(words);
+            text.paragraph(words);
         }
         for section in self.sections.iter().chain(&self.notices) {
-            writer.section(section);
+            text.section(section);
         }
-        writer.text
+        text.text
     }
 }
 
-struct Writer {
+struct Text {
     text: String,
     layout: Layout,
     follows_title: bool,
 }
 
-impl Writer {
-    fn section(&mut self, section: &Section) {
-        if section.is_only_on_page() {
-            return;
-        }
-        self.paragraph(&section.title);
-        self.follows_title = !section.title.is_empty();
-        self.blocks(&section.blocks);
+impl Writer for Text {
+    fn title(&mut self, title: &str, _is_section: bool) {
+        self.paragraph(title);
+        self.follows_title = true;
     }
 
-    fn blocks(&mut self, blocks: &[Block]) {
-        for block in blocks {
-            self.block(block);
-            self.follows_title = matches!(block, Block::Heading(_));
+    fn paragraph(&mut self, words: &str) {
+        if !words.is_empty() {
+            self.gap();
+            self.line("", words);
         }
     }
 
-    fn block(&mut self, block: &Block) {
-        match block {
-            Block::Heading(words) | Block::Words(words) => self.paragraph(words),
-            Block::List(items) => {
-                // A list stands right below its title.
-                if !self.follows_title {
-                    self.gap();
-                }
-                items.iter().for_each(|item| self.item(item));
-            }
-            Block::Facts(facts) => {
-                self.gap();
-                for (name, value) in facts {
-                    self.line(&format!("{name}: "), value);
-                }
-            }
-            Block::Table(table) => {
-                self.paragraph(&table.caption);
-                if table.caption.is_empty() {
-                    self.gap();
-                }
-                self.text.push_str(&grid(table, self.layout));
-                self.paragraph(&table.note);
-            }
-            Block::Code { label, code } => {
-                self.paragraph(&format!("{label}:"));
-                for line in code.lines() {
-                    let _ = writeln!(self.text, "    {}", plain(line, self.layout));
-                }
-            }
-            Block::Figure(_) => {}
-            Block::Fold { summary, blocks } => {
-                self.paragraph(summary);
-                self.blocks(blocks);
-            }
-            Block::Trials { trials, .. } => {
-                if let [only] = trials.as_slice() {
-                    self.blocks(&only.blocks);
-                }
-            }
+    fn list(&mut self, items: &[Item]) {
+        // A list stands right below its title.
+        if !self.follows_title {
+            self.gap();
+        }
+        self.follows_title = false;
+        items.iter().for_each(|item| self.item(item));
+    }
+
+    fn facts(&mut self, facts: &Facts) {
+        self.gap();
+        for (name, value) in facts {
+            self.line(&format!("{name}: "), value);
         }
     }
 
+    fn table(&mut self, table: &Grid) {
+        self.paragraph(&table.caption);
+        if table.caption.is_empty() {
+            self.gap();
+        }
+        self.text.push_str(&grid(table, self.layout));
+        self.paragraph(&table.note);
+    }
+
+    fn code(&mut self, code: &str) {
+        for line in code.lines() {
+            let _ = writeln!(self.text, "    {}", plain(line, self.layout));
+        }
+    }
+}
+
+impl Text {
     fn item(&mut self, item: &Item) {
-        let mut words = item.words.clone();
-        if !item.name.is_empty() {
-            words = format!("{}: {words}", item.name);
-        }
-        if !item.scope.is_empty() {
-            let _ = write!(words, " ({})", item.scope);
-        }
-        self.line("- ", &words);
+        let (name, scope) = (around("", &item.name, ": "), around(" (", &item.scope, ")"));
+        self.line("- ", &format!("{name}{}{scope}", item.words));
         if !item.why.is_empty() {
             self.line("  why: ", &item.why);
         }
@@ -136,15 +113,8 @@ impl Writer {
         let _ = writeln!(self.text, "{}", wrap(start, words, self.layout));
     }
 
-    /// With an empty line before it; of no words nothing.
-    fn paragraph(&mut self, words: &str) {
-        if !words.is_empty() {
-            self.gap();
-            self.line("", words);
-        }
-    }
-
     fn gap(&mut self) {
+        self.follows_title = false;
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -207,6 +177,59 @@ fn plain(text: &str, layout: Layout) -> String {
     }
 }
 
+/// What stands for the characters beyond ASCII that dyno's own texts have.
+#[rustfmt::skip]
+const IN_ASCII: [(char, &str); 22] = [
+    ('\u{a0}', " "), ('±', "+/-"), ('²', "2"), ('³', "3"), ('µ', "u"), ('μ', "u"), ('·', "-"),
+    ('×', "x"), ('–', "-"), ('—', "-"), ('−', "-"), ('…', "..."), ('√', "sqrt "), ('≤', "<="),
+    ('≥', ">="), ('κ', "kappa"), ('λ', "lambda"), ('σ', "sigma"), ('Σ', "sum "), ('→', "->"),
+    ('ä', "ae"), ('ü', "ue"),
+];
+
+/// The text with every control character but tabs and the ends of lines written as `\u{1b}`, and so every
+/// character that changes the direction of what follows. Without such characters it is the text
+/// itself.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let kept = |c: char| c == '\n' || c == '\t' || !steers(c);
+    if text.chars().all(kept) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if kept(c) => shown.push(c),
+            c => shown.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The text in ASCII only; what has no equivalent becomes `?`.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match IN_ASCII.iter().find(|(known, _)| *known == c) {
+            Some((_, instead)) => plain.push_str(instead),
+            None if c.is_ascii() => plain.push(c),
+            None => plain.push('?'),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Whether a terminal may do something at this character other than show it in its place.
+pub fn steers(c: char) -> bool {
+    let directs = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
+    c.is_control() || directs || ends_line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,5 +256,20 @@ mod tests {
         let (width, ascii) = (60, true);
         let text = wrap("", "5,634 ± 84 of λ…", Layout { width, ascii });
         assert_eq!(text, "5,634 +/- 84 of lambda...");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_instead() {
+        assert_eq!(visible("a\nb é ±"), "a\nb é ±");
+        assert_eq!(
+            visible("\u{1b}[2J\u{9b}2J\u{7}\r\u{7f}\u{202e}x\u{2066}"),
+            r"\u{1b}[2J\u{9b}2J\u{7}\u{d}\u{7f}\u{202e}x\u{2066}"
+        );
+    }
+
+    #[test]
+    fn ascii_has_an_equivalent_or_a_question_mark() {
+        assert_eq!(ascii("1 ± 2 … 5 × µs ☃"), "1 +/- 2 ... 5 x us ?");
+        assert!(ascii("Σσκλ√²–−\u{a0}").is_ascii());
     }
 }

@@ -4,14 +4,9 @@ use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
-use crate::columns::Columns;
-use crate::grid::Grid;
-use crate::keys;
-use crate::list::{distinct, joined};
-use crate::number;
-
-/// What a study of a single point calls it.
-const ONLY_POINT: &str = "all";
+use crate::grid::{Columns, Grid};
+use crate::list::{around, distinct, joined_any, joined_known};
+use crate::{keys, number};
 
 /// In a sentence; `None` without thresholds.
 pub(crate) fn lead(result: &RunResult) -> Option<String> {
@@ -61,12 +56,10 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
     )
 }
 
-/// The point of a threshold, for display.
 pub(crate) fn point(threshold: &ThresholdResult, result: &RunResult) -> String {
-    let axes = keys::axes(result);
     match threshold.point.is_empty() {
-        true => ONLY_POINT.to_owned(),
-        false => keys::name_of(&threshold.point, &axes),
+        true => "all".to_owned(),
+        false => keys::name_of(&threshold.point, &keys::axes(result)),
     }
 }
 
@@ -96,12 +89,7 @@ fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec
 /// were slower`.
 fn verdict(threshold: &ThresholdResult) -> String {
     let (verdict, ratio) = (threshold.verdict.to_string(), threshold.paired.map(ratio));
-    joined(
-        [Some(verdict), ratio, caveats(threshold)]
-            .into_iter()
-            .flatten(),
-        ", ",
-    )
+    joined_known([Some(verdict), ratio, caveats(threshold)], ", ")
 }
 
 /// How far a number is from its limit: `98.0 % of the limit (97.8–98.2 %) over 3 pairs`.
@@ -117,7 +105,7 @@ fn ratio(paired: Paired) -> String {
 fn caveats(threshold: &ThresholdResult) -> Option<String> {
     let is_told = |caveat: &Caveat| threshold.paired.is_some() && *caveat == Caveat::WithinInterval;
     let caveats = threshold.caveats.iter().filter(|caveat| !is_told(caveat));
-    Some(joined(caveats.map(Caveat::to_string), "; ")).filter(|all| !all.is_empty())
+    joined_any(caveats.map(Caveat::to_string), "; ")
 }
 
 /// Why a threshold was not met, with both numbers: `tps is 94.80 ± 0.20, which is not >= 95`;
@@ -129,29 +117,24 @@ pub(crate) fn reason(threshold: &ThresholdResult) -> Option<String> {
         true => format!("{condition} = {limit}"),
         false => condition.clone(),
     };
-    let reason = match (&threshold.verdict, threshold.paired) {
-        (ThresholdVerdict::Met, _) => return None,
-        (ThresholdVerdict::NotMeasured, _) => {
+    let reason = match &threshold.verdict {
+        ThresholdVerdict::Met => return None,
+        ThresholdVerdict::NotMeasured => {
             format!("{column} was not measured; it must be {condition}")
         }
-        (ThresholdVerdict::NoBaseline { reason }, _) => {
+        ThresholdVerdict::NoBaseline { reason } => {
             format!("{column} is {value}, and must be {condition}: {reason}")
         }
-        (ThresholdVerdict::Missed, _) => {
+        ThresholdVerdict::Missed => {
             format!("{column} is {value}, which is not {condition_with_limit}")
         }
-        (ThresholdVerdict::Undecided, None) => {
-            format!("{column} is {value}: {condition_with_limit} is undecided")
+        ThresholdVerdict::Undecided => {
+            let ratio = threshold.paired.map_or(String::new(), ratio);
+            let ratio = around(", ", &ratio, "");
+            format!("{column} is {value}: {condition_with_limit} is undecided{ratio}")
         }
-        (ThresholdVerdict::Undecided, Some(paired)) => format!(
-            "{column} is {value}: {condition_with_limit} is undecided, {}",
-            ratio(paired)
-        ),
     };
-    Some(match caveats(threshold) {
-        None => reason,
-        Some(caveats) => format!("{reason} ({caveats})"),
-    })
+    Some(reason + &around(" (", &caveats(threshold).unwrap_or_default(), ")"))
 }
 
 /// Both numbers with their intervals, and with as many digits as tell them apart.

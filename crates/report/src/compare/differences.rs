@@ -1,20 +1,19 @@
-//! What differs between two sides besides their numbers.
+//! What differs between two sides besides their numbers; of two platforms, also what is the same.
 
 use measure::result::RunResult;
 use measure::setup::{Outcome, Setup};
 use measure::summary::TrialSummary;
+use plan::SiteKind;
 use serde::Serialize;
 
-use super::{IntendedSetting, Side};
+use super::{IntendedSetting, ResultComparison, Side};
 use crate::describe;
-use crate::environment;
-use crate::keys::{self, VARIANT};
-use crate::list::{distinct, listed};
+use crate::keys::{self, VARIANT, of_variant, others, trials_of};
+use crate::list::{distinct, joined_known, listed};
 use crate::number::ABSENT;
 use crate::sheet::Facts;
-use crate::study::settings;
+use crate::study::{host, settings};
 
-/// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Category {
@@ -54,13 +53,9 @@ pub(super) fn all(
 ) -> Vec<Difference> {
     let together = std::ptr::eq(base.result, new.result);
     let trials = on_both(merged);
-    let of_side = |side: &Side<'_>| -> Vec<&TrialSummary> {
-        let trials = trials.iter().copied();
-        that_ran(trials.filter(|trial| keys::variant(trial) == Some(side.name)))
-    };
-    let sides = [of_side(base), of_side(new)];
+    let sides = [base, new].map(|side| that_ran(of_variant(trials.iter().copied(), side.name)));
     let host = |side: &Side<'_>| -> Facts {
-        let facts = environment::facts(&side.result.environment).into_iter();
+        let facts = host(&side.result.environment).into_iter();
         let facts = facts.filter(|(name, _)| name != "Started");
         let facts = facts.map(|(name, value)| (place(&name).to_owned(), value));
         facts.collect()
@@ -74,10 +69,8 @@ pub(super) fn all(
         (Category::Setting, settings),
         (Category::Environment, [host(base), host(new)]),
     ];
-    let found = found.into_iter();
-    found
-        .flat_map(|(category, [base, new])| differing(category, &base, &new, together))
-        .collect()
+    let found = found.map(|(category, [base, new])| differing(category, &base, &new, together));
+    found.into_iter().flatten().collect()
 }
 
 /// The cache's directory for a place in that of one run, `CACHE/run/660cc5bb91cdd`.
@@ -113,41 +106,36 @@ fn differing(category: Category, base: &Facts, new: &Facts, together: bool) -> V
 }
 
 /// All but those that failed, whose setups may not say with what they would have run; all if none ran.
-pub(super) fn that_ran<'a>(
-    trials: impl Iterator<Item = &'a TrialSummary>,
-) -> Vec<&'a TrialSummary> {
+fn that_ran(trials: Vec<&TrialSummary>) -> Vec<&TrialSummary> {
     let has_failed = |trial: &&TrialSummary| matches!(trial.outcome, Outcome::Failed { .. });
-    let (failed, ran): (Vec<_>, Vec<_>) = trials.partition(has_failed);
+    let (failed, ran): (Vec<_>, Vec<_>) = trials.into_iter().partition(has_failed);
     if ran.is_empty() { failed } else { ran }
 }
 
 /// The trials of the points that both sides have; a point that is missing on one is no
 /// difference of the set-up.
 fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
-    let trials: Vec<&TrialSummary> = merged.trials.iter().collect();
-    let axes = keys::axes(merged);
-    let others: Vec<&str> = axes.into_iter().filter(|key| *key != VARIANT).collect();
-    let groups = keys::groups(&trials, &others).into_iter();
+    let (trials, axes) = (trials_of(merged), keys::axes(merged));
+    let groups = keys::groups(&trials, &others(&axes, VARIANT), &axes).into_iter();
     let both = groups.filter(|group| keys::values(&group.trials, VARIANT).len() > 1);
     let both: Vec<&TrialSummary> = both.flat_map(|group| group.trials).collect();
     if both.is_empty() { trials } else { both }
 }
 
-/// What was driven; of several values all.
 fn setup(trials: &[&TrialSummary]) -> Facts {
     let facts = describe::of_all(trials.iter().map(|trial| of_one(&trial.setup)));
     let facts = facts.into_iter().map(|(name, mut values)| {
         values.sort_unstable();
-        (name.to_owned(), listed(&values))
+        (name, listed(&values))
     });
     facts.collect()
 }
 
 /// A private server gets another port each time.
-fn of_one(setup: &Setup) -> describe::Facts {
+fn of_one(setup: &Setup) -> Facts {
     let mut facts = describe::setup(setup);
     for (name, value) in &mut facts {
-        if *name == "Server"
+        if name == "Server"
             && let Some((host, _)) = value.split_once("@127.0.0.1:")
         {
             *value = format!("{host}@127.0.0.1");
@@ -188,6 +176,113 @@ fn of_servers(
         }
     }
     facts
+}
+
+const SITE: &str = "Site";
+/// The facts of a setup that say how much alike two platforms are.
+const COMPARED: [&str; 5] = [
+    "Engine",
+    "CPUs per server",
+    "Memory per server",
+    "Tables",
+    "Rows per table",
+];
+const MOST: usize = 8;
+
+/// What is the same, and what is not; `None` unless the two sides ran on different sites.
+pub(super) fn of_platforms(both: &ResultComparison) -> Option<String> {
+    let differences = || both.intended.iter().chain(&both.others);
+    let is_setup = |difference: &&Difference| difference.category == Category::Setup;
+    let is_site = |difference: &&Difference| is_setup(difference) && difference.name == SITE;
+    let site = differences().find(is_site)?;
+    let sides = [&both.base, &both.new].map(|name| that_ran(of_variant(&both.merged.trials, name)));
+    let rest = || differences().filter(|difference| !is_site(difference));
+    let of_study = rest().filter(is_setup).map(shown).collect();
+    let mut otherwise = of_sites(both, &sides);
+    otherwise.extend(rest().filter(|one| !is_setup(one)).map(shown));
+    let sites = format!(
+        "Site of {}: {}; of {}: {}.",
+        both.base, site.base, both.new, site.new
+    );
+    let sentences = [
+        sentence("The same on both", same(&sides, rest())),
+        sentence("Different as the study says", of_study),
+        sentence("Otherwise different", otherwise),
+    ];
+    Some(format!("{sites} {}", joined_known(sentences, " ")))
+}
+
+fn shown(difference: &Difference) -> String {
+    let Difference {
+        name, base, new, ..
+    } = difference;
+    format!("{name} ({base} / {new})")
+}
+
+fn sentence(about: &str, mut facts: Vec<String>) -> Option<String> {
+    let more = facts.len().saturating_sub(MOST);
+    facts.truncate(MOST);
+    facts.extend((more > 0).then(|| format!("and {more} more")));
+    (!facts.is_empty()).then(|| format!("{about}: {}.", facts.join("; ")))
+}
+
+/// The facts that both sides share, with the size of their data and whether their settings agree.
+fn same<'a>(
+    sides: &[Vec<&TrialSummary>; 2],
+    mut differences: impl Iterator<Item = &'a Difference>,
+) -> Vec<String> {
+    let [base, new] = sides
+        .each_ref()
+        .map(|trials| describe::of_all(trials.iter().map(|trial| describe::setup(&trial.setup))));
+    let shared = |name: &&str| {
+        let base = base.iter().find(|(known, _)| known == *name)?;
+        match base.1.as_slice() {
+            [value] if new.contains(base) => Some(format!("{name} {value}")),
+            _ => None,
+        }
+    };
+    let mut facts: Vec<String> = COMPARED.iter().filter_map(shared).collect();
+    let bytes = sides.each_ref().map(|trials| {
+        let resets = trials.iter().filter_map(|trial| trial.reset.as_ref());
+        distinct(resets.map(|reset| reset.bytes))
+    });
+    if let [[base], [new]] = bytes.each_ref().map(Vec::as_slice)
+        && base == new
+    {
+        facts.push(format!("{} of data", plan::shown_bytes(*base)));
+    }
+    let are_read = sides.iter().all(|trials| {
+        let mut instances = trials.iter().flat_map(|trial| &trial.instances);
+        instances.any(|instance| !instance.settings.is_empty())
+    });
+    if are_read && !differences.any(|one| one.category == Category::Setting) {
+        facts.push("all settings of the servers".to_owned());
+    }
+    facts
+}
+
+/// What only one of the sites is like besides its name and limits.
+fn of_sites(both: &ResultComparison, sides: &[Vec<&TrialSummary>; 2]) -> Vec<String> {
+    let [base, new] = sides.each_ref().map(|trials| implied(trials));
+    let facts = [(&both.base, base), (&both.new, new)].into_iter();
+    let facts = facts.filter(|_| base != new);
+    let facts = facts.filter_map(|(name, fact)| Some(format!("{name} {}", fact?)));
+    facts.collect()
+}
+
+/// What a site is like besides its name and limits, as the end of a sentence about it.
+fn implied(trials: &[&TrialSummary]) -> Option<&'static str> {
+    let site = &trials.first()?.setup.planned.topology.node.site;
+    match site.kind.value {
+        SiteKind::Process => Some("uses the host's page cache without a limit"),
+        SiteKind::Limited | SiteKind::Container if site.limits.memory.is_some() => {
+            Some("counts the page cache of its files toward its memory limit")
+        }
+        SiteKind::Vm => Some("has a kernel and a page cache of its own within its memory"),
+        SiteKind::Ssh => Some("is another machine, reached over a network"),
+        SiteKind::Url => Some("is a server that dyno did not start"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

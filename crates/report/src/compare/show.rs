@@ -3,15 +3,13 @@
 use measure::compare::{Change, LEAST};
 use plan::Value;
 
-use super::differences::{Category, Difference};
-use super::points::{Matched, Number};
-use super::{ResultComparison, platforms, words};
+use super::differences::{Category, Difference, of_platforms};
+use super::{Matched, Number, ResultComparison, words};
 use crate::answer::Answer;
-use crate::columns::Columns;
 use crate::figures::{self, Figures};
-use crate::grid::{Content, Grid};
+use crate::grid::{Columns, Content, Grid};
 use crate::keys;
-use crate::list::distinct;
+use crate::list::{around, distinct, grouped};
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 use crate::study::of_sweep;
 
@@ -28,17 +26,10 @@ impl Answer for ResultComparison {
         });
         let sections = intended.into_iter().chain([others]);
         let version = &self.merged.environment.dyno_version;
-        let answer = Sheet::answer(
-            title(self),
-            version,
-            words::lead(self),
-            &self.cautions,
-            blocks,
-        );
-        Sheet {
-            sections: answer.sections.into_iter().chain(sections).collect(),
-            ..answer
-        }
+        let lead = words::lead(self);
+        let mut answer = Sheet::answer(title(self), version, lead, &self.cautions, blocks);
+        answer.sections.extend(sections);
+        answer
     }
 
     fn csv(&self) -> String {
@@ -55,22 +46,16 @@ impl Answer for ResultComparison {
             .estimate("new", |(_, number)| number.new)
             .with("new.n", |(_, number)| number.new_n)
             .with("change_pct", |(_, number)| Some(number.change_pct()?.value))
-            .with("change_pct.low", move |(_, number)| {
-                Some(interval(number)?.low)
-            })
-            .with("change_pct.high", move |(_, number)| {
-                Some(interval(number)?.high)
-            })
+            .with("change_pct.low", move |(_, one)| Some(interval(one)?.low))
+            .with("change_pct.high", move |(_, one)| Some(interval(one)?.high))
             .with("confidence", move |(_, number)| {
                 interval(number).and(Some(number.comparison?.confidence))
             })
             .with("p", |(_, number)| number.comparison?.p)
             .with("p_adjusted", |(_, number)| number.comparison?.p_adjusted)
-            .with("decision", |(_, number)| {
-                Some(number.comparison?.decision.code())
-            })
-            .with("repeats_needed", |(_, number)| {
-                number.comparison?.decision.repeats_needed()
+            .with("decision", |(_, one)| Some(one.comparison?.decision.code()))
+            .with("repeats_needed", |(_, one)| {
+                one.comparison?.decision.repeats_needed()
             })
             .with("verdict", |(_, number)| words::verdict(number));
         columns.csv(numbers(self))
@@ -102,7 +87,7 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
         Some(reason) => vec![words::missing(reason)],
         None => all.iter().map(words::in_short).collect(),
     };
-    words.extend(all.iter().filter_map(platforms::statement));
+    words.extend(all.iter().filter_map(of_platforms));
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
@@ -115,10 +100,9 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
 fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = grids(both);
     grids.push(verdicts(std::slice::from_ref(both)));
-    let platforms = platforms::statement(both).map(Block::Words).into_iter();
-    platforms
-        .chain(grids.into_iter().map(Block::Table))
-        .collect()
+    let platforms = of_platforms(both).map(Block::Words).into_iter();
+    let grids = grids.into_iter().map(Block::Table);
+    platforms.chain(grids).collect()
 }
 
 /// How verdicts are reached; nothing where there is none.
@@ -163,6 +147,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     };
     let untested = words::untested(all);
     let verdict = |number: &Number| words::cell(number, untested);
+    let has_verdicts = rows.iter().any(|(.., number)| !verdict(number).is_empty());
     let columns = Columns::<Row<'_>>::new()
         .when(all.len() > 1, |columns| {
             columns.key("name", |(both, ..)| &both.new)
@@ -174,10 +159,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
         .with("change %", |(.., number)| shown_change(number))
-        .when(
-            rows.iter().any(|(.., number)| !verdict(number).is_empty()),
-            |columns| columns.words("verdict", |(.., number)| verdict(number)),
-        );
+        .words_if(has_verdicts, "verdict", |(.., number)| verdict(number));
     let caption = format!(
         "Each metric. Change: {relative} relative to {base}, {}.",
         methods(all.iter().flat_map(numbers))
@@ -188,12 +170,10 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     }
 }
 
-/// Whether there are points to tell apart.
 fn is_named(both: &ResultComparison) -> bool {
     both.points.iter().any(|point| !point.name.is_empty())
 }
 
-/// The numbers of all points, each with its point.
 fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
     both.points.iter().flat_map(|point| {
         let numbers = point.numbers.iter();
@@ -246,10 +226,7 @@ fn differing(
 
 fn figures(both: &ResultComparison) -> Vec<Figure> {
     let sweep = figures::sweep(&both.merged);
-    let mut figures: Vec<Figure> = sweep
-        .iter()
-        .flat_map(|sweep| of_sweep("of both", sweep))
-        .collect();
+    let mut figures = sweep.map_or_else(Vec::new, |sweep| of_sweep("of both", &sweep));
     figures.push(Figure {
         id: "curves",
         label: "Line chart of response time by percentile for both; the tables have the main \
@@ -279,14 +256,9 @@ type Line = (String, &'static str, fn(&Number) -> Content);
 
 /// A table for each combination of the keys that are not its columns.
 fn grids(both: &ResultComparison) -> Vec<Grid> {
-    let mut groups: Vec<(Rest<'_>, Vec<&Matched>)> = Vec::new();
-    for point in &both.points {
-        let rest = point.point.get(1..).unwrap_or_default();
-        match groups.iter_mut().find(|(known, _)| *known == rest) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((rest, vec![point])),
-        }
-    }
+    let points = both.points.iter();
+    let groups = points.map(|point| (point.point.get(1..).unwrap_or_default(), point));
+    let groups = grouped(groups);
     let grids = groups.iter().flat_map(|(rest, points)| {
         let blocks = points.chunks(MOST_COLUMNS);
         blocks.map(|block| grid(both, rest, block))
@@ -302,57 +274,47 @@ fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
         let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {name}{unit}"));
         rows.push((base, column, |number| number.base.into()));
         rows.push((new, column, |number| number.new.into()));
-        rows.push((format!("{name} change %"), column, |number| {
-            signed(number, 1.0)
-        }));
+        let change = format!("{name} change %");
+        rows.push((change, column, |number| signed(number, 1.0)));
         if let Some(paper) = both.delta_as_in() {
             let name = format!("{name} delta % ({paper})");
             rows.push((name, column, |number| signed(number, -1.0)));
         }
     }
-    let columns =
-        Columns::<&Line>::new()
-            .key(key, |(name, ..)| name)
-            .each(points, |columns, point| {
-                let title = match point.point.first() {
-                    Some((_, value)) => keys::shown(value.as_ref()),
-                    None => "all".to_owned(),
-                };
-                columns.with(title, |(_, column, of)| {
-                    let mut numbers = point.numbers.iter();
-                    numbers.find(|number| number.column == *column).map(of)
-                })
-            });
+    let columns = Columns::<&Line>::new().key(key, |(name, ..)| name);
+    let columns = columns.each(points, |columns, point| {
+        let title = match point.point.first() {
+            Some((_, value)) => keys::shown(value.as_ref()),
+            None => "all".to_owned(),
+        };
+        columns.with(title, |(_, column, of)| {
+            let mut numbers = point.numbers.iter();
+            numbers.find(|number| number.column == *column).map(of)
+        })
+    });
     columns.grid(caption(both, key, rest), &rows)
 }
 
 fn caption(both: &ResultComparison, key: &str, rest: Rest<'_>) -> String {
-    let rest = rest
-        .iter()
-        .map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));
-    let by = match key {
-        "" => String::new(),
-        key => format!("By {key}{}. ", rest.collect::<String>()),
-    };
-    let mut caption = format!(
+    let rest = rest.iter();
+    let rest = rest.map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));
+    let by = around("By ", key, &(rest.collect::<String>() + ". "));
+    let delta = around(
+        " Delta: the change with the opposite sign, as in \"",
+        both.delta_as_in().unwrap_or_default(),
+        "\", so that a loss is positive.",
+    );
+    format!(
         "{by}±: half width of the 95 % confidence interval. Change: {new} relative to {base}, \
-         positive where {new} is higher.",
+         positive where {new} is higher.{delta}",
         base = both.base,
         new = both.new
-    );
-    if let Some(paper) = both.delta_as_in() {
-        caption.push_str(&format!(
-            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is positive."
-        ));
-    }
-    caption
+    )
 }
 
 /// The change without its interval, which the next table has.
 fn signed(number: &Number, sign: f64) -> Content {
-    let change = number.change_pct().map(|change| Change {
-        value: sign * change.value,
-        interval: None,
-    });
-    change.into()
+    let value = number.change_pct().map(|change| sign * change.value);
+    let interval = None;
+    value.map(|value| Change { value, interval }).into()
 }

@@ -1,13 +1,16 @@
-//! What two sides come to, in sentences.
+//! What two sides come to, and what to know before that is trusted, in sentences.
 
-use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio, NoVerdict};
+use std::collections::BTreeMap;
+
+use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio, Method, NoVerdict};
 use measure::interval::FEWEST_RUNS;
+use measure::summary::counted;
 
-use super::ResultComparison;
-use super::points::Number;
-use crate::list::joined;
+use super::{Matched, Number, ResultComparison, Side};
+use crate::keys::{self, VARIANT, trials_of};
+use crate::list::{joined_any, joined_known};
 use crate::metric_comparison::TestOrder;
-use crate::number;
+use crate::{findings, number};
 
 /// What a number is called at the start of a sentence.
 fn spoken(column: &str) -> &'static str {
@@ -28,16 +31,12 @@ pub(super) fn found(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let reason = untested(std::slice::from_ref(both));
     let sentences = columns.filter_map(|number| sentence(both, number.column, reason));
-    let sentences = joined(sentences.chain(reason.map(missing)), " ");
-    if !sentences.is_empty() {
-        return sentences;
-    }
-    let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
-    let reason = numbers.find_map(|number| number.reason.as_deref());
-    format!(
-        "No comparison: {}.",
-        reason.unwrap_or("the two have no point in common")
-    )
+    joined_any(sentences.chain(reason.map(missing)), " ").unwrap_or_else(|| {
+        let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
+        let reason = numbers.find_map(|number| number.reason.as_deref());
+        let reason = reason.unwrap_or("the two have no point in common");
+        format!("No comparison: {reason}.")
+    })
 }
 
 /// How the number that is tested first compares.
@@ -48,12 +47,8 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
         points.any(|point| point.test_order(number.column) == TestOrder::Primary)
     });
     let sentence = first.find_map(|number| sentence(both, number.column, None));
-    format!(
-        "{} against {}. {}",
-        both.new,
-        both.base,
-        sentence.unwrap_or_default()
-    )
+    let sentence = sentence.unwrap_or_default();
+    format!("{} against {}. {sentence}", both.new, both.base)
 }
 
 /// Why nothing was tested, where all have one reason; of single runs, the fewest repeats that any
@@ -77,7 +72,6 @@ pub(super) fn untested(all: &[ResultComparison]) -> Option<NoVerdict> {
     })
 }
 
-/// What is missing for verdicts, as a sentence.
 pub(super) fn missing(reason: NoVerdict) -> String {
     let words = reason.to_string();
     format!("{}{}.", words[..1].to_uppercase(), &words[1..])
@@ -109,11 +103,8 @@ fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) 
 fn of_one(found: &Comparison) -> String {
     match found.decision {
         Decision::Slower | Decision::Faster => {
-            format!(
-                "{} by {}",
-                found.verdict(),
-                percent(found.change_pct.value.abs())
-            )
+            let by = percent(found.change_pct.value.abs());
+            format!("{} by {by}", found.verdict())
         }
         Decision::Equivalent => found.verdict(),
         Decision::Undecided { .. } | Decision::NoVerdict { .. } => {
@@ -139,15 +130,12 @@ pub(super) fn shown_change(found: &Comparison) -> Change {
 /// -4.69) on average`.
 fn of_several(found: &[Comparison], average: Option<String>) -> String {
     let is_untested = |one: &Comparison| !one.is_tested();
-    let words = match found {
-        [first, rest @ ..]
-            if is_untested(first) && rest.iter().all(|o| o.decision == first.decision) =>
-        {
-            [average, Some(first.verdict())]
-        }
+    let agree = |first: &Comparison| found.iter().all(|one| one.decision == first.decision);
+    let words = match found.first() {
+        Some(first) if is_untested(first) && agree(first) => [average, Some(first.verdict())],
         _ => [Some(by_decision(found)), average],
     };
-    joined(words.into_iter().flatten(), "; ")
+    joined_known(words, "; ")
 }
 
 /// Each verdict with the number of its points.
@@ -160,8 +148,7 @@ fn by_decision(found: &[Comparison]) -> String {
         ("undecided", "undecided"),
         ("no_verdict", "without a verdict"),
     ];
-    let parts = kinds.map(|(code, words)| part(found, code, words));
-    joined(parts.into_iter().flatten(), ", ")
+    joined_known(kinds.map(|(code, words)| part(found, code, words)), ", ")
 }
 
 fn part(found: &[Comparison], code: &str, word: &str) -> Option<String> {
@@ -183,7 +170,6 @@ fn percent(size: f64) -> String {
     format!("{size:.2} %")
 }
 
-/// The mean change of several points.
 fn average(both: &ResultComparison, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
     let found = averages.find(|average| average.column == column)?;
@@ -210,4 +196,99 @@ pub(super) fn cell(number: &Number, untested: Option<NoVerdict>) -> String {
         }) => "not tested".to_owned(),
         _ => verdict(number),
     }
+}
+
+pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
+    let together = std::ptr::eq(base.result, new.result);
+    let mut cautions = Vec::new();
+    match together {
+        true => cautions.extend(one_order(base, new)),
+        false => cautions.push(not_interleaved(base.name, new.name)),
+    }
+    cautions.extend(single_runs(points));
+    cautions.extend(one_sided(base, new, points));
+    let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
+    if points.iter().any(|point| point.open_loop) {
+        cautions.push(
+            "Some trials had a fixed arrival rate, which determines their throughput; their primary \
+             metric is the mean response time."
+                .to_owned(),
+        );
+    }
+    for side in sides {
+        let name = (!together).then_some(side.name);
+        let trials = counted(&trials_of(side.result));
+        cautions.extend(findings::cautions(name, side.result, &trials));
+    }
+    cautions
+}
+
+fn not_interleaved(base: &str, new: &str) -> String {
+    format!(
+        "{base} and {new} ran at different times, not interleaved. A difference between them may be \
+         a change of the host over time, so there is no verdict. For a verdict, make them variants \
+         ([[variant]]) of one study, which runs them in blocks: dyno run STUDY --set \
+         load.repeats=5, then dyno compare RESULT."
+    )
+}
+
+/// Where every block ran the sides in the same order, the order is a difference, too.
+fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
+    let (first, later) = (numbers(base), numbers(new));
+    let pairs = first
+        .iter()
+        .filter_map(|(place, number)| Some((number, later.get(place)?)));
+    let orders: Vec<bool> = pairs.map(|(base, new)| base < new).collect();
+    let is_first = *orders.first()?;
+    let repeats = first.keys().map(|(repeat, _)| repeat).max()?;
+    if *repeats < 2 || orders.iter().any(|order| *order != is_first) {
+        return None;
+    }
+    let (earlier, later) = if is_first { (base, new) } else { (new, base) };
+    Some(format!(
+        "{} ran before {} in every block, so a difference may be an order effect. load.order = \
+         \"random\" balances the order.",
+        earlier.name, later.name
+    ))
+}
+
+/// A repeat of a point, without its variant.
+type Place<'a> = (u32, Vec<(&'a str, String)>);
+
+/// The places of a variant's trials in the study's order.
+fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
+    let trials = side.result.trials.iter();
+    let own = trials.filter(|trial| keys::variant(trial) == side.variant);
+    let numbers = own.map(|trial| {
+        let mut point = keys::ordered(&trial.setup.planned.point);
+        point.retain(|(key, _)| *key != VARIANT);
+        let planned = &trial.setup.planned;
+        ((planned.repeat, point), planned.number)
+    });
+    numbers.collect()
+}
+
+fn single_runs(points: &[Matched]) -> Option<String> {
+    let numbers = points.iter().flat_map(|point| &point.numbers);
+    let mut found = numbers.filter_map(|number| number.comparison);
+    found
+        .any(|found| found.method == Method::SingleRun)
+        .then(|| {
+            "At some points, one of the two ran only once, so run-to-run variation is unknown and the \
+             change has no verdict. Repeat both (load.repeats)."
+                .to_owned()
+        })
+}
+
+fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
+    let sides = [base.name, new.name].into_iter().enumerate();
+    let missing = sides.filter_map(|(side, name)| {
+        let is_absent = |number: &Number| [number.base_n, number.new_n][side] == 0;
+        let absent = points
+            .iter()
+            .filter(|point| point.numbers.iter().all(is_absent));
+        let absent = joined_any(absent.map(|point| &point.name), "; ")?;
+        Some(format!("{name} has no trials at {absent}."))
+    });
+    missing.collect()
 }

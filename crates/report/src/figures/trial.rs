@@ -1,27 +1,26 @@
-//! The seconds of one trial.
+//! The seconds of one trial, and the transactions around its faults.
 
+use measure::fault::FaultRecord;
 use measure::metric::{Group, METRICS, Metric, MonitorPoint, bracketed, split};
+use measure::recovery::{FaultSeries, Number, PHASES};
 use measure::series::{SeriesLatency, SeriesPoint};
 use measure::slice::Phase;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use serde::Serialize;
 
-use super::faults::Fault;
-use super::pack::Packed;
-use super::sweep::CPU;
-use super::thin;
-use crate::heading;
+use super::overview::{CPU, rounded_to};
+use super::thin::{self, Packed};
 use crate::list::distinct;
 use crate::number;
+use crate::recovery::name;
+use crate::table::shown_in;
 
-/// What the figures of one trial draw.
 #[derive(Debug, Serialize)]
 pub(crate) struct Trial {
     /// The figures in words, for those who do not see them.
     words: String,
     load: Load,
-    /// When the monitors looked, in seconds.
     t: Packed,
     monitors: Vec<Figure>,
     cores: Option<Cores>,
@@ -77,7 +76,6 @@ struct Cores {
     shares: Vec<Packed>,
 }
 
-/// Of one trial; each point covers `factor` seconds.
 pub(crate) fn trial(
     summary: &TrialSummary,
     series: &[SeriesPoint],
@@ -85,19 +83,18 @@ pub(crate) fn trial(
     faults: Vec<Fault>,
     factor: usize,
 ) -> Trial {
-    let chunks = monitors.chunks(factor);
-    let t: Vec<_> = chunks
-        .map(|chunk| chunk.first().map(|point| point.t_s))
-        .collect();
+    let t = monitors
+        .chunks(factor)
+        .map(|chunk| Some(chunk.first()?.t_s));
+    let t: Vec<_> = t.collect();
     let drawn = thin::load(series, factor);
+    let figures = Group::ALL.into_iter();
+    let figures = figures.filter_map(|group| figure(group, monitors, factor));
     Trial {
         words: in_words(&drawn),
         load: load(&drawn, aside(series), summary),
         t: Packed::times(&t),
-        monitors: Group::ALL
-            .into_iter()
-            .filter_map(|group| figure(group, monitors, factor))
-            .collect(),
+        monitors: figures.collect(),
         cores: cores(summary),
         faults,
     }
@@ -148,26 +145,24 @@ fn changes(summary: &TrialSummary) -> Vec<(f64, f64, f64)> {
         Warning::LevelChanged { changes } => Some(changes),
         _ => None,
     });
-    let round = |value: f64| (value * 10.0).round() / 10.0;
-    told.flatten()
-        .map(|change| {
-            let levels = (change.before_per_s, change.after_per_s);
-            (round(change.at_s), round(levels.0), round(levels.1))
-        })
-        .collect()
+    let round = |value: f64| rounded_to(value, 10.0);
+    let levels = told.flatten().map(|change| {
+        let (before, after) = (change.before_per_s, change.after_per_s);
+        (round(change.at_s), round(before), round(after))
+    });
+    levels.collect()
 }
 
 /// The stretches that are not in the totals.
 fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
-    let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
-    points
-        .chunk_by(|one, next| one.phase == next.phase)
-        .filter_map(|stretch| {
-            let (first, last) = (stretch.first()?, stretch.last()?);
-            let end = round(last.t_s + last.seconds);
-            (first.phase != Phase::Measure).then_some((round(first.t_s), end, first.phase))
-        })
-        .collect()
+    let round = |seconds: f64| rounded_to(seconds, 1000.0);
+    let stretches = points.chunk_by(|one, next| one.phase == next.phase);
+    let aside = stretches.filter_map(|stretch| {
+        let (first, last) = (stretch.first()?, stretch.last()?);
+        let end = round(last.t_s + last.seconds);
+        (first.phase != Phase::Measure).then_some((round(first.t_s), end, first.phase))
+    });
+    aside.collect()
 }
 
 fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure> {
@@ -179,7 +174,7 @@ fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure
         let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
         let lines = of_unit.flat_map(|metric| lines(metric, &names, points, factor));
         let lines: Vec<Line> = lines.collect();
-        let unit = heading::shown_in(unit).0;
+        let unit = shown_in(unit).0;
         (!lines.is_empty()).then_some(Panel { unit, lines })
     });
     let panels: Vec<Panel> = panels.collect();
@@ -208,7 +203,7 @@ fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
 /// The lines of one metric: of all things together, and of each where there are
 /// several.
 fn lines(metric: &Metric, names: &[&str], points: &[MonitorPoint], factor: usize) -> Vec<Line> {
-    let scale = heading::shown_in(metric.unit).1;
+    let scale = shown_in(metric.unit).1;
     let of = |name: &str, part: bool| {
         let values = thin::metric(points, name, factor).into_iter();
         let scaled: Vec<_> = values.map(|value| Some(value? / scale)).collect();
@@ -246,14 +241,10 @@ fn cores(summary: &TrialSummary) -> Option<Cores> {
     (!names.is_empty()).then_some(Cores { names, shares })
 }
 
-/// What the figure of the load shows.
 fn in_words(points: &[SeriesPoint]) -> String {
     let rates = || points.iter().filter_map(|point| point.tps);
-    let (least, most) = (
-        rates().min_by(f64::total_cmp),
-        rates().max_by(f64::total_cmp),
-    );
-    let Some((least, most)) = least.zip(most) else {
+    let most = rates().max_by(f64::total_cmp);
+    let Some((least, most)) = rates().min_by(f64::total_cmp).zip(most) else {
         return "This trial has no series.".to_owned();
     };
     let times = points.iter().filter_map(|point| point.response_ms);
@@ -267,4 +258,79 @@ fn in_words(points: &[SeriesPoint]) -> String {
         number::value(most),
         number::maybe(longest)
     )
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Fault {
+    name: String,
+    /// In seconds from the origin of the fault's recovery.
+    t: Packed,
+    tps: Packed,
+    /// How long a point is, in milliseconds.
+    step_ms: f64,
+    /// When what happened, in seconds from that.
+    marks: Vec<(f64, String)>,
+}
+
+/// How many intervals a point covers, so that all faults fit.
+pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
+    const MOST_POINTS: usize = 200_000;
+    let points = series.iter().flatten().map(|series| series.t_s.len());
+    points.sum::<usize>().div_ceil(MOST_POINTS).max(1)
+}
+
+pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
+    let drawn = series.iter().filter_map(|series| {
+        let place = (series.fault, series.instance, series.step);
+        let mut faults = trial.faults.iter();
+        fault(
+            trial,
+            faults.find(|fault| fault.place() == place)?,
+            series,
+            factor,
+        )
+    });
+    drawn.collect()
+}
+
+fn fault(
+    trial: &TrialSummary,
+    fault: &FaultRecord,
+    series: &FaultSeries,
+    factor: usize,
+) -> Option<Fault> {
+    let origin_s = fault.origin_s()?;
+    let mut begin_s = *series.t_s.first()?;
+    let (mut t, mut tps) = (Vec::new(), Vec::new());
+    let ends = series.t_s.get(1..)?.chunks(factor);
+    for (ends, completed) in ends.zip(series.completed.get(1..)?.chunks(factor)) {
+        let end_s = *ends.last()?;
+        let completed: u64 = completed.iter().sum();
+        t.push(Some(end_s - origin_s));
+        tps.push(Some(completed as f64 / (end_s - begin_s)));
+        begin_s = end_s;
+    }
+    let length_s = begin_s - series.t_s.first()?;
+    Some(Fault {
+        name: name(fault, trial),
+        step_ms: (length_s / t.len().max(1) as f64 * 1e3).round(),
+        t: Packed::times(&t),
+        tps: Packed::of(&tps),
+        marks: marks(fault, origin_s),
+    })
+}
+
+/// The effect, the phases of the recovery, and the healing.
+fn marks(fault: &FaultRecord, origin_s: f64) -> Vec<(f64, String)> {
+    let round = |seconds: f64| rounded_to(seconds, 1000.0);
+    let at = |at_s: Option<f64>, what: String| Some((round(at_s? - origin_s), what));
+    let phases = fault.recovery.iter().flat_map(|found| {
+        let at = |phase: &Number| Some((round((phase.of)(found)?), phase.heading.to_owned()));
+        PHASES.iter().filter_map(at).collect::<Vec<_>>()
+    });
+    let healed = at(fault.healed_s, "healed".to_owned());
+    let effect = at(fault.effect_s, fault.kind.to_string()).into_iter();
+    let mut marks: Vec<_> = effect.chain(phases).chain(healed).collect();
+    marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    marks
 }

@@ -4,40 +4,31 @@ use std::collections::BTreeMap;
 
 use measure::ended::Ended;
 use measure::instance::{InstanceSummary, Reset, ResetHow};
-use measure::result::RunResult;
-use measure::summary::TrialSummary;
+use measure::result::{Disk, Environment, Place, RunResult};
 use plan::shown_bytes;
 
-use crate::columns::Columns;
-use crate::describe::{self, Facts};
-use crate::doctor;
-use crate::environment as host;
-use crate::grid::Grid;
-use crate::keys;
-use crate::list::{distinct, listed};
-use crate::number;
-use crate::sheet::{Block, Section, tables};
+use crate::grid::{Columns, Grid};
+use crate::list::{distinct, joined, joined_any, joined_known, listed};
+use crate::sheet::{Block, Facts, Section, folded, known};
+use crate::{describe, doctor, number, point};
 
 /// The setup; keys that differ between trials have all their values.
 pub(super) fn section(result: &RunResult) -> Section {
-    let mut blocks = vec![Block::facts(facts(result))];
+    let mut blocks = vec![Block::Facts(facts(result))];
     let data = data(result);
     if !data.is_empty() {
         blocks.push(Block::heading("Data"));
-        blocks.push(Block::facts(data));
+        blocks.push(Block::Facts(data));
     }
     Section::named("setup", "Setup", blocks)
 }
 
 pub(super) fn environment(result: &RunResult) -> Section {
-    let mut blocks = vec![Block::facts(host::facts(&result.environment))];
-    let details = [
+    let mut blocks = vec![Block::Facts(host(&result.environment))];
+    blocks.extend(folded([
         ("Other findings of dyno doctor", doctor::others(result)),
         ("Server settings", settings_grid(result)),
-    ];
-    for (summary, grid) in details {
-        blocks.extend(tables([grid]).map(|table| Block::folded(summary, table)));
-    }
+    ]));
     Section::named("environment", "Environment", blocks)
 }
 
@@ -58,17 +49,18 @@ pub(super) fn again(result: &RunResult, study: Option<&str>) -> Section {
 }
 
 fn facts(result: &RunResult) -> Facts {
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let points = keys::groups(&trials, &keys::axes(result)).into_iter();
-    let setups = points.flat_map(|point| point.trials);
+    let setups = point::of_result(result).into_iter();
+    let setups = setups.flat_map(|point| point.trials);
     let facts = describe::of_all(setups.map(|trial| describe::setup(&trial.setup)));
     let facts = facts.into_iter();
     let mut facts: Facts = facts
         .map(|(name, values)| (name, listed(&values)))
         .collect();
-    facts.extend(saved_by_precision(result).map(|words| ("Ended early by precision", words)));
     let order = Some(&result.design.order).filter(|order| !order.is_empty());
-    facts.extend(order.map(|order| ("Order of trials", order.clone())));
+    facts.extend(known([
+        ("Ended early by precision", saved_by_precision(result)),
+        ("Order of trials", order.cloned()),
+    ]));
     facts
 }
 
@@ -98,11 +90,8 @@ fn saved_by_precision(result: &RunResult) -> Option<String> {
 
 /// How the servers got their data, and what the templates saved; empty when no trial says.
 fn data(result: &RunResult) -> Facts {
-    let resets = result
-        .trials
-        .iter()
-        .filter_map(|trial| trial.reset.as_ref());
-    let resets: Vec<&Reset> = resets.collect();
+    let trials_of = result.trials.iter();
+    let resets: Vec<&Reset> = trials_of.filter_map(|trial| trial.reset.as_ref()).collect();
     let of = |how| resets.iter().copied().filter(move |reset| reset.how == how);
     let timed = |how| {
         let times: Vec<f64> = of(how).map(|reset| reset.took_s).collect();
@@ -120,16 +109,18 @@ fn data(result: &RunResult) -> Facts {
     let sizes = distinct(resets.iter().map(|reset| shown_bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
     let if_any = |values: Vec<String>| (!values.is_empty()).then(|| listed(&values));
-    let kept = told(ResetHow::Kept, "the data left by the previous trial");
     let found = "the server was running already; missing rows were loaded";
-    let all = [
+    known([
         ("Copied from a template", timed(ResetHow::Copied)),
         (
             "Template built, then copied",
             timed(ResetHow::BuiltAndCopied),
         ),
         ("Rebuilt", timed(ResetHow::Rebuilt)),
-        ("Kept", kept),
+        (
+            "Kept",
+            told(ResetHow::Kept, "the data left by the previous trial"),
+        ),
         ("Existing server", told(ResetHow::Found, found)),
         (
             "Flushed and dropped from the page cache",
@@ -142,11 +133,7 @@ fn data(result: &RunResult) -> Facts {
         ("Formation of each cluster", formed(result)),
         ("Data per server", if_any(sizes)),
         ("Row checksum", if_any(checksums)),
-    ];
-    let known = all.into_iter();
-    known
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+    ])
 }
 
 fn trials(count: usize) -> String {
@@ -169,7 +156,6 @@ fn durations(times: &[f64]) -> Option<String> {
     })
 }
 
-/// How long clusters took to form.
 fn formed(result: &RunResult) -> Option<String> {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
     let times: Vec<f64> = instances.filter_map(|one| one.formation_s).collect();
@@ -207,4 +193,120 @@ fn settings_grid(result: &RunResult) -> Grid {
         });
     let caption = format!("{} server settings differ from their defaults.", rows.len());
     columns.grid(caption, &rows)
+}
+
+pub(crate) fn host(environment: &Environment) -> Facts {
+    // Named one by one, so that a new field cannot be forgotten here.
+    let Environment {
+        dyno_version,
+        started,
+        command: _, // stands where it says how to run it again
+        hostname,
+        os,
+        kernel,
+        cpu_model,
+        cores,
+        memory_bytes,
+        governor,
+        cpu_threads,
+        cpu_cores,
+        cpu_sockets,
+        numa_nodes,
+        turbo,
+        virtualisation,
+        transparent_hugepages,
+        swap_bytes,
+        swappiness,
+        clock_source,
+        limits,
+        places,
+    } = environment;
+    let number = |value: &Option<u64>| value.map(number::count);
+    let mut facts = known([
+        ("dyno", Some(dyno_version.clone())),
+        ("Started", Some(started.clone())),
+        ("Host", hostname.clone()),
+        ("Virtualization", virtualisation.clone()),
+        ("System", os.clone()),
+        ("Kernel", kernel.clone()),
+        ("CPU", cpu_model.clone()),
+        ("CPUs available to dyno", number(cores)),
+        (
+            "Threads, cores, sockets",
+            topology([cpu_threads, cpu_cores, cpu_sockets]),
+        ),
+        ("NUMA nodes", number(numa_nodes)),
+        ("CPU governor", governor.clone()),
+        (
+            "Turbo",
+            turbo.map(|on| if on { "on" } else { "off" }.to_owned()),
+        ),
+        ("Memory", memory_bytes.map(shown_bytes)),
+        ("Swap", swap_bytes.map(shown_bytes)),
+        ("Swappiness", number(swappiness)),
+        ("Transparent huge pages", transparent_hugepages.clone()),
+        ("Clock source", clock_source.clone()),
+    ]);
+    let limits = limits.iter();
+    facts.extend(limits.map(|(name, value)| (format!("Limit {name}"), value.clone())));
+    facts.extend(
+        places
+            .iter()
+            .map(|place| (place.path.clone(), place_words(place))),
+    );
+    facts
+}
+
+/// `16, 8, 1`, with a dash for what is not known.
+fn topology(counts: [&Option<u64>; 3]) -> Option<String> {
+    let shown = counts.map(|count| count.map_or(number::ABSENT.to_owned(), number::count));
+    let is_known = counts.iter().any(|count| count.is_some());
+    is_known.then(|| shown.join(", "))
+}
+
+fn place_words(place: &Place) -> String {
+    let Place {
+        path: _,
+        mount_point,
+        file_system,
+        source,
+        options,
+        disks,
+    } = place;
+    let parts = [
+        file_system.clone(),
+        source.as_ref().map(|source| format!("from {source}")),
+        mount_point.as_ref().map(|point| format!("at {point}")),
+        options.as_ref().map(|options| format!("({options})")),
+    ];
+    let place = joined_any(parts.into_iter().flatten(), " ");
+    let disks = disks.iter().map(disk_words);
+    joined(place.into_iter().chain(disks), "; ")
+}
+
+fn disk_words(disk: &Disk) -> String {
+    let Disk {
+        name,
+        model,
+        bytes,
+        scheduler,
+        rotational,
+        cache,
+    } = disk;
+    let rotates = |turns| {
+        if turns {
+            "rotational"
+        } else {
+            "non-rotational"
+        }
+    };
+    let parts = [
+        Some(format!("disk {name}")),
+        model.clone(),
+        bytes.map(shown_bytes),
+        rotational.map(|turns| rotates(turns).to_owned()),
+        scheduler.as_ref().map(|name| format!("scheduler {name}")),
+        cache.as_ref().map(|cache| format!("cache {cache}")),
+    ];
+    joined_known(parts, ", ")
 }

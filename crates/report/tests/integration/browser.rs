@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common;
 use crate::common::scale_up::{Left, incomplete, scale_up, with_variants};
 use crate::common::search::{FOUND, searched};
+use crate::common::{self, set};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
@@ -41,11 +41,7 @@ fn hostile() -> Left {
     result.environment.command = bad();
     result.design.axes = vec![bad(), "topology.instances".into()];
     for trial in &mut result.trials {
-        trial
-            .setup
-            .planned
-            .point
-            .insert(bad(), bad().as_str().into());
+        set(trial, &bad(), bad().as_str());
         trial.errors[0].example = bad();
         trial.instances[0].settings[0] = (bad(), bad());
         if let Some(verdict) = &mut trial.verdict {

@@ -1,8 +1,8 @@
 //! The numbers and verdicts of one side against another, on results made without a server: those
 //! of the virtualization paper.
 
-use crate::common::golden;
 use crate::common::platforms::{column, compare, platform, study, unwrapped, variants};
+use crate::common::{golden, json, says, set};
 use report::Answer;
 use report::text::Layout;
 
@@ -29,13 +29,14 @@ fn variants_of_a_study_have_verdicts() {
     // One sign convention, unless the study asks for the paper's.
     assert!(!text.contains("delta"), "{text}");
     let words = unwrapped(&both);
-    for said in [
-        "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
-        "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
-        "dyno recorded no other differences.",
-    ] {
-        assert!(words.contains(said), "{said}\n{text}");
-    }
+    says(
+        &words,
+        &[
+            "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
+            "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
+            "dyno recorded no other differences.",
+        ],
+    );
     // In a closed loop it is the same number as the throughput.
     assert!(!words.contains("Mean response time:"), "{text}");
     let decisions = column(&both, "decision");
@@ -46,22 +47,20 @@ fn variants_of_a_study_have_verdicts() {
     assert!(levels.iter().all(|of| level(of) >= 0.95), "{levels:?}");
     assert!(levels.iter().any(|of| level(of) > 0.993), "{levels:?}");
     let markdown = both.markdown();
-    assert!(
-        markdown.contains("| threads | 4 | 8 | 16 | 32 |"),
-        "{markdown}"
-    );
+    says(&markdown, &["| threads | 4 | 8 | 16 | 32 |"]);
     let csv = both.csv();
     assert!(csv.contains("\r\n4,tps,320,"), "{csv}");
     let html = both.html().unwrap();
-    for place in [
-        "id=\"sweep-tps\"",
-        "id=\"sweep-ms\"",
-        "id=\"curves\"",
-        "tps change %",
-    ] {
-        assert!(html.contains(place), "{place}");
-    }
-    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    says(
+        &html,
+        &[
+            "id=\"sweep-tps\"",
+            "id=\"sweep-ms\"",
+            "id=\"curves\"",
+            "tps change %",
+        ],
+    );
+    let json = json(&both);
     assert_eq!(json["interleaved"], true);
     let found = &json["points"][0]["numbers"][0]["comparison"];
     let change = &found["change_pct"]["value"];
@@ -81,24 +80,21 @@ fn results_of_different_times_get_no_verdict() {
             .iter()
             .all(|of| of == "no_verdict")
     );
-    assert!(
-        column(&both, "change_pct.low")
-            .iter()
-            .all(|of| !of.is_empty())
-    );
+    assert!(!column(&both, "change_pct.low").contains(&String::new()));
     assert!(column(&both, "p_adjusted").iter().all(String::is_empty));
     let words = unwrapped(&both);
-    for said in [
-        "HW and VM ran at different times, not interleaved.",
-        "[[variant]]",
-        "dyno run STUDY",
-    ] {
-        assert!(words.contains(said), "{said}\n{words}");
-    }
+    says(
+        &words,
+        &[
+            "HW and VM ran at different times, not interleaved.",
+            "[[variant]]",
+            "dyno run STUDY",
+        ],
+    );
     for verdict in ["slower", "faster", "equivalent", "undecided"] {
         assert!(!words.contains(verdict), "{verdict}\n{words}");
     }
-    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    let json = json(&both);
     let decision = &json["points"][0]["numbers"][0]["comparison"]["decision"];
     assert_eq!(decision["reason"]["why"], "not_interleaved");
 }
@@ -138,12 +134,9 @@ fn at_a_rate_the_mean_response_time_is_tested_first() {
     let decisions = column(&both, "decision");
     assert_eq!(decisions[..4], ["no_verdict", "slower", "slower", "slower"]);
     let words = unwrapped(&both);
-    assert!(
-        words.contains("Mean response time: slower at 4 of 4"),
-        "{words}"
-    );
+    says(&words, &["Mean response time: slower at 4 of 4"]);
     assert!(!words.contains("Throughput:"), "{words}");
-    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    let json = json(&both);
     let reason = &json["points"][0]["numbers"][0]["comparison"]["decision"]["reason"];
     assert_eq!(reason["why"], "arrival_rate");
 }
@@ -159,7 +152,7 @@ fn an_average_over_points_is_no_surer_than_their_blocks() {
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
         }
     }
-    let json: serde_json::Value = serde_json::from_str(&variants(&study).json().unwrap()).unwrap();
+    let json = json(&variants(&study));
     let width = |change: &serde_json::Value| {
         let end = |name| change["interval"][name].as_f64().unwrap();
         end("high") - end("low")
@@ -183,20 +176,18 @@ fn single_runs_have_a_change_and_no_verdict() {
     assert!(column(&both, "change_pct")[0].starts_with("-4.687"));
     let needed = column(&both, "repeats_needed");
     assert_eq!(needed[0], "5");
-    assert!(
-        needed
-            .iter()
-            .all(|of| of.is_empty() || of.parse::<u32>().unwrap() >= 5)
-    );
+    let is_enough = |of: &String| of.is_empty() || of.parse::<u32>().unwrap() >= 5;
+    assert!(needed.iter().all(is_enough));
     let words = unwrapped(&both);
-    for said in [
-        "Throughput: -4.92 % on average. 95th percentile",
-        "on average. No verdict from a single run: at least 5 repeats of each needed. By threads",
-        "run-to-run variation is unknown",
-        "tps change % -4.69 -4.24 -4.86 -5.86",
-    ] {
-        assert!(words.contains(said), "{said}\n{words}");
-    }
+    says(
+        &words,
+        &[
+            "Throughput: -4.92 % on average. 95th percentile",
+            "on average. No verdict from a single run: at least 5 repeats of each needed. By threads",
+            "run-to-run variation is unknown",
+            "tps change % -4.69 -4.24 -4.86 -5.86",
+        ],
+    );
     assert!(!words.contains("slower"), "{words}");
 }
 
@@ -218,27 +209,19 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 fn the_same_twice_is_equivalent() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial
-            .setup
-            .planned
-            .point
-            .insert("variant".into(), "HW".into());
+        set(trial, "variant", "HW");
     }
     let half = study.trials.len() / 2;
     let same: Vec<_> = study.trials[..half].to_vec();
     for (trial, same) in study.trials[half..].iter_mut().zip(same) {
         *trial = same;
-        trial
-            .setup
-            .planned
-            .point
-            .insert("variant".into(), "VM".into());
+        set(trial, "variant", "VM");
     }
     let both = variants(&study);
     let words = unwrapped(&both);
-    assert!(
-        words.contains("Throughput: equivalent (within ±2 %) at 4 of 4 points; 0.00 % ("),
-        "{words}"
+    says(
+        &words,
+        &["Throughput: equivalent (within ±2 %) at 4 of 4 points; 0.00 % ("],
     );
     let decisions = column(&both, "decision");
     assert_eq!(

@@ -1,13 +1,13 @@
 //! What differs between two sides besides their numbers, and what to know before a comparison is
 //! trusted.
 
-use crate::common;
-use crate::common::platforms::{compare, platform, study, unwrapped, variants};
+use crate::common::platforms::{compare, platform, side, study, unwrapped, variants};
+use crate::common::{self, says};
 use measure::finding::{Finding, Level};
 use measure::setup::Outcome;
 use measure::warning::Warning;
 use report::Answer;
-use report::compare::{IntendedSetting, ResultComparison, Side};
+use report::compare::{IntendedSetting, ResultComparison};
 use report::text::Layout;
 
 /// Blocks that all ran one side first do not balance an effect of the order.
@@ -34,25 +34,19 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
     };
     let both = compare(&hardware, &machine);
     let words = unwrapped(&both);
-    for said in [
-        "VM has no trials at threads=16.",
-        "VM: threads=4, repeat 1 failed, and is excluded: no memory",
-        "VM: 9 of 12 planned trials were run",
-        "Throughput: -4.84 % (-5.31 to -4.36) on average. 95th",
-    ] {
-        assert!(
-            words.contains(said),
-            "{said}\n{}",
-            both.text(Layout::DEFAULT)
-        );
-    }
+    says(
+        &words,
+        &[
+            "VM has no trials at threads=16.",
+            "VM: threads=4, repeat 1 failed, and is excluded: no memory",
+            "VM: 9 of 12 planned trials were run",
+            "Throughput: -4.84 % (-5.31 to -4.36) on average. 95th",
+        ],
+    );
     assert!(words.contains("one side has no trial that measured this"));
-    let line = both.text(Layout::DEFAULT);
-    let line = line
-        .lines()
-        .find(|line| line.starts_with("VM tps"))
-        .unwrap();
-    assert!(line.contains('–'), "{line}");
+    let text = both.text(Layout::DEFAULT);
+    let line = text.lines().find(|line| line.starts_with("VM tps"));
+    says(line.unwrap(), &["–"]);
 }
 
 #[test]
@@ -74,11 +68,6 @@ fn what_else_differs_is_listed() {
         .trials
         .iter_mut()
         .for_each(|trial| trial.setup.planned.load.warmup = std::time::Duration::from_secs(99));
-    let side = |name, result| Side {
-        name,
-        result,
-        variant: None,
-    };
     let intended = |name: &str, base: Option<&str>, new: Option<&str>| IntendedSetting {
         name: name.to_owned(),
         base: base.map(str::to_owned),
@@ -100,15 +89,16 @@ fn what_else_differs_is_listed() {
         flush,
         ["server", "innodb_flush_log_at_trx_commit", "default", "1"]
     );
-    for word in [
-        "Virtualization",
-        "KVM",
-        "innodb_io_capacity",
-        "Warm-up",
-        "99 s",
-    ] {
-        assert!(others.contains(word), "{word}\n{text}");
-    }
+    says(
+        others,
+        &[
+            "Virtualization",
+            "KVM",
+            "innodb_io_capacity",
+            "Warm-up",
+            "99 s",
+        ],
+    );
     assert!(!others.contains("Started"), "{text}");
 }
 
@@ -136,11 +126,6 @@ fn other_work_is_told() {
 fn hostile_words_stay_words_in_a_comparison() {
     let bad = "</script><img src=x>|\u{1b}[2J";
     let (one, other) = (platform(0, 1), platform(1, 1));
-    let side = |name, result| Side {
-        name,
-        result,
-        variant: None,
-    };
     let both = ResultComparison::of(&side("HW", &one), &side(bad, &other), &[]);
     let html = both.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
@@ -167,13 +152,14 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
     }];
     machine.trials[3].setup.planned.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));
-    for words in [
-        "HW: 2 of 8 trials have warnings: no warm-up (2), generator saturated (1).",
-        "VM: Conditions that distort measurements: governor.",
-        "had a fixed arrival rate, which determines their throughput",
-    ] {
-        assert!(text.contains(words), "{words}\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "HW: 2 of 8 trials have warnings: no warm-up (2), generator saturated (1).",
+            "VM: Conditions that distort measurements: governor.",
+            "had a fixed arrival rate, which determines their throughput",
+        ],
+    );
 }
 
 /// Apples to apples: above the table of two platforms.
@@ -182,22 +168,19 @@ fn platforms_say_what_is_the_same_and_what_is_not() {
     use plan::{SiteKind, Spanned};
     let mut both = study(2);
     assert!(!unwrapped(&variants(&both)).contains("The same on both"));
-    let nowhere = plan::Span::NOWHERE;
+    fn given<T>(value: T) -> Option<Spanned<T>> {
+        let span = plan::Span::NOWHERE;
+        Some(Spanned { value, span })
+    }
     for trial in &mut both.trials {
         let setup = &mut trial.setup;
         setup.directory = Some("/var/cache/dyno".to_owned());
         let site = &mut setup.planned.topology.node.site;
         site.kind.value = SiteKind::Process;
-        site.limits.cpus = Some(Spanned {
-            value: 2.0,
-            span: nowhere,
-        });
+        site.limits.cpus = given(2.0);
         if setup.planned.point["variant"] == "VM".into() {
             site.kind.value = SiteKind::Container;
-            site.limits.memory = Some(Spanned {
-                value: 4 << 30,
-                span: nowhere,
-            });
+            site.limits.memory = given(4 << 30);
             setup.platform = Some("podman 4.3".to_owned());
         }
     }
@@ -210,14 +193,15 @@ fn platforms_say_what_is_the_same_and_what_is_not() {
     failed.setup.engine.clear();
     let text = unwrapped(&variants(&both));
     let (statement, _) = text.split_once("By threads.").unwrap();
-    for words in [
-        "Site of HW: process; of VM: container (podman 4.3).",
-        "The same on both: Engine MariaDB 10.11.14; CPUs per server at most 2;",
-        "Different as the study says: Memory per server (all / at most 4.0 GiB).",
-        "Otherwise different: HW uses the host's page cache without a limit; VM counts",
-    ] {
-        assert!(statement.contains(words), "{words}\n{text}");
-    }
+    says(
+        statement,
+        &[
+            "Site of HW: process; of VM: container (podman 4.3).",
+            "The same on both: Engine MariaDB 10.11.14; CPUs per server at most 2;",
+            "Different as the study says: Memory per server (all / at most 4.0 GiB).",
+            "Otherwise different: HW uses the host's page cache without a limit; VM counts",
+        ],
+    );
     let report = common::outline(&both);
     assert!(report.contains("The same on both:"), "{report}");
 }

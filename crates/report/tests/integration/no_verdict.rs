@@ -1,7 +1,7 @@
 //! How often reports and thresholds tell servers apart that are the same: simulated studies of
 //! identical servers.
 
-use crate::common::made::{Made, made};
+use crate::common::made::swept;
 use crate::common::{flat, outline};
 use crate::simulate::Random;
 use measure::interval::Estimate;
@@ -17,16 +17,11 @@ const NOISE: f64 = 0.05;
 
 /// A study of so many points, each with so many repeats.
 fn study(points: &'static [&'static str], repeats: u32) -> RunResult {
-    const KEY: &str = "load.threads";
-    let all = points.iter().flat_map(|threads| {
-        (1..=repeats).map(move |repeat| (Vec::from([(KEY, *threads)]), repeat))
-    });
-    let all: Vec<(Vec<(&str, &str)>, u32)> = all.collect();
-    let trials: Vec<Made<'_>> = all
+    let points: Vec<_> = points
         .iter()
-        .map(|(point, repeat)| Made::new(point, *repeat, 1000.0, 8.0))
+        .map(|threads| (*threads, 1000.0, 8.0))
         .collect();
-    made("Identical", &trials)
+    swept("Identical", "load.threads", &points, repeats, |_| 1.0)
 }
 
 /// Gives each trial a throughput of 1,000 with noise of its own, all of them with that of
@@ -51,16 +46,10 @@ fn outlined(result: &RunResult) -> String {
 fn the_headline_claims_no_difference_between_identical_points() {
     const POINTS: [&str; 4] = ["1", "2", "4", "8"];
     let mut random = Random::new(20_240_501);
-    for (points, repeats) in [
-        (2, 1),
-        (4, 1),
-        (2, 2),
-        (4, 2),
-        (2, 3),
-        (4, 4),
-        (2, 5),
-        (4, 5),
-    ] {
+    let sizes = [2, 4, 2, 4, 2, 4, 2, 4]
+        .into_iter()
+        .zip([1, 1, 2, 2, 3, 4, 5, 5]);
+    for (points, repeats) in sizes {
         let mut result = study(&POINTS[..points], repeats);
         let claims = (0..STUDIES).filter(|_| {
             measure(&mut result, 0.0, &mut random);
@@ -192,13 +181,7 @@ fn servers_that_were_not_restarted_are_not_told_apart() {
         assert!(share_a_rank(&[source("study", &result)]));
     }
     // Points that differ in their load only are of the same running server.
-    let Some(server) = result
-        .trials
-        .first()
-        .map(|one| one.setup.planned.server.clone())
-    else {
-        panic!()
-    };
+    let server = result.trials[0].setup.planned.server.clone();
     for trial in &mut result.trials {
         trial.setup.planned.server = server.clone();
     }

@@ -1,7 +1,7 @@
 //! Leader boards, on results made without a server: those of the device paper.
 
-use crate::common::made::{Made, made, swept};
-use crate::common::{flat, golden};
+use crate::common::made::{made, swept};
+use crate::common::{flat, golden, says};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use report::rank::Ranking;
@@ -93,21 +93,19 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
     );
     let text = ranking.text(Layout::DEFAULT);
     golden("rank.txt", &text);
-    for words in [
-        "668.6",
-        "2,735",
-        "1=",
-        "11.70",
-        "no verdict on 3 entries; the highest throughput",
-        "16 servers at once",
-    ] {
-        assert!(text.contains(words), "{words}:\n{text}");
-    }
-    let markdown = ranking.markdown();
-    assert!(
-        markdown.contains("| 1= | Huawei ES3000 2.4TB | 1 |"),
-        "{markdown}"
+    says(
+        &text,
+        &[
+            "668.6",
+            "2,735",
+            "1=",
+            "11.70",
+            "no verdict on 3 entries; the highest throughput",
+            "16 servers at once",
+        ],
     );
+    let markdown = ranking.markdown();
+    says(&markdown, &["| 1= | Huawei ES3000 2.4TB | 1 |"]);
     let html = ranking.html().unwrap();
     assert!(
         html.contains("Huawei ES3000 2.4TB") && !html.contains("<script"),
@@ -150,7 +148,7 @@ fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
             "ext4" => &[("variant", "ext4")],
             _ => &[("variant", "xfs")],
         };
-        Made::new(point, 1, tps, 5.0)
+        (point, 1, tps, 5.0)
     };
     let one = made(
         "File systems",
@@ -182,13 +180,14 @@ fn what_failed_or_is_missing_is_said_and_in_no_number() {
         };
     }
     let text = unwrapped(&rank(&all, &[]).unwrap());
-    for words in [
-        "m500: instances=1, repeat 1 failed, and is excluded: the disk is full",
-        "other: 3 of 5 planned trials were run: trials 4 to 5 are missing.",
-        "An older card (slow) is not ranked: it has no valid trial",
-    ] {
-        assert!(text.contains(words), "{words}:\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "m500: instances=1, repeat 1 failed, and is excluded: the disk is full",
+            "other: 3 of 5 planned trials were run: trials 4 to 5 are missing.",
+            "An older card (slow) is not ranked: it has no valid trial",
+        ],
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! `REPORT_OUT=FILE` keeps the page, to be looked at.
 
 use crate::common::scale_up::{STUDY, incomplete};
-use crate::common::{self, flat, golden, outline, report_of};
+use crate::common::{self, flat, golden, outline, report_of, says};
 use measure::change_point::LevelChange;
 use measure::fault::{FaultRecord, Loss, Recovery};
 use measure::ledger::LedgerSummary;
@@ -68,10 +68,7 @@ fn thresholds_are_in_every_form_of_the_report() {
     golden("junit.xml", &report::junit::xml(&result).unwrap());
     let report = report_of(&result);
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
-        assert!(
-            text.contains("5 of 8 thresholds were missed, 1 is undecided"),
-            "{text}"
-        );
+        says(&text, &["5 of 8 thresholds were missed, 1 is undecided"]);
         assert!(text.contains("the baseline has no such point"), "{text}");
     }
     let (without, _) = common::study(&[1]);
@@ -98,29 +95,31 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     let range = result.thresholds[2].range.unwrap();
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         let one_line = flat(&text);
-        for words in [
-            "1 of 3 thresholds were missed, 1 is undecided: the limit is within the confidence \
+        says(
+            &one_line,
+            &[
+                "1 of 3 thresholds were missed, 1 is undecided: the limit is within the confidence \
              interval",
-            "undecided, the limit is within the confidence interval",
-            "met, fewer than 10 transactions were slower",
-            &format!("({:.3}–{:.3})", range.low, range.high),
-        ] {
-            assert!(one_line.contains(words), "{words}\n{text}");
-        }
+                "undecided, the limit is within the confidence interval",
+                "met, fewer than 10 transactions were slower",
+                &format!("({:.3}–{:.3})", range.low, range.high),
+            ],
+        );
     }
     let xml = report::junit::xml(&result).unwrap();
-    assert!(
-        xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""),
-        "{xml}"
+    says(
+        &xml,
+        &["tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""],
     );
     let half = tps.half_width.unwrap();
     let skipped = xml.lines().find(|line| line.contains("<skipped")).unwrap();
-    for words in [
-        &format!(" ± {half:.0}: &gt;= {limit} is undecided"),
-        "within the confidence interval",
-    ] {
-        assert!(skipped.contains(words), "{words}: {skipped}");
-    }
+    says(
+        skipped,
+        &[
+            &format!(" ± {half:.0}: &gt;= {limit} is undecided"),
+            "within the confidence interval",
+        ],
+    );
 }
 
 /// Variants of a study are judged by the ratio within its blocks.
@@ -140,10 +139,7 @@ fn a_paired_ratio_is_told_with_its_interval() {
     let [told] = told.as_slice() else {
         panic!("{told:?}")
     };
-    assert!(
-        told.contains("99.7 % of the limit (90.7–109.7 %) over 2 pairs"),
-        "{told}"
-    );
+    says(told, &["99.7 % of the limit (90.7–109.7 %) over 2 pairs"]);
     assert_eq!(report::thresholds::misses(&result), [""; 0]);
 }
 

@@ -1,7 +1,7 @@
 //! How far a study's system scales, in every kind of report.
 
-use crate::common::made::{Made, made};
-use crate::common::{self, flat, outline, report_of};
+use crate::common::made::made;
+use crate::common::{self, flat, outline, report_of, says, set};
 use measure::result::RunResult;
 use report::Answer;
 
@@ -22,8 +22,8 @@ fn study(sizes: &[&str], repeats: u32, tps: impl Fn(u32) -> f64) -> RunResult {
             let users: u32 = point[0].1.parse().unwrap();
             // Repeats differ by 1 %, always the same way.
             let luck = 1.0 + 0.01 * f64::from((users + repeat) % 3) - 0.01;
-            Made::new(
-                point,
+            (
+                &point[..],
                 repeat,
                 tps(users) * luck,
                 1000.0 * f64::from(users) / tps(users),
@@ -97,18 +97,19 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
     });
     let text = outline(&result);
     let text = flat(&text);
-    assert!(
-        text.contains("It scales linearly, with no measurable contention"),
-        "{text}"
+    says(
+        &text,
+        &["It scales linearly, with no measurable contention"],
     );
     let csv = report::scale::csv(&result).unwrap();
-    for cost in [
-        ",usl,contention,,0,",
-        ",usl,coherency,,0,",
-        ",amdahl,serial,,0,",
-    ] {
-        assert!(csv.contains(cost), "{cost}\n{csv}");
-    }
+    says(
+        &csv,
+        &[
+            ",usl,contention,,0,",
+            ",usl,coherency,,0,",
+            ",amdahl,serial,,0,",
+        ],
+    );
 }
 
 #[test]
@@ -116,9 +117,9 @@ fn what_grows_by_more_than_in_proportion_has_no_law() {
     let result = study(&SIZES, 1, |users| 100.0 * f64::from(users).powf(1.2));
     let text = outline(&result);
     let text = flat(&text);
-    assert!(
-        text.contains("No scalability law was fitted: throughput grows more than linearly"),
-        "{text}"
+    says(
+        &text,
+        &["No scalability law was fitted: throughput grows more than linearly"],
     );
 }
 
@@ -133,20 +134,13 @@ fn each_variant_scales_in_its_own_way() {
         .map(|trial| (trial, "plain"))
         .chain(other.trials.iter_mut().map(|trial| (trial, "tuned")))
     {
-        trial
-            .setup
-            .planned
-            .point
-            .insert("variant".into(), variant.into());
+        set(trial, "variant", variant);
     }
     result.trials.append(&mut other.trials);
     result.design.axes = vec!["variant".into(), "load.threads".into()];
     let text = outline(&result);
     assert!(text.contains("plain: Throughput peaks"), "{text}");
-    assert!(
-        text.contains("tuned: No scalability law was fitted"),
-        "{text}"
-    );
+    says(&text, &["tuned: No scalability law was fitted"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! scaling up, then out.
 
 use crate::common::made::swept;
-use crate::common::{flat, golden, typed};
+use crate::common::{flat, golden, json, says, set, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use report::size::{Question, Sizing};
@@ -69,7 +69,7 @@ fn it_is_the_papers_plan() {
     assert!(sizing.markdown().contains("| 1 | 2,231 ± 9 |"));
     let page = sizing.html().unwrap();
     assert!(page.contains("id=\"sweep-tps\"") && page.contains("56 % saved"));
-    let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
+    let json = json(&sizing);
     assert_eq!(json["choices"][5]["servers"], 4);
     assert_eq!(json["law"], serde_json::Value::Null);
 }
@@ -80,10 +80,7 @@ fn an_interval_that_changes_the_number_is_shown() {
     let points = [(1, 2231.0, 7.2), (6, 4800.0, 20.0)];
     let sizing = Sizing::of(&server(&points, 3), &question(Some(0.9))).unwrap();
     let text = unwrapped(&sizing);
-    assert!(
-        text.contains("need 4 servers of 6 instances each (4 to 5)"),
-        "{text}"
-    );
+    says(&text, &["need 4 servers of 6 instances each (4 to 5)"]);
     assert!(
         text.contains("4,800 ± 119") && text.contains("4 (4 to 5) 56"),
         "{text}"
@@ -108,8 +105,9 @@ fn the_interval_of_the_best_of_several_points_is_wider() {
             per_s.value *= factor;
         }
         let sizing = Sizing::of(&all, &question(Some(0.9))).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
-        json["choices"][0]["per_s"]["half_width"].as_f64().unwrap()
+        json(&sizing)["choices"][0]["per_s"]["half_width"]
+            .as_f64()
+            .unwrap()
     };
     let alone = half_width(&[("8", 1.0)]);
     let picked = half_width(&[("8", 1.0), ("16", 0.9), ("32", 0.8)]);
@@ -124,14 +122,15 @@ fn without_an_efficiency_it_comes_from_the_law() {
     let sizing = Sizing::of(&server(&PAPER, 3), &question(None)).unwrap();
     assert!(unwrapped(&sizing).contains("minimum and maximum of two or three trials"));
     let text = unwrapped(&sizing);
-    for words in [
-        "is 1 − σ of the Universal Scalability Law",
-        "This assumes that servers contend",
-        "--efficiency",
-    ] {
-        assert!(text.contains(words), "{words}\n{text}");
-    }
-    let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
+    says(
+        &text,
+        &[
+            "is 1 − σ of the Universal Scalability Law",
+            "This assumes that servers contend",
+            "--efficiency",
+        ],
+    );
+    let json = json(&sizing);
     let number = |pointer: &str| json.pointer(pointer).unwrap().as_f64().unwrap();
     let (efficiency, sigma) = (number("/efficiency/value"), number("/law/contention/value"));
     assert!((efficiency - (1.0 - sigma)).abs() < 1e-12 && efficiency < 1.0);
@@ -153,9 +152,7 @@ fn an_efficiency_of_the_law_is_a_share_whatever_was_measured() {
             let points: Vec<_> = (1..=8).map(point).collect();
             match Sizing::of(&server(&points, 1), &question(None)) {
                 Ok(sizing) => {
-                    let json: serde_json::Value =
-                        serde_json::from_str(&sizing.json().unwrap()).unwrap();
-                    let efficiency = json["efficiency"]["value"].as_f64().unwrap();
+                    let efficiency = json(&sizing)["efficiency"]["value"].as_f64().unwrap();
                     assert!(
                         efficiency > 0.0 && efficiency <= 1.0,
                         "{seed}: {efficiency}"
@@ -196,15 +193,16 @@ fn what_is_not_there_is_told() {
     };
     result.trials[7].setup.planned.load.rate = Some(5500.0);
     let text = unwrapped(&Sizing::of(&result, &question(Some(0.9))).unwrap());
-    for words in [
-        "The savings are unknown, because a single instance was not measured.",
-        "instances=1 failed, and is excluded: the server died",
-        "8 of 9 planned trials were run: trial 9 is missing.",
-        "The load with 8 instances was an open loop",
-        "Only one trial with 2, 3, 4, 5, 6, 7, 8 instances",
-    ] {
-        assert!(text.contains(words), "{words}\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "The savings are unknown, because a single instance was not measured.",
+            "instances=1 failed, and is excluded: the server died",
+            "8 of 9 planned trials were run: trial 9 is missing.",
+            "The load with 8 instances was an open loop",
+            "Only one trial with 2, 3, 4, 5, 6, 7, 8 instances",
+        ],
+    );
     let wrong = [("threads".to_owned(), "4".to_owned())];
     let asked = Question {
         point: &wrong,
@@ -231,11 +229,7 @@ fn hostile_words_stay_words_in_a_plan() {
     result.trials.extend(more);
     for (trial, value) in result.trials.iter_mut().zip(0_u32..) {
         let value = if value < 8 { bad } else { "2" };
-        trial
-            .setup
-            .planned
-            .point
-            .insert("load.threads".into(), typed(value));
+        set(trial, "load.threads", typed(value));
     }
     let sizing = Sizing::of(&result, &question(Some(0.9))).unwrap();
     let html = sizing.html().unwrap();

@@ -2,19 +2,15 @@
 
 use std::time::Duration;
 
-use crate::common::made::{Made, made};
+use crate::common::made;
 use measure::result::RunResult;
 use measure::setup::Setup;
 use report::workload_differences;
 
 /// A trial at each value of a key; `set` is given the set-up and the value.
 fn swept(key: &str, values: &[&str], set: impl Fn(&mut Setup, &str)) -> RunResult {
-    let points: Vec<[(&str, &str); 1]> = values.iter().map(|value| [(key, *value)]).collect();
-    let trials: Vec<Made<'_>> = points
-        .iter()
-        .map(|point| Made::new(point, 1, 1000.0, 16.0))
-        .collect();
-    let mut result = made("Work", &trials);
+    let points: Vec<_> = values.iter().map(|value| (*value, 1000.0, 16.0)).collect();
+    let mut result = made::swept("Work", key, &points, 1, |_| 1.0);
     for (trial, value) in result.trials.iter_mut().zip(values) {
         set(&mut trial.setup, value);
     }

@@ -44,9 +44,26 @@ pub(crate) fn report_of(result: &RunResult) -> Report<'_> {
     }
 }
 
+/// Asserts that a text holds all of these.
+pub(crate) fn says(text: impl AsRef<str>, words: &[&str]) {
+    let text = text.as_ref();
+    for words in words {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+}
+
 /// The words of a text on one line, with plain spaces.
 pub(crate) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Gives a trial another value of a key.
+pub(crate) fn set(trial: &mut TrialSummary, key: &str, value: impl Into<Value>) {
+    trial.setup.planned.point.insert(key.into(), value.into());
+}
+
+pub(crate) fn json(answer: &impl report::Answer) -> serde_json::Value {
+    serde_json::from_str(&answer.json().unwrap()).unwrap()
 }
 
 /// A value as a study reads it.

@@ -1,13 +1,12 @@
 //! The two platforms of the virtualization paper, as two results and as the variants of one.
 
 use measure::result::RunResult;
-use plan::Point;
 use report::Answer;
 use report::compare::{ResultComparison, Side};
 use report::text::Layout;
 
-use super::made::{Made, made};
-use super::typed;
+use super::made::swept;
+use super::{flat, set};
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
 const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
@@ -19,34 +18,28 @@ const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
 
 /// One side, each point so many times.
 pub(crate) fn platform(side: usize, repeats: u32) -> RunResult {
-    let mut trials = Vec::new();
-    for repeat in 1..=repeats {
-        let luck = 1.0 + (f64::from(repeat) - f64::from(repeats + 1) / 2.0) * 0.002;
-        for (threads, hardware, machine) in &PAPER {
-            let [tps, mean_ms] = if side == 0 { *hardware } else { *machine };
-            trials.push((threads, repeat, tps * luck, mean_ms / luck));
-        }
+    let points = PAPER.map(|(threads, hardware, machine)| {
+        let [tps, mean_ms] = if side == 0 { hardware } else { machine };
+        (threads, tps, mean_ms)
+    });
+    let middle = f64::from(repeats + 1) / 2.0;
+    let luck = |repeat| 1.0 + (f64::from(repeat) - middle) * 0.002;
+    let title = "What does virtualisation cost?";
+    swept(title, "load.threads", &points, repeats, luck)
+}
+
+/// The whole of a result.
+pub(crate) fn side<'a>(name: &'a str, result: &'a RunResult) -> Side<'a> {
+    let variant = None;
+    Side {
+        name,
+        result,
+        variant,
     }
-    let made_trials: Vec<Made<'_>> = trials
-        .iter()
-        .map(|(_, repeat, tps, mean_ms)| Made::new(&[], *repeat, *tps, *mean_ms))
-        .collect();
-    let mut result = made("What does virtualisation cost?", &made_trials);
-    for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
-        trial.setup.planned.point = Point::from([("load.threads", typed(threads))]);
-        trial.setup.planned.load.threads = threads.parse().unwrap();
-    }
-    result.design.axes = vec!["load.threads".into()];
-    result
 }
 
 /// Two results of different times.
 pub(crate) fn compare(base: &RunResult, new: &RunResult) -> ResultComparison {
-    let side = |name, result| Side {
-        name,
-        result,
-        variant: None,
-    };
     ResultComparison::of(&side("HW", base), &side("VM", new), &[])
 }
 
@@ -59,11 +52,7 @@ pub(crate) fn study(repeats: u32) -> RunResult {
     let half = both.trials.len() / 2;
     for (place, trial) in both.trials.iter_mut().enumerate() {
         let name = if place < half { "HW" } else { "VM" };
-        trial
-            .setup
-            .planned
-            .point
-            .insert("variant".into(), name.into());
+        set(trial, "variant", name);
         // The sides take turns at who is first.
         trial.setup.planned.number = ((trial.setup.planned.number * 2 + u32::from(place >= half))
             ^ (trial.setup.planned.repeat % 2))
@@ -83,9 +72,8 @@ pub(crate) fn study(repeats: u32) -> RunResult {
 /// Its two variants.
 pub(crate) fn variants(result: &RunResult) -> ResultComparison {
     let side = |name| Side {
-        name,
-        result,
         variant: Some(name),
+        ..side(name, result)
     };
     ResultComparison::of(&side("HW"), &side("VM"), &[])
 }
@@ -102,6 +90,5 @@ pub(crate) fn column(both: &ResultComparison, name: &str) -> Vec<String> {
 
 /// The text on one line.
 pub(crate) fn unwrapped(both: &ResultComparison) -> String {
-    let text = both.text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&both.text(Layout::DEFAULT))
 }

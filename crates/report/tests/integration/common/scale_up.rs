@@ -11,7 +11,7 @@ use measure::verdict::{Bottleneck, Verdict};
 use plan::Point;
 use report::Report;
 
-use super::{report_of, study, wander};
+use super::{report_of, set, study, wander};
 
 /// What a study leaves: its result, and the series of each trial.
 pub(crate) struct Left {
@@ -106,17 +106,10 @@ fn head(result: &mut RunResult, repeats: u32) {
         order: "In random order within each round, seed 20240117.".into(),
         tables: vec![Table {
             rows: "topology.instances".into(),
-            columns: [
-                "tps",
-                "response_ms.mean",
-                "response_ms.p99",
-                "cpu.user",
-                "cpu.system",
-                "cpu.iowait",
-                "cpu.idle",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
+            columns: "tps response_ms.mean response_ms.p99 cpu.user cpu.system cpu.iowait cpu.idle"
+                .split(' ')
+                .map(str::to_owned)
+                .collect(),
         }],
         ..Design::default()
     };
@@ -154,14 +147,13 @@ fn trial(
         / base.response_ms.unwrap().mean.value;
     let monitors = monitors(number, instances, luck);
     let mut trial = base.clone();
-    trial.setup.planned.number = number;
-    trial.setup.planned.repeat = repeat;
-    trial.setup.planned.label = format!("instances={instances}");
-    trial.setup.planned.point = Point::from([("topology.instances", instances)]);
-    trial.setup.planned.topology.instances = instances;
-    trial.setup.planned.load.threads = 16;
     trial.setup.server = "mysql://root@127.0.0.1:3501/sbtest".into();
-    trial.setup.planned.load.preload = true;
+    let planned = &mut trial.setup.planned;
+    (planned.number, planned.repeat) = (number, repeat);
+    planned.label = format!("instances={instances}");
+    planned.point = Point::from([("topology.instances", instances)]);
+    planned.topology.instances = instances;
+    (planned.load.threads, planned.load.preload) = (16, true);
     scale_rate(&mut trial.transactions, rate);
     scale_rate(&mut trial.statements, rate);
     for statement in &mut trial.by_statement {
@@ -178,28 +170,19 @@ fn trial(
         .map(|of| instance(&trial, of, instances))
         .collect();
     let idle = trial.metrics["cpu.idle"].mean;
-    trial.verdict = Some(match idle < 10.0 {
-        true => Verdict {
-            bound: Bottleneck::Cpu,
-            evidence: format!(
-                "CPUs {:.0} % busy; of that time, servers {:.0} %",
-                100.0 - idle,
-                88.0
-            ),
-        },
-        false => Verdict {
-            bound: Bottleneck::Nothing,
-            evidence: format!(
-                "CPUs {:.0} % busy, disks 34 % busy; of the response time, commits 3 %",
-                100.0 - idle
-            ),
-        },
-    });
+    let (bound, rest) = match idle < 10.0 {
+        true => (Bottleneck::Cpu, "; of that time, servers 88 %"),
+        false => {
+            let rest = ", disks 34 % busy; of the response time, commits 3 %";
+            (Bottleneck::Nothing, rest)
+        }
+    };
+    let evidence = format!("CPUs {:.0} % busy{rest}", 100.0 - idle);
+    trial.verdict = Some(Verdict { bound, evidence });
     trial.reset = Some(Reset {
-        how: if number == 1 {
-            ResetHow::BuiltAndCopied
-        } else {
-            ResetHow::Copied
+        how: match number {
+            1 => ResetHow::BuiltAndCopied,
+            _ => ResetHow::Copied,
         },
         took_s: 0.21 * f64::from(instances),
         settle_s: Some(0.05 * f64::from(instances)),
@@ -232,7 +215,7 @@ fn scale_rate(rate: &mut measure::summary::Rate, factor: f64) {
     });
 }
 
-fn scaled(mut times: LatencySummary, factor: f64) -> LatencySummary {
+pub(crate) fn scaled(mut times: LatencySummary, factor: f64) -> LatencySummary {
     times.mean.value *= factor;
     times.mean.half_width = times.mean.half_width.map(|half| half * factor);
     for value in [
@@ -291,35 +274,29 @@ fn monitors(number: u32, instances: u32, luck: f64) -> Vec<MonitorPoint> {
                 _ => 4.2,
             };
             let value = size * luck * noise(salt);
-            match metric.name.split_once('.') {
-                Some(("cpu", category)) => {
-                    let place = CATEGORIES
-                        .iter()
-                        .position(|known| *known == category)
-                        .unwrap();
-                    let share = CPU[instances as usize - 1][place];
-                    values.insert(metric.name.to_owned(), share);
-                    for core in ["0", "1", "2", "3"] {
-                        values.insert(bracketed(metric.name, core), share * noise(salt));
-                    }
-                }
-                Some(("server", _)) => {
-                    values.insert(metric.name.to_owned(), value);
-                    for server in 1..=instances {
-                        let part = value / f64::from(instances);
-                        values.insert(bracketed(metric.name, &server.to_string()), part);
-                    }
-                }
-                Some(("disk", _)) => {
-                    values.insert(metric.name.to_owned(), value);
-                    values.insert(bracketed(metric.name, "vda"), value);
-                }
-                Some(("net", _)) => {
-                    values.insert(bracketed(metric.name, "lo"), value);
-                }
-                _ => {
-                    values.insert(metric.name.to_owned(), value);
-                }
+            let (kind, category) = metric.name.split_once('.').unwrap_or_default();
+            let place = CATEGORIES.iter().position(|known| *known == category);
+            let all = match kind {
+                "cpu" => CPU[instances as usize - 1][place.unwrap()],
+                _ => value,
+            };
+            let parts = match kind {
+                "cpu" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+                "server" => (1..=instances).map(|server| server.to_string()).collect(),
+                "disk" => vec!["vda".to_owned()],
+                "net" => vec!["lo".to_owned()],
+                _ => Vec::new(),
+            };
+            for part in parts {
+                let share = match kind {
+                    "cpu" => all * noise(salt),
+                    "server" => all / f64::from(instances),
+                    _ => all,
+                };
+                values.insert(bracketed(metric.name, &part), share);
+            }
+            if kind != "net" {
+                values.insert(metric.name.to_owned(), all);
             }
         }
         MonitorPoint {
@@ -376,16 +353,8 @@ pub(crate) fn with_variants() -> Left {
             let mut trial = trial.clone();
             trial.setup.planned.number = all.result.trials.len() as u32 + 1;
             trial.setup.planned.load.threads = threads;
-            trial
-                .setup
-                .planned
-                .point
-                .insert("variant".into(), variant.into());
-            trial
-                .setup
-                .planned
-                .point
-                .insert("load.threads".into(), threads.into());
+            set(&mut trial, "variant", variant);
+            set(&mut trial, "load.threads", threads);
             scale_rate(&mut trial.transactions, slower);
             all.result.trials.push(trial);
         }

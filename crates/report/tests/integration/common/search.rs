@@ -29,7 +29,7 @@ pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
     }
     let trials: Vec<Made<'_>> = points
         .iter()
-        .map(|point| Made::new(point, 1, point[1].1.parse().unwrap_or(1000.0), 5.0))
+        .map(|point| (&point[..], 1, point[1].1.parse().unwrap_or(1000.0), 5.0))
         .collect();
     let mut result = made("How much may arrive?", &trials);
     let each = STEPS.len() as u32 + 1;
