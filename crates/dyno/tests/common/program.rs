@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
+use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -92,6 +93,15 @@ impl Program {
     pub fn study(text: &str) -> Self {
         let program = Self::new().with_study(text);
         program.args("run study.toml --out out")
+    }
+
+    /// `dyno run` of a study of private servers with 100 rows, and these keys of `[load]` and sections.
+    /// A semicolon ends a line.
+    pub fn private(engine: &str, load: &str, rest: &str) -> Self {
+        let text = format!(
+            "title = 't'; [server]; engine = '{engine}'; [data]; rows = 100; [load]; {load}; {rest}"
+        );
+        Self::study(&text.replace("; ", "\n"))
     }
 
     /// `dyno run STUDY` with its result in this directory.
@@ -189,6 +199,15 @@ impl Program {
     /// Runs it to its end.
     pub fn run(self) -> Finished {
         self.start().wait()
+    }
+
+    /// Runs it to its end in a laboratory's place of its own, where nothing of it may stay.
+    #[track_caller]
+    pub fn run_alone(self) -> Finished {
+        let place = Cache::new();
+        let done = self.cache(&place).run();
+        place.assert_nothing_left();
+        done
     }
 
     /// Runs it to its end, where it must have gone well.
@@ -461,12 +480,7 @@ impl Finished {
     /// `result.json`.
     #[track_caller]
     pub fn result(&self) -> RunResult {
-        store::read_result(&self.out()).unwrap_or_else(|error| {
-            panic!(
-                "{error}
-{self}"
-            )
-        })
+        store::read_result(&self.out()).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 
     /// The summary of the only trial.
@@ -475,6 +489,14 @@ impl Finished {
         let mut trials = self.result().trials;
         assert_eq!(trials.len(), 1, "{self}");
         trials.remove(0)
+    }
+
+    /// The same, which must be complete.
+    #[track_caller]
+    pub fn completed(&self) -> TrialSummary {
+        let trial = self.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{self}");
+        trial
     }
 
     /// Whether transactions ended in a second of the first trial that began after this time.
