@@ -27,7 +27,7 @@ pub use program::{Finished, NOBODY, Program, Running, cache, flat};
 pub use servers::{LAZY_DISK, Served, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{COMPARED, SysbenchRun, sysbench};
-pub use tables::{Table, csv, is_rounded, tables};
+pub use tables::{Table, csv, tables};
 pub use terminal::Terminal;
 pub use testkit::{Proxy, SmallDisk};
 
