@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::common::{
-    Finished, Program, Proxy, Served, cases, database, mariadb, postgres, pretend, refusing_port,
+    Finished, Program, Proxy, Served, database, mariadb, postgres, pretend, refusing_port,
 };
 use testkit::{MariaDb, Postgres};
 
@@ -211,44 +211,6 @@ fn tables_of_others_stay() {
     let done = bench(&format!("{url}?options=-c%20search_path=other")).succeeds();
     // The study in the result finds it, too.
     Program::study(&done.file("study.toml")).succeeds();
-}
-
-#[test]
-fn a_command_line_that_makes_no_sense() {
-    let refused = "
-        --threads 0 => --threads & from 1 to 100_000
-        --tables 0 => --tables & from 1 to 100_000
-        --thread 4 => --thread & '--threads'
-        --wrokload oltp_insert => --wrokload & '--workload'
-        --workload oltp_readwrite => oltp_readwrite & did you mean 'oltp_read_write'?
-        --time 5x => `x` in `5x` is not a unit & `us`, `ms`, `s`, `m`
-        --distribution zipf => no distribution 'zipf' & zipfian
-        --distribution zipfian:exp=-1 => exp & zipfian
-        --rate 0.0001 => --rate & from 0.001 to
-        --rate nan => --rate & from 0.001 to
-        --prepare perhaps => --prepare & missing
-        --storage-engine x;drop => storage_engine & x;drop
-        --workload select_random_points --tables 2 => one table & tables is 2
-        --workload oltp_update_index --index-updates 0 => no statement & oltp_update_index
-        --tls-mode required => no effect on SQLite
-        --get-server-public-key => no effect on SQLite
-        --tls-ca x.pem => no effect on SQLite";
-    for (words, texts) in cases(refused) {
-        let refused = Program::bench("sqlite:").args(words).run();
-        assert!(!refused.fails(USAGE, &texts).out().exists(), "{words}");
-    }
-    let commands = "
-        bench oracle://h/x => oracle://h/x
-        bench nonsense => nonsense
-        bench sqlite:x?journal_mode=wall => journal_mode=wall
-        bench mysql://root@127.0.0.1/x?sokcet=/y => only socket= is
-        bench postgres://127.0.0.1/x?sokcet=/y => \"sokcet\" is unknown
-        bench postgres://127.0.0.1/x?sslmode=on => sslmode
-        bnech sqlite: => bnech & 'bench'
-        run missing.toml => missing.toml & studies/quickstart.toml";
-    for (words, texts) in cases(commands) {
-        Program::new().args(words).fails(USAGE, &texts);
-    }
 }
 
 #[test]

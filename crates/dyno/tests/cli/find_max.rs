@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::{Cache, Finished, Program, cases, csv, cut_off, each, flat, kill_server};
+use crate::common::{Cache, Finished, Program, csv, cut_off, each, flat, kill_server};
 use measure::find_max::{FoundMax, SearchEnd, StepCaveat, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
@@ -191,18 +191,4 @@ fn a_search_goes_on_after_its_server_died() {
     let steps = result.searches[0].steps.iter().map(|step| step.trial);
     assert_eq!(steps.take(2).collect::<Vec<_>>(), [2, 3]);
     cache.assert_nothing_left();
-}
-
-#[test]
-fn what_a_search_cannot_be_is_refused() {
-    let refused = "
-        --find-max => --p99
-        --p99 20ms => --find-max
-        --find-max --p99 0s => from 1us to 1h
-        --find-max --p99 20ms --rate 5 => --rate
-        --find-max --p99 20ms --p95 10ms => --p95";
-    for (words, texts) in cases(refused) {
-        let done = Program::bench("sqlite:").args(words).fails(2, &texts);
-        assert!(!done.out().exists(), "{words}");
-    }
 }

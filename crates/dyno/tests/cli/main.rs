@@ -22,6 +22,7 @@ mod links;
 mod papers;
 mod planning;
 mod planted;
+mod refused;
 mod resume_elsewhere;
 mod same_work;
 mod sqlite;

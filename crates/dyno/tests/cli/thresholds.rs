@@ -1,7 +1,7 @@
 //! Thresholds, through the whole program: met, missed, relative to another result or
 //! to a variant. No server is needed, and no limit is one of speed.
 
-use crate::common::{Finished, Program, cases};
+use crate::common::{Finished, Program};
 use measure::threshold::ThresholdVerdict;
 
 const SMALL: &str = "--tables 1 --rows 300 --threads 2 --warmup 0s --events 40";
@@ -49,26 +49,6 @@ fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
     let none = bench(&[]).succeeds();
     assert!(!none.out().join("junit.xml").exists());
     assert!(none.result().thresholds.is_empty());
-}
-
-#[test]
-fn what_cannot_be_judged_is_refused_before_anything_runs() {
-    let refused = "
-        response_ms.p9 < 5 => did you mean `response_ms.p9
-        tps => has no comparison operator
-        tps < 5 per second => write `5`; the unit of the column is 1/s
-        tps >= 0.9 * baseline => --baseline RESULT";
-    for (threshold, texts) in cases(refused) {
-        let done = bench(&[threshold]).fails(2, &texts);
-        assert!(!done.out().exists(), "{threshold}");
-    }
-    for (threshold, text) in [
-        ("tps > 1", "--baseline has no effect"),
-        ("tps > baseline", "nowhere"),
-    ] {
-        let program = bench(&[threshold]).args("--baseline nowhere");
-        program.fails(2, &[text]);
-    }
 }
 
 const STUDY: &str = r#"
@@ -148,10 +128,6 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
     assert!(xml.contains("<skipped message=\"tps is "), "{xml}");
     let failed = run("--undecided fail").fails(1, &["is undecided", "--undecided pass"]);
     assert!(junit(&failed).contains("skipped=\"1\""));
-    let other = Program::bench("sqlite:")
-        .args(SMALL)
-        .args("--undecided fail");
-    other.fails(2, &["--threshold"]);
 }
 
 /// Of repeats that of their mean, in the report, on the terminal and for machines.
