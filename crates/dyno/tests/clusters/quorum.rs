@@ -53,7 +53,7 @@ fn is_the_end_of_a_trial(engine: &str, cluster: &str) {
     let begun = Instant::now();
     let done = study(engine, cluster, "200s", &faults).run_alone();
     let words = [
-        "fault 2 (kill) failed: quorum lost: 1 of 3 members",
+        "(kill) failed: quorum lost: 1 of 3 members",
         "expect_outage = true",
     ];
     let done = done.fails(3, &words);
@@ -61,7 +61,8 @@ fn is_the_end_of_a_trial(engine: &str, cluster: &str) {
     let trial = trial(&done);
     let shown = shown(&trial);
     assert!(matches!(trial.outcome, Outcome::Failed { .. }), "{shown}");
-    assert!(lost_quorum(&trial.faults[1]), "{shown}");
+    // A busy machine may be so late with the first kill that the second one comes right after it.
+    assert!(trial.faults.iter().any(lost_quorum), "{shown}");
 }
 
 /// Commits hang until the end of the measurement, and not longer.

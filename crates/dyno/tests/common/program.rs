@@ -44,6 +44,7 @@ impl Program {
     /// The same with these signals ignored from its start, as `nohup` does it.
     pub fn ignoring(signals: &str) -> Self {
         let mut command = Command::new(ENV);
+        command.arg("--default-signal=HUP,INT");
         command.arg(format!("--ignore-signal={signals}")).arg(DYNO);
         Self::of(command, new_dir())
     }
