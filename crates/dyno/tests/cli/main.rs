@@ -28,5 +28,4 @@ mod same_work;
 mod sqlite;
 mod terminal;
 mod thresholds;
-mod unheard;
 mod until;
