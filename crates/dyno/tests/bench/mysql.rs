@@ -59,22 +59,6 @@ fn a_result_directory_has_all_files() {
 }
 
 #[test]
-fn a_unix_socket_is_named_in_the_url() {
-    let server = mariadb();
-    database(&*server, "by_socket");
-    let socket = server.socket();
-    let url = format!(
-        "mysql://root@localhost/by_socket?socket={}",
-        socket.display()
-    );
-    let program = Program::bench(&url).args(SMALL).args("--events 20");
-    let trial = program.succeeds().trial();
-    assert_eq!(trial.transactions.count, 20);
-    assert!(trial.setup.server.contains("s.sock"));
-    assert_eq!(trial.setup.reply_time, ReplyTime::Program);
-}
-
-#[test]
 fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
     let server = mariadb();
     let url = database(&*server, "reply_time");
@@ -153,12 +137,16 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
         let by_port = database(&*server, "seen");
         let socket = server.socket().display().to_string();
         let by_socket = format!("mysql://root@localhost/seen?socket={socket}");
-        for url in [by_port, by_socket] {
+        for (url, reply_time) in [
+            (by_port, ReplyTime::Kernel),
+            (by_socket, ReplyTime::Program),
+        ] {
             let done = Program::bench(&url)
                 .args(SMALL)
                 .args("--time 2s")
                 .succeeds();
             let trial = done.trial();
+            assert_eq!(trial.setup.reply_time, reply_time, "{url}");
             let process = trial.instances[0].process.clone();
             assert_eq!(process, Some(ServerProcess::Found { pid }), "{url}");
             for metric in ["server.cpu", "server.rss_bytes"] {

@@ -187,17 +187,20 @@ fn the_laboratory_reads_machines_through_their_sites() {
 
 /// Files of sources below `dir` whose code is as wanted; files of unit tests are not looked at.
 fn files_with(dir: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut found = files_below(dir);
+    let name = |path: PathBuf| path.strip_prefix(root()).unwrap().to_owned();
+    let mut found: Vec<PathBuf> = files_below(dir).into_iter().map(name).collect();
     found.retain(|path| {
         let stem = path.file_stem().unwrap().to_string_lossy();
         let mut names = path.iter();
         let is_test = stem.ends_with("tests") || names.any(|name| name == "tests");
         let is_source = path.extension().is_some_and(|ending| ending == "rs");
-        is_source && !is_test && is_wanted(&std::fs::read_to_string(path).unwrap())
+        let text = || std::fs::read_to_string(root().join(path)).unwrap();
+        is_source && !is_test && is_wanted(&text())
     });
-    let root = root();
-    let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
-    found.iter().map(name).collect()
+    found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 /// The folder of a package's sources.

@@ -24,7 +24,6 @@ mod planning;
 mod planted;
 mod refused;
 mod resume_elsewhere;
-mod same_work;
 mod sqlite;
 mod terminal;
 mod thresholds;

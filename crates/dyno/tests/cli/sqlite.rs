@@ -170,3 +170,27 @@ fn the_limit_of_open_files_is_raised_as_far_as_the_users_need_it() {
     let words = ["200 virtual users", "700", "ulimit -n 2120"];
     run(600, 700).fails(2, &words);
 }
+
+#[test]
+fn the_study_that_is_kept_runs_the_same_work() {
+    let program = Program::bench("sqlite:").args(
+        "--tables 1 --rows 300 --threads 1 --warmup 0s --events 60 --skip-trx --range-size 7 --secondary --think 1ms --protocol text --key-range 250 \
+         --distribution zipfian:exp=0.99 --seed 5 --no-monitors",
+    );
+    let first = program.succeeds();
+    let study = first.file("study.toml");
+    let again = Program::study(&study).succeeds();
+    let [mut one, other] = [&first, &again].map(|done| done.result().trials.remove(0).setup);
+    let (data, transaction) = (&other.planned.data, &other.planned.transaction);
+    assert_eq!(
+        (transaction.range_size, transaction.skip_trx, data.secondary),
+        (7, true, true)
+    );
+    // A study has a limit of time, and its own directory.
+    one.server.clone_from(&other.server);
+    one.planned.load.time = other.planned.load.time;
+    one.planned.label.clone_from(&other.planned.label);
+    assert_eq!(one, other);
+    let compare = Program::new().arg("compare").arg(first.out());
+    compare.arg(again.out()).succeeds();
+}

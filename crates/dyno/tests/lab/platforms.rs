@@ -2,16 +2,17 @@
 //! holds, data that is where the study says, and what the reports tell of both.
 
 use std::collections::BTreeSet;
-use std::fs::{Permissions, read_to_string};
+use std::fs::{Permissions, read_dir, read_to_string};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::common::{
     Cache, Finished, Program, Table, can_make_volumes, cases, entries, give_to_nobody, has_program,
-    is_whole, tables,
+    is_whole, tables, wait_until,
 };
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// What makes a study take seconds.
@@ -201,7 +202,7 @@ fn docker_runs_containers_on_this_host() {
     for words in ["--set site.runtime=docker --set site.memory=1G", ""] {
         // A server that is slow to start needs more time.
         let run = |time_s| lasting(words, &daemon.host(), time_s).succeeds().trial();
-        let mut trials = [4, 40, 160].into_iter().map(run);
+        let mut trials = [6, 30, 160].into_iter().map(run);
         let trial = trials
             .find(|trial| trial.faults.iter().all(is_whole))
             .unwrap();
@@ -321,6 +322,48 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
             _ => done.fails(2, &[place, "/there/is/none does not exist"]),
         };
     }
+}
+
+/// All control groups of this dyno.
+fn groups(run: &Path) -> Vec<PathBuf> {
+    let name = format!("dyno-{}-", run.file_name().unwrap().to_str().unwrap());
+    let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
+    while let Some(dir) = todo.pop() {
+        for entry in read_dir(dir).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let is_its = entry.file_name().to_string_lossy().starts_with(&name);
+                found.extend(is_its.then(|| entry.path()));
+                todo.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
+    let (cache, disk) = (Cache::new(), place("/dev/shm"));
+    if !can_limit(&cache) {
+        return;
+    }
+    let directory = format!("--set volume.directory={}", disk.path().display());
+    let program = Program::shipped("p1-two-platforms").args(SMALL);
+    let dyno = program.args(&directory).cache(&cache).start();
+    wait_until("a server with a quota and data elsewhere", || {
+        let own = entries(disk.path());
+        let has_data = own.iter().any(|dir| dir.join("data/ibdata1").exists());
+        has_data && cache.runs().iter().any(|run| !groups(run).is_empty())
+    });
+    let [run] = cache.runs().try_into().unwrap();
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    cache.wait_for_no_process();
+    assert!(!groups(&run).is_empty() && !entries(disk.path()).is_empty());
+    cache.clean().prints(&["freed"]);
+    assert_eq!(groups(&run), [] as [PathBuf; 0]);
+    assert_eq!(entries(disk.path()), [] as [PathBuf; 0]);
+    cache.assert_nothing_left();
 }
 
 #[test]

@@ -144,15 +144,6 @@ fn p2_on_mariadb() {
 }
 
 #[test]
-fn p2_on_mysql() {
-    let words = "--set server.engine=mysql --set sweep.topology.instances=[2] \
-                 --set load.threads=4 --set server.config.innodb_buffer_pool_size=64M";
-    let done = run("p2-scale-up", words);
-    assert!(done.trial().setup.engine.starts_with("MySQL 9.7"));
-    assert_told(&done, &[("innodb_buffer_pool_size", "67108864")]);
-}
-
-#[test]
 fn p4_on_mariadb() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can limit servers, and make and mount a file system");
