@@ -3,7 +3,6 @@
 use crate::common::{Finished, Program, each, in_time};
 use measure::metric::MonitorPoint;
 use measure::series::SeriesPoint;
-use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 
@@ -58,10 +57,9 @@ fn replicates(engine: &str, kinds: &[&str], check: impl Fn(&Finished, usize, &[M
         "[topology]; durability = 'equal'; profile = 'tuned'; [sweep]; 'topology.cluster' = {kinds:?}"
     );
     let done = study(engine, "5s", &rest).run_alone().succeeds();
-    let trials = done.result().trials;
+    let trials = done.all_completed();
     assert_eq!(trials.len(), kinds.len());
     for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
-        assert_eq!(trial.outcome, Outcome::Completed, "{kind}");
         assert_eq!(trial.failures(), 0, "{kind}: {:?}", trial.errors);
         assert_words_have_effect(trial, engine, kind);
         let is_strange = |warning: &Warning| matches!(warning, Warning::Strangers { .. });

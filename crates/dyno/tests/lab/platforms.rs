@@ -10,7 +10,6 @@ use crate::common::{
     Cache, Finished, Program, Table, can_make_volumes, cases, entries, give_to_nobody, has_program,
     is_whole, tables, wait_until,
 };
-use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -48,11 +47,7 @@ fn run(name: &str, words: &str, cache: &Cache) -> Finished {
     let program = Program::shipped(name).args(SMALL).args(words);
     let done = program.cache(cache).succeeds();
     cache.assert_nothing_left();
-    for trial in done.result().trials {
-        let label = &trial.setup.planned.label;
-        assert_eq!(trial.outcome, Outcome::Completed, "{label}");
-        assert!(trial.transactions.count > 0, "{label}");
-    }
+    done.all_completed();
     done
 }
 
@@ -84,12 +79,6 @@ fn table_with(page: &str, first: &str) -> Table {
 
 const PAPERS_ROW: &str = "tps delta % (Virtualizing MySQL)";
 
-/// The variants of a result, compared.
-fn compared(done: &Finished, words: &str) -> String {
-    let program = Program::new().arg("compare").arg(done.out()).args(words);
-    program.args("--out out").succeeds().file("compare.md")
-}
-
 #[test]
 fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let cache = Cache::new();
@@ -119,7 +108,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     assert!(held_back > 0.0, "the quota was never used up");
 
     // The paper's table, in the report and by itself.
-    let compared = compared(&done, "");
+    let compared = done.compared("").file("compare.md");
     for page in [done.file("report.md"), compared.clone()] {
         let table = table_with(&page, PAPERS_ROW);
         assert_eq!(table.heads, ["threads", "2", "8"]);
@@ -166,7 +155,9 @@ fn p1_compares_containers_with_processes_and_limits() {
     for words in [platform, "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
-    let page = compared(&done, "--base process --new container");
+    let page = done
+        .compared("--base process --new container")
+        .file("compare.md");
     let rows = table_with(&page, PAPERS_ROW).rows;
     assert_eq!(
         (&*rows[0][0], &*rows[1][0]),
