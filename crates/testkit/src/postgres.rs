@@ -18,7 +18,7 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 /// The package's own account, as which servers run when the tests run as root.
 const ACCOUNT: &str = "postgres";
 /// Long enough for a machine that is busy with other tests.
-const START_LIMIT: Duration = Duration::from_secs(120);
+const START_LIMIT: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// PostgreSQL, as `scripts/install-servers.sh` installs it.
