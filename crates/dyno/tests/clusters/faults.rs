@@ -16,16 +16,6 @@ fn study(engine: &str, time: &str, rest: &str) -> Program {
     Program::private(engine, &format!("{load}; time = '{time}'"), rest)
 }
 
-/// A study of writes to a server that soon fills its small disk, with these sections more.
-fn on_disk(disk: &SmallDisk, time: &str, rest: &str) -> Program {
-    let load = "workload = 'oltp_update_non_index'; threads = 2; think = '20ms'; warmup = '0s'";
-    let rest = format!(
-        "[volume]; directory = {:?}; [server.config]; max_wal_size = '64MB'; {rest}",
-        disk.shown()
-    );
-    Program::private("postgres", &format!("{load}; time = '{time}'"), &rest)
-}
-
 /// The kinds of a trial's faults, and the nodes that they hit.
 fn hits(trial: &TrialSummary) -> Vec<(FaultKind, Option<u32>)> {
     let faults = trial.faults.iter();
@@ -166,23 +156,6 @@ fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     assert_eq!(trial.faults[0].healed_s, None);
 }
 
-/// A server that cannot write waits or ends; it goes on once its disk has room.
-#[test]
-fn a_server_whose_disk_was_full_goes_on() {
-    let Some(disk) = SmallDisk::new("400m") else {
-        return;
-    };
-    let rest = "[[fault]]; at = '1s'; fill_disk = 1; heal = '8s'";
-    let run = |time: &str| on_disk(&disk, time, rest).run_alone().succeeds();
-    let goes_on = |done: &Finished| {
-        let fault = &done.trial().faults[0];
-        is_whole(fault) && done.completes_after(fault.healed_s.unwrap())
-    };
-    let done = in_time(&["15s", "90s"], run, goes_on);
-    assert!(goes_on(&done), "{:?}", done.completed().faults);
-    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
-}
-
 /// A dyno that is killed leaves neither a server that stands still nor a full disk.
 #[test]
 fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
@@ -190,10 +163,13 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
         return;
     };
     let place = Cache::new();
-    let rest = "[topology]; instances = 2; \
+    let rest = format!(
+        "[volume]; directory = {:?}; [topology]; instances = 2; \
         [[fault]]; at = '500ms'; fill_disk = 1; heal = 'never'; \
-        [[fault]]; at = '1s'; pause = 2; heal = 'never'";
-    let mut dyno = on_disk(&disk, "1h", rest).cache(&place).start();
+        [[fault]]; at = '1s'; pause = 2; heal = 'never'",
+        disk.shown()
+    );
+    let mut dyno = study("postgres", "1h", &rest).cache(&place).start();
     let is_paused = || {
         let pid = place.server(2)?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -201,10 +177,8 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     };
     dyno.comes_to("the pause", || is_paused() == Some(true));
     let made = common::entries(disk.path());
-    assert!(
-        made.iter().any(|dir| dir.join("filler").exists()),
-        "{made:?}"
-    );
+    let is_full = made.iter().any(|dir| dir.join("filler").exists());
+    assert!(is_full, "{made:?}");
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
     place.clean();

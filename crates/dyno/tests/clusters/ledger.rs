@@ -237,24 +237,6 @@ fn replicas_are_read_beside_the_load_and_checked_after_it() {
 }
 
 #[test]
-fn a_promoted_synchronous_standby_has_every_acknowledged_commit() {
-    let rest = "[topology]; cluster = 'synchronous'; members = 3; failover = '1s'; \
-                [[fault]]; at = '2s'; kill = 'primary'; heal = 'never'";
-    let run = |time: &str| study("postgres", time, rest).run_alone().succeeds();
-    // Transfers went on at the successor.
-    let goes_on = |done: &Finished| {
-        let gone_s = done.trial().faults[0].effect_s;
-        let is_later = |e: &Entry| e.fate == Fate::Acknowledged && Some(e.begun_s) > gone_s;
-        gone_s.is_some() && history(&done.out()).entries().iter().any(is_later)
-    };
-    let done = in_time(&["10s", "60s"], run, goes_on);
-    let ledger = ledger(&done);
-    assert!(ledger.is_intact() && goes_on(&done), "{ledger:?}");
-    assert_eq!(ledger.checked, [2, 3]);
-    assert_eq!(ledger.unchecked, [(1, "it is down".to_owned())]);
-}
-
-#[test]
 fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
     let rest = "[[fault]]; at = '2s'; kill = 1; heal = 'never'";
     let run = |time: &str| study("mariadb", time, rest).run();

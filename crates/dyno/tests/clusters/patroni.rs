@@ -71,18 +71,13 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
         let path = place.server_dir(1).unwrap().join(name);
         path.display().to_string()
     };
+    let (cert, key) = (file("dyno-cert.pem"), file("dyno-key.pem"));
     let certificate = [
         format!("--cacert={}", file("dyno-ca.pem")),
-        format!("--cert={}", file("dyno-cert.pem")),
-        format!("--key={}", file("dyno-key.pem")),
+        format!("--cert={cert}"),
+        format!("--key={key}"),
     ];
-    let own = [
-        "-cert",
-        &file("dyno-cert.pem"),
-        "-key",
-        &file("dyno-key.pem"),
-    ];
-    let own = own.map(str::to_owned);
+    let own = ["-cert", &cert, "-key", &key].map(str::to_owned);
     let answer = asked_of_patroni(patroni, "GET /config", &own);
     assert!(answer.contains("max_worker_processes"), "{answer}");
     let (plain, encrypted) = (format!("http://{etcd}"), format!("https://{etcd}"));
@@ -106,11 +101,8 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
     let done = program.args(words).run_alone().succeeds();
     let trial = done.completed();
     let [orphaned] = each(&trial.faults);
-    assert!(
-        orphaned.effect_s.is_some() && orphaned.error.is_none(),
-        "{orphaned:?}"
-    );
-    assert_eq!(orphaned.healed_s, None);
+    let is_orphaned = orphaned.effect_s.is_some() && orphaned.healed_s.is_none();
+    assert!(is_orphaned && orphaned.error.is_none(), "{orphaned:?}");
     let settings = &trial.instances[0].settings;
     let tuned = ("shared_buffers".to_owned(), "256MB".to_owned());
     assert!(settings.contains(&tuned), "{settings:?}");
@@ -149,15 +141,10 @@ fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
     strangers_are_refused(&place, &out);
     dyno.signal(Signal::KILL);
     dyno.wait();
+    // PostgreSQL outlives its manager.
     let left = place.processes();
-    let servers = left
-        .iter()
-        .filter(|process| process.words.contains("/postgres -D"));
-    assert_eq!(
-        servers.count(),
-        3,
-        "PostgreSQL outlives its manager: {left:?}"
-    );
+    let servers = left.iter().filter(|one| one.words.contains("/postgres -D"));
+    assert_eq!(servers.count(), 3, "{left:?}");
     place.clean().prints(&["freed"]);
     place.assert_nothing_left();
 }
@@ -194,11 +181,8 @@ fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
     let history = common::trial_dir(&done.out(), 1).unwrap();
     let history = std::fs::read_to_string(history.join("ledger-1.jsonl")).unwrap();
     let begun = history.lines().filter(|line| line.contains("\"begun\""));
-    assert_eq!(
-        begun.count() as u64,
-        ledger.acknowledged + ledger.failed + ledger.unknown,
-        "{ledger:?}"
-    );
+    let ended = ledger.acknowledged + ledger.failed + ledger.unknown;
+    assert_eq!(begun.count() as u64, ended, "{ledger:?}");
     assert!(ledger.acknowledged > 0 && ledger.lost <= ledger.acknowledged);
     assert!(ledger.unknown_committed <= ledger.unknown, "{ledger:?}");
     assert!(!ledger.checked.is_empty(), "{ledger:?}");
@@ -254,10 +238,8 @@ fn a_primary_without_its_coordinator_gives_up_and_returns() {
         assert!(recovery.unavailable_longest_s > Some(1.0), "{recovery:?}");
     }
     let log = done.kept(1, "1/error.log");
-    assert!(
-        log.contains("demoting self because DCS is not accessible"),
-        "{log}"
-    );
+    let words = "demoting self because DCS is not accessible";
+    assert!(log.contains(words), "{log}");
     let healed_s = without.last().and_then(|fault| fault.healed_s).unwrap();
     assert!(done.completes_after(healed_s));
     is_accounted_for(&done, &trial);
@@ -280,10 +262,8 @@ fn commits_wait_for_a_standby_in_synchronous_mode() {
     let log = done.kept(1, "1/error.log");
     assert!(log.contains("is now a synchronous standby"), "{log}");
     let faults = &trial.faults;
-    assert!(
-        faults.iter().all(|fault| fault.error.is_none()),
-        "{faults:?}"
-    );
+    let is_fine = faults.iter().all(|fault| fault.error.is_none());
+    assert!(is_fine, "{faults:?}");
     assert!(!successors(&trial, &faults[2]).is_empty(), "{faults:?}");
     is_accounted_for(&done, &trial);
 }
