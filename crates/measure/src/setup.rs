@@ -129,3 +129,19 @@ pub struct Input {
     pub ended: Option<Ended>,
     pub outcome: Outcome,
 }
+
+impl Input {
+    /// Nothing but the seconds is known.
+    pub fn new(setup: Setup, outcome: Outcome) -> Self {
+        Self {
+            started_at: None,
+            setup,
+            unfinished: Unfinished::default(),
+            instances: Vec::new(),
+            metrics: Metrics::new(),
+            reset: None,
+            ended: None,
+            outcome,
+        }
+    }
+}

@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn throughput(gather: &Summarizer) -> f64 {
-        let input = crate::testing::input();
+        let input = crate::for_tests::input();
         gather.finish(input).transactions.per_s.unwrap().value
     }
 
