@@ -12,7 +12,7 @@ use crate::server::{NEVER, data, find, home, log_of, settings, start};
 use crate::{daemon, tls};
 
 /// Long enough for a machine that is busy with other tests.
-const STOP_LIMIT: Duration = Duration::from_secs(120);
+const STOP_LIMIT: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// PostgreSQL, as `scripts/install-servers.sh` installs it.

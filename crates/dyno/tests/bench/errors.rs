@@ -14,25 +14,37 @@ fn error<'a>(trial: &'a TrialSummary, code: &str) -> &'a ErrorSummary {
     found.unwrap_or_else(|| panic!("no error {code} in {:?}", trial.errors))
 }
 
-#[test]
-fn deadlocks_are_done_again_and_counted() {
-    let server = mariadb();
-    let url = database(&*server, "deadlocks");
+/// The server's code for a deadlock.
+fn deadlocks_are_done_again<S: Served>(server: &S, code: &str, events: u64) {
+    let url = database(server, "deadlocks");
+    let words = "--workload oltp_write_only --tables 1 --rows 6 --threads 12 --warmup 0s \
+                 --index-updates 6 --distribution uniform --seed 3 --verbose";
     let done = Program::bench(&url)
-        .args("--workload oltp_write_only --tables 1 --rows 6 --threads 12 --warmup 0s")
-        .args("--index-updates 6 --distribution uniform --events 1500 --seed 3 --verbose")
-        .succeeds();
+        .args(words)
+        .args(&format!("--events {events}"));
+    let done = done.succeeds();
     let trial = done.trial();
-    assert_eq!(trial.transactions.count, 1500);
-    let deadlock = error(&trial, "1213");
+    assert_eq!(trial.transactions.count, events);
+    let deadlock = error(&trial, code);
     assert!(deadlock.count > 0 && deadlock.action == "restarted");
     // A transaction that was run again did not fail.
     assert_eq!((trial.failures(), trial.restarts()), (0, deadlock.count));
-    assert!(deadlock.example.contains("Deadlock"), "{deadlock:?}");
-    done.prints(&["1213"]);
+    let example = deadlock.example.to_lowercase();
+    assert!(example.contains("deadlock"), "{deadlock:?}");
+    done.prints(&[code]);
     // Each transaction deletes a row and inserts it again, however often it began.
-    let rows = "SELECT COUNT(*) FROM deadlocks.sbtest1";
-    assert_eq!(server.sql(rows).concat(), ["6"]);
+    let rows = "SELECT COUNT(*) FROM sbtest1";
+    assert_eq!(server.sql_in("deadlocks", rows).concat(), ["6"]);
+}
+
+#[test]
+fn deadlocks_are_done_again_and_counted() {
+    deadlocks_are_done_again(&*mariadb(), "1213", 1500);
+    let server = postgres();
+    database(&*server, "deadlocks");
+    server.sql("ALTER ROLE root SET deadlock_timeout = '10ms'");
+    deadlocks_are_done_again(&*server, "40P01", 100);
+    server.sql("ALTER ROLE root RESET deadlock_timeout");
 }
 
 #[test]
@@ -40,23 +52,16 @@ fn lock_timeouts_are_done_again_and_counted() {
     let server = MariaDb::start(&["--innodb-lock-wait-timeout=1"]);
     let url = database(&server, "timeouts");
     let options = "--workload oltp_update_index --tables 1 --rows 50 --threads 2 --warmup 0s";
-    Program::bench(&url)
-        .args(options)
-        .args("--prepare only")
-        .succeeds();
+    let bench = |words: &str| Program::bench(&url).args(options).args(words);
+    bench("--prepare only").succeeds();
     let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
     let reactor = Reactor::new().unwrap();
-    let mut holder = reactor
-        .block_on(Connection::open(&target))
-        .unwrap()
-        .unwrap();
+    let opened = reactor.block_on(Connection::open(&target));
+    let mut holder = opened.unwrap().unwrap();
     let mut say = |sql: &str| reactor.block_on(holder.run(sql)).unwrap().unwrap();
     say("BEGIN");
     say("SELECT COUNT(*) FROM sbtest1 FOR UPDATE");
-    let mut running = Program::bench(&url)
-        .args(options)
-        .args("--events 20")
-        .start();
+    let mut running = bench("--events 20").start();
     running.says(" restarts");
     say("ROLLBACK");
     let trial = running.wait().succeeds().trial();
@@ -121,10 +126,8 @@ fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
         let trial = run(&format!("--ignore-errors {codes}")).succeeds().trial();
         assert_eq!(trial.transactions.count, 20, "{codes}");
         let duplicate = error(&trial, "1062");
-        assert!(
-            duplicate.count > 0 && duplicate.action == "ignored",
-            "{codes}"
-        );
+        let is_counted = duplicate.count > 0 && duplicate.action == "ignored";
+        assert!(is_counted, "{codes}: {duplicate:?}");
         rows += 20;
         assert_eq!(count(), rows, "{codes}");
     }

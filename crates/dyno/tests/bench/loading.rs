@@ -1,10 +1,7 @@
 //! Data that was not loaded in one go, or not by dyno.
 
-use crate::common::{
-    Program, Proxy, Running, database, mariadb, server_checksum, sysbench, wait_until,
-};
+use crate::common::{Program, Proxy, database, mariadb, server_checksum, sysbench, wait_until};
 use rustix::process::Signal;
-use testkit::Server;
 use workload::distribution::Distribution;
 use workload::rows::{Checksum, DataSpec, TableRows};
 
@@ -30,48 +27,24 @@ fn prepare(url: &str) -> Program {
     Program::bench(url).args(&sizes)
 }
 
-/// A load that cannot get beyond its first rows, in a new database.
-fn loading(server: &Server, name: &str) -> (Running, Proxy) {
-    database(server, name);
-    let proxy = Proxy::holding(std::iter::repeat(server.port()), SOME_BYTES);
-    let running = prepare(&format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).start();
-    wait_until("the first rows", || proxy.is_holding());
-    (running, proxy)
-}
-
 #[test]
 fn a_load_that_was_killed_is_noticed_and_built_anew() {
     let server = mariadb();
-    let (loading, proxy) = loading(&server, "killed");
+    let url = database(&*server, "killed");
+    let proxy = Proxy::holding(std::iter::repeat(server.port()), SOME_BYTES);
+    let held = format!("mysql://root@127.0.0.1:{}/killed", proxy.port());
+    let loading = prepare(&held).start();
+    wait_until("the first rows", || proxy.is_holding());
     loading.signal(Signal::KILL);
     assert_eq!(loading.wait().code(), None);
     drop(proxy);
     let state = "SELECT state FROM killed.dyno_tables";
     assert_eq!(server.sql(state).concat(), ["loading"]);
-    let again = prepare(&server.url("killed")).succeeds();
+    let again = prepare(&url).succeeds();
     again.tells(&["sbtest1: its load was interrupted; it is rebuilt"]);
-    assert_eq!(
-        server_checksum(&server, "killed.sbtest1"),
-        expected(ROWS, 1)
-    );
+    let found = server_checksum(&server, "killed.sbtest1");
+    assert_eq!(found, expected(ROWS, 1));
     assert_eq!(server.sql(state).concat(), ["ready"]);
-}
-
-#[test]
-fn ctrl_c_while_loading_leaves_at_once_and_the_next_run_goes_on() {
-    let server = mariadb();
-    let (loading, proxy) = loading(&server, "stopped");
-    loading.signal(Signal::INT);
-    let stopped = loading
-        .wait()
-        .fails(4, &["stopped", "interrupted while loading"]);
-    assert!(!stopped.out().exists());
-    drop(proxy);
-    prepare(&server.url("stopped")).succeeds();
-    assert_eq!(
-        server_checksum(&server, "stopped.sbtest1"),
-        expected(ROWS, 1)
-    );
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn data_is_loaded_where_it_is_missing_and_kept_where_it_is() {
 }
 
 #[test]
-fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
+fn a_result_directory_has_all_files() {
     let server = mariadb();
     let url = database(&*server, "files");
     let done = Program::bench(&url)
@@ -47,56 +47,15 @@ fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
         .args("--time 1s")
         .succeeds();
     let name = |path: &PathBuf| path.strip_prefix(done.out()).unwrap().display().to_string();
-    let mut files = files_below(&done.out());
-    files.retain(|path| path.is_file());
-    let files: Vec<String> = files.iter().map(name).collect();
-    assert_eq!(
-        files,
-        [
-            "environment.json",
-            "report.html",
-            "report.md",
-            "result.json",
-            "results.csv",
-            "study.toml",
-            "trials/001-single/intervals.jsonl",
-            "trials/001-single/monitors.jsonl",
-            "trials/001-single/series.jsonl",
-            "trials/001-single/trial.json",
-        ]
-    );
-    let page = done.file("report.html");
-    for quote in ['"', '\''] {
-        for attribute in ["src", "href", "action", "data"] {
-            for scheme in ["http:", "https:", "//"] {
-                let load = format!(" {attribute}={quote}{scheme}");
-                assert!(!page.contains(&load), "the report loads {load}");
-            }
-        }
-    }
-    assert!(!page.contains("@import url(") && page.contains("<html"));
+    let files: Vec<String> = files_below(&done.out()).iter().map(name).collect();
+    let expected = "environment.json report.html report.md result.json results.csv study.toml \
+                    trials/001-single/intervals.jsonl trials/001-single/monitors.jsonl \
+                    trials/001-single/series.jsonl trials/001-single/trial.json";
+    assert_eq!(files.join(" "), expected);
     // The study is the benchmark again, for `dyno run`.
     let text = done.file("study.toml");
     let study = study::Study::parse("study.toml", &text, engine::catalog()).unwrap();
     assert_eq!(study.plan().trials.len(), 1);
-}
-
-#[test]
-fn a_unix_socket_is_named_in_the_url() {
-    let server = mariadb();
-    database(&*server, "by_socket");
-    let socket = server.socket();
-    let url = format!(
-        "mysql://root@localhost/by_socket?socket={}",
-        socket.display()
-    );
-    let done = Program::bench(&url)
-        .args(SMALL)
-        .args("--events 20")
-        .succeeds();
-    assert_eq!(done.trial().transactions.count, 20);
-    assert!(done.trial().setup.server.contains("s.sock"));
-    assert_eq!(done.trial().setup.reply_time, ReplyTime::Program);
 }
 
 #[test]
@@ -113,12 +72,8 @@ fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
     let delay_ms = trial.generator.delay_ms.unwrap();
     assert!(delay_ms.min > 0.0 && delay_ms.mean.value < trial.response_ms.unwrap().max);
     assert_eq!(trial.generator.refused_stamps, 0);
-    assert!(
-        kernel
-            .series()
-            .iter()
-            .any(|second| second.delay_ms.is_some())
-    );
+    let mut series = kernel.series().into_iter();
+    assert!(series.any(|second| second.delay_ms.is_some()));
     let trial = program.trial();
     assert_eq!(trial.setup.reply_time, ReplyTime::Program);
     assert_eq!(trial.generator.delay_ms, None);
@@ -182,12 +137,16 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
         let by_port = database(&*server, "seen");
         let socket = server.socket().display().to_string();
         let by_socket = format!("mysql://root@localhost/seen?socket={socket}");
-        for url in [by_port, by_socket] {
+        for (url, reply_time) in [
+            (by_port, ReplyTime::Kernel),
+            (by_socket, ReplyTime::Program),
+        ] {
             let done = Program::bench(&url)
                 .args(SMALL)
                 .args("--time 2s")
                 .succeeds();
-            let trial = done.result().trials.remove(0);
+            let trial = done.trial();
+            assert_eq!(trial.setup.reply_time, reply_time, "{url}");
             let process = trial.instances[0].process.clone();
             assert_eq!(process, Some(ServerProcess::Found { pid }), "{url}");
             for metric in ["server.cpu", "server.rss_bytes"] {
@@ -206,16 +165,13 @@ fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     database(&*server, "hidden");
     let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
-    let done = Program::bench(&url)
-        .args(SMALL)
-        .args("--time 2s --verbose")
-        .succeeds();
-    let trial = done.result().trials.remove(0);
+    let program = Program::bench(&url).args(SMALL).args("--time 2s --verbose");
+    let done = program.succeeds();
+    let trial = done.trial();
     let Some(ServerProcess::NotFound { reason }) = &trial.instances[0].process else {
         panic!("{:?}", trial.instances[0].process);
     };
     assert!(reason.contains("a proxy or a tunnel"), "{reason}");
     assert!(!trial.metrics.contains_key("server.cpu"));
-    let said = "Server: CPU time and memory not measured: process";
-    done.prints(&[said]);
+    done.prints(&["Server: CPU time and memory not measured: process"]);
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
-use crate::common::{files_below, flat};
+use crate::common::markdown::root;
+use crate::common::{Program, files_below, flat};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
 const ALLOWED: [(&str, &[&str]); 14] = [
@@ -46,10 +47,6 @@ const EXIT_CODES: [(u8, &str); 6] = [
     (5, "internal error"),
 ];
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
-
 fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
@@ -62,22 +59,19 @@ fn metadata() -> Metadata {
 #[test]
 fn dependencies_point_one_way() {
     let metadata = metadata();
-    let members: BTreeSet<&str> = metadata
-        .workspace_packages()
-        .iter()
-        .map(|package| package.name.as_str())
-        .collect();
+    let packages = metadata.workspace_packages();
+    let members: BTreeSet<&str> = packages.iter().map(|one| one.name.as_str()).collect();
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
-    for package in metadata.workspace_packages() {
+    for package in packages {
         let from = package.name.as_str();
+        let is_listed = from == BINARY || allowed.contains_key(from);
         assert!(
-            from == BINARY || allowed.contains_key(from),
+            is_listed,
             "{from} is not in the table here and in ARCHITECTURE.md"
         );
-        let inside = |name: &&str| members.contains(name);
         for dependency in &package.dependencies {
             let to = dependency.name.as_str();
-            if !inside(&to) || dependency.kind == DependencyKind::Development {
+            if !members.contains(to) || dependency.kind == DependencyKind::Development {
                 continue;
             }
             assert!(to != TESTKIT, "{from} uses {to} outside its tests");
@@ -91,15 +85,22 @@ fn dependencies_point_one_way() {
 fn the_table_of_the_architecture_is_this_one() {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     for (from, to) in ALLOWED {
-        let row = page
-            .lines()
-            .find(|line| line.starts_with(&format!("| `{from}` |")))
-            .unwrap_or_else(|| panic!("ARCHITECTURE.md has no row of {from}"));
+        let row = row(&page, &format!("`{from}`"));
         let cell = row.trim_end_matches('|').rsplit('|').next().unwrap();
-        let mut listed: Vec<&str> = cell.split(',').map(str::trim).collect();
-        listed.retain(|name| !name.is_empty());
-        assert_eq!(listed, to, "{row}");
+        let listed = cell
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        assert!(listed.eq(to.iter().copied()), "{row}");
     }
+}
+
+/// The row of a page's table that begins with this cell.
+#[track_caller]
+fn row<'a>(page: &'a str, cell: &str) -> &'a str {
+    let mut rows = page.lines();
+    let row = rows.find(|line| line.starts_with(&format!("| {cell} |")));
+    row.unwrap_or_else(|| panic!("the page has no row {cell}"))
 }
 
 /// Paths in backquotes are the repository's, or start with a crate whose `src` they leave out.
@@ -177,28 +178,29 @@ fn the_laboratory_reads_machines_through_their_sites() {
     };
     let naming: Vec<String> = sources
         .iter()
-        .flat_map(|dir| files_with(&dir.canonicalize().unwrap(), &names_this_host))
+        .flat_map(|dir| files_with(dir, &names_this_host))
         .collect();
     let allowed = ["home/mounted.rs", "home/scheduler.rs", "site/this_host.rs"];
-    assert_eq!(
-        naming,
-        allowed.map(|file| format!("crates/machine/src/{file}"))
-    );
+    let allowed = allowed.map(|file| format!("crates/machine/src/{file}"));
+    assert_eq!(naming, allowed);
 }
 
 /// Files of sources below `dir` whose code is as wanted; files of unit tests are not looked at.
 fn files_with(dir: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut found = files_below(dir);
+    let name = |path: PathBuf| path.strip_prefix(root()).unwrap().to_owned();
+    let mut found: Vec<PathBuf> = files_below(dir).into_iter().map(name).collect();
     found.retain(|path| {
         let stem = path.file_stem().unwrap().to_string_lossy();
         let mut names = path.iter();
         let is_test = stem.ends_with("tests") || names.any(|name| name == "tests");
         let is_source = path.extension().is_some_and(|ending| ending == "rs");
-        is_source && !is_test && is_wanted(&std::fs::read_to_string(path).unwrap())
+        let text = || std::fs::read_to_string(root().join(path)).unwrap();
+        is_source && !is_test && is_wanted(&text())
     });
-    let root = root().canonicalize().unwrap();
-    let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
-    found.iter().map(name).collect()
+    found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 /// The folder of a package's sources.
@@ -222,11 +224,9 @@ fn only_the_binary_prints_and_exits() {
     ];
     let is_excused = |code: &str| printing.iter().any(|lint| code.contains(lint));
     for package in metadata().packages {
-        let (name, text) = (
-            &package.name,
-            std::fs::read_to_string(&package.manifest_path),
-        );
-        let inherits = text.unwrap().contains("[lints]\nworkspace = true");
+        let name = &package.name;
+        let text = std::fs::read_to_string(&package.manifest_path).unwrap();
+        let inherits = text.contains("[lints]\nworkspace = true");
         assert!(inherits, "{name} does not take the workspace's lints");
         if ![BINARY, TESTKIT].contains(&name.as_str()) {
             let excused = files_with(&sources(&package), &is_excused);
@@ -237,17 +237,10 @@ fn only_the_binary_prints_and_exits() {
 
 #[test]
 fn the_help_and_the_reference_list_the_same_exit_codes() {
-    let help = Command::new(env!("CARGO_BIN_EXE_dyno"))
-        .arg("--help")
-        .output();
-    let help = String::from_utf8(help.unwrap().stdout).unwrap();
-    let help = flat(&help);
+    let help = flat(&Program::new().arg("--help").succeeds().stdout);
     let page = std::fs::read_to_string(root().join("docs/command-line.md")).unwrap();
     for (code, words) in EXIT_CODES {
-        let row = page
-            .lines()
-            .find(|line| line.starts_with(&format!("| {code} |")));
-        let row = row.unwrap_or_else(|| panic!("docs/command-line.md has no exit code {code}"));
+        let row = row(&page, &code.to_string());
         assert!(row.contains(words), "{row}");
         let number = format!("{code} ");
         let mut said = help.split(&number).skip(1);

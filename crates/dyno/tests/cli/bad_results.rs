@@ -25,11 +25,8 @@ impl Folder {
         for (name, tps) in [("bad", 1000.0), ("whole", 900.0)] {
             let (one, two) = ([("topology.instances", "1")], [("topology.instances", "2")]);
             let points = [&one, &two, &one, &two].into_iter().zip([1, 1, 2, 2]);
-            let trials = points.map(|(point, repeat)| Made {
-                point,
-                repeat,
-                tps: tps + f64::from(repeat),
-                mean_ms: 16_000.0 / tps,
+            let trials = points.map(|(point, repeat)| {
+                Made::new(point, repeat, tps + f64::from(repeat), 16_000.0 / tps)
             });
             let trials: Vec<Made<'_>> = trials.collect();
             keep(&folder.path().join(name), &made("Servers", &trials), "");
@@ -91,8 +88,7 @@ impl Folder {
         }
         for command in ["rank", "history"] {
             let done = self.run(command).succeeds();
-            done.tells(&[texts[0]]);
-            done.tells(&["warning: skipped: "]);
+            done.tells(&[texts[0], "warning: skipped: "]);
             let program = Program::new().arg(command).arg(self.bad());
             program.fails(USAGE, texts);
         }
@@ -112,20 +108,16 @@ fn another_schema_version_is_refused_with_both_numbers() {
     edit(&folder.trial(2), |json| {
         json.insert("schema_version".into(), 7.into());
     });
-    folder.is_read(&[&format!(
-        "trial.json was written by a newer dyno: schema version 7; this dyno reads version \
-         {SCHEMA_VERSION}"
-    )]);
+    let reads = format!("this dyno reads version {SCHEMA_VERSION}");
+    folder.is_read(&[
+        "trial.json was written by a newer dyno: schema version 7",
+        &reads,
+    ]);
     edit(&folder.bad().join("result.json"), |json| {
         json.insert("schema_version".into(), 3.into());
     });
-    folder.is_refused(&[
-        &format!(
-            "result.json was written by an older dyno: schema version 3; this dyno reads version \
-             {SCHEMA_VERSION}"
-        ),
-        "run its study again",
-    ]);
+    let older = "result.json was written by an older dyno: schema version 3";
+    folder.is_refused(&[older, &reads, "run its study again"]);
 }
 
 #[test]
@@ -194,14 +186,12 @@ fn the_steps_of_a_search_are_no_points_to_compare() {
     edit(&folder.bad().join("result.json"), |json| {
         json.insert("searches".into(), search);
     });
+    let words = "the result of a search for the highest rate";
     for command in ["compare", "size"] {
-        let texts = ["the result of a search for the highest rate", "dyno report"];
-        folder.run(command).fails(USAGE, &texts);
+        folder.run(command).fails(USAGE, &[words, "dyno report"]);
     }
     for command in ["rank", "history"] {
-        let done = folder.run(command).succeeds();
-        let words = "the result of a search for the highest rate";
-        done.tells(&[words]);
+        folder.run(command).succeeds().tells(&[words]);
     }
     folder.run("report").succeeds();
 }

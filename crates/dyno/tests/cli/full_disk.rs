@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{self, Program, SmallDisk, wait_until};
+use crate::common::{self, Program, SmallDisk, has_second, wait_until};
 use measure::setup::Outcome;
 
 fn bench(out: &Path) -> Program {
@@ -14,22 +14,19 @@ fn bench(out: &Path) -> Program {
 
 #[test]
 fn a_report_that_finds_no_room_costs_no_result() {
-    let Some(disk) = SmallDisk::new("1m") else {
-        return;
-    };
-    let done = bench(disk.path()).args("--events 50").run();
-    let done = done.fails(4, &["report.html", "No space left", "--out"]);
-    done.prints(&["oltp_read_write"]);
-    let result = store::read_result(disk.path()).unwrap();
-    assert_eq!(result.trials[0].transactions.count, 50);
-}
-
-/// Whether the first trial of a result has a second.
-fn has_seconds(out: &Path) -> bool {
-    let trials = store::trial_dirs(out).unwrap_or_default();
-    let series = trials.first().map(|trial| trial.join("series.jsonl"));
-    let file = series.and_then(|path| std::fs::metadata(path).ok());
-    file.is_some_and(|file| file.len() > 0)
+    // Room for the result, not for its report; and not even for a trial.
+    for (size, file) in [("1m", "report.html"), ("32k", "")] {
+        let Some(disk) = SmallDisk::new(size) else {
+            return;
+        };
+        let done = bench(disk.path()).args("--events 50").run();
+        let done = done.fails(4, &[file, "No space left", "--out"]);
+        if size == "1m" {
+            done.prints(&["oltp_read_write"]);
+            let result = store::read_result(disk.path()).unwrap();
+            assert_eq!(result.trials[0].transactions.count, 50);
+        }
+    }
 }
 
 #[test]
@@ -38,10 +35,11 @@ fn results_that_find_no_room_are_told_while_the_load_runs() {
         return;
     };
     let dyno = bench(disk.path()).args("--time 10s").start();
-    wait_until("the first second", || has_seconds(disk.path()));
+    wait_until("the first second", || has_second(disk.path(), 1, "measure"));
     disk.fill_except(0);
-    let done = dyno.wait();
-    let done = done.fails(4, &["warning: cannot write", "No space left", "--out"]);
+    let done = dyno
+        .wait()
+        .fails(4, &["warning: cannot write", "No space left", "--out"]);
     // The summary needs no disk.
     done.prints(&["oltp_read_write"]);
 }
@@ -56,7 +54,7 @@ fn a_trial_whose_seconds_were_lost_is_not_whole_though_room_came_free() {
         [load]\nworkload = \"oltp_read_write\"\nwarmup = \"0s\"\ntime = \"10s\"\n";
     let program = || Program::study_to(study, &out);
     let mut dyno = program().start();
-    wait_until("the first second", || has_seconds(&out));
+    wait_until("the first second", || has_second(&out, 1, "measure"));
     disk.fill_except(0);
     dyno.says("warning: cannot write");
     disk.remount("size=8m");
@@ -75,16 +73,13 @@ fn a_database_that_finds_no_room_says_which() {
         return;
     };
     let file = disk.path().join("db.sqlite").display().to_string();
-    let done = Program::bench(&format!("sqlite:{file}"))
-        .args("--tables 1 --rows 20000 --threads 1 --warmup 0s --events 10")
-        .run();
-    done.fails(3, &[&file, "full", "free space"]);
-    let temporary = || {
-        Program::bench("sqlite:")
-            .args("--tables 1 --rows 20000 --threads 1 --warmup 0s --events 10")
-            .env("DYNO_CACHE_DIR", disk.path().join("cache"))
-            .run()
+    let load = |url: &str| {
+        let words = "--tables 1 --rows 20000 --threads 1 --warmup 0s --events 10";
+        Program::bench(url).args(words)
     };
+    load(&format!("sqlite:{file}")).fails(3, &[&file, "full", "free space"]);
+    let cache = disk.path().join("cache");
+    let temporary = || load("sqlite:").env("DYNO_CACHE_DIR", &cache);
     // No room for a cache at all.
     temporary().fails(3, &["No space left", "DYNO_CACHE_DIR"]);
     for path in common::entries(disk.path()) {

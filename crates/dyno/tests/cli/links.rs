@@ -6,20 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::common::markdown::{anchors, files_of, links, root};
 
 fn pages() -> Vec<PathBuf> {
-    let names = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-    ];
-    let below = ["docs", "benches", "studies"]
-        .iter()
-        .flat_map(|dir| files_of(dir, "md"));
-    names
-        .map(|name| root().join(name))
-        .into_iter()
-        .chain(below)
-        .collect()
+    let names = ["README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING"];
+    let own = names.map(|name| root().join(format!("{name}.md")));
+    let below = ["docs", "benches", "studies"].map(|dir| files_of(dir, "md"));
+    own.into_iter().chain(below.concat()).collect()
 }
 
 /// Why `target`, a link of `page`, leads nowhere.

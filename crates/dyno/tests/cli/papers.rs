@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
-use measure::column::{changed, is_known};
+use crate::common::markdown::root;
+use measure::column::{changed, full_name, is_known};
 use plan::Plan;
 use toml::{Table, Value};
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
 
 fn data() -> Table {
     let text = fs::read_to_string(root().join("scripts/papers.toml")).unwrap();
@@ -49,11 +45,8 @@ fn planned(data: &Table, run: &str) -> Plan {
     let study = of_run.get("of").map_or(run, |name| name.as_str().unwrap());
     let path = root().join(format!("studies/{study}.toml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{study}: {error}"));
-    let overrides = texts(of_run, "set");
-    let overrides: Vec<(&str, &str)> = overrides
-        .iter()
-        .map(|one| one.split_once('=').unwrap())
-        .collect();
+    let overrides = texts(of_run, "set").into_iter();
+    let overrides: Vec<_> = overrides.map(|one| one.split_once('=').unwrap()).collect();
     let parsed = study::Study::parse_with_overrides(study, &text, &overrides, engine::catalog());
     parsed.unwrap().plan()
 }
@@ -62,51 +55,35 @@ fn planned(data: &Table, run: &str) -> Plan {
 fn has(plan: &Plan, wanted: &[(&str, &str)]) -> bool {
     plan.trials.iter().any(|trial| {
         wanted.iter().all(|(short, value)| {
+            let is_it = |key: &str| key.rsplit('.').next() == Some(short);
             let mut pairs = trial.point.iter();
-            pairs.any(|(key, own)| {
-                key.rsplit('.').next() == Some(short) && own.to_string() == *value
-            })
+            pairs.any(|(key, own)| is_it(key) && own.to_string() == *value)
         })
     })
 }
 
 fn check_table(part: &Table, plan: &Plan) {
     let title = name(part, "title");
-    let columns: BTreeSet<&str> = plan
-        .tables
-        .iter()
-        .flat_map(|table| &table.columns)
-        .map(|column| column.as_str())
-        .collect();
+    let columns = plan.tables.iter().flat_map(|table| &table.columns);
+    let columns: BTreeSet<&str> = columns.map(|column| column.as_str()).collect();
     let wanted = keys(part, "columns");
     assert!(!wanted.is_empty(), "{title}");
     for column in wanted.iter().flat_map(|spec| spec.split(" + ")) {
-        assert!(
-            is_known(changed(column).unwrap_or(column)),
-            "{title}: {column}"
-        );
-        let is_shown = columns
-            .iter()
-            .any(|own| measure::column::full_name(own) == column);
+        let name = changed(column).unwrap_or(column);
+        assert!(is_known(name), "{title}: {column}");
+        let is_shown = columns.iter().any(|own| full_name(own) == column);
         assert!(is_shown, "{title}: no table of the study has {column}");
     }
     let by = texts(part, "by");
     let fixed = part.get("where").and_then(Value::as_table);
-    let fixed: Vec<(&str, &str)> = fixed
-        .into_iter()
-        .flatten()
+    let fixed = fixed.into_iter().flatten();
+    let fixed: Vec<_> = fixed
         .map(|(key, value)| (key.as_str(), value.as_str().unwrap()))
         .collect();
-    let axes: BTreeSet<&str> = plan
-        .axes
-        .iter()
-        .filter_map(|axis| axis.rsplit('.').next())
-        .collect();
-    let named: BTreeSet<&str> = by
-        .iter()
-        .copied()
-        .chain(fixed.iter().map(|(k, _)| *k))
-        .collect();
+    let axes = plan.axes.iter().filter_map(|axis| axis.rsplit('.').next());
+    let axes: BTreeSet<&str> = axes.collect();
+    let named = by.iter().copied().chain(fixed.iter().map(|(key, _)| *key));
+    let named: BTreeSet<&str> = named.collect();
     assert_eq!(
         named, axes,
         "{title}: `by` and `where` name every axis of the study"
@@ -115,11 +92,8 @@ fn check_table(part: &Table, plan: &Plan) {
         let values = by.iter().copied().zip(row.split(", "));
         let point: Vec<_> = values.chain(fixed.iter().copied()).collect();
         assert!(has(plan, &point), "{title}: no trial at {point:?}");
-        assert_eq!(
-            part["rows"][row].as_array().unwrap().len(),
-            wanted.len(),
-            "{title}: {row}"
-        );
+        let cells = part["rows"][row].as_array().unwrap();
+        assert_eq!(cells.len(), wanted.len(), "{title}: {row}");
     }
 }
 
@@ -158,16 +132,15 @@ fn every_part_of_the_page_is_one_that_its_study_has() {
         match name(part, "kind") {
             "" => check_table(part, &plan),
             "platforms" => check_platforms(part, &plan),
-            "faults" => assert!(
-                plan.trials
-                    .iter()
-                    .any(|trial| !trial.topology.faults.is_empty()),
-                "{title}"
-            ),
-            "answer" => assert!(
-                ["rank", "size"].contains(&texts(part, "command")[0]),
-                "{title}"
-            ),
+            "faults" => {
+                let mut trials = plan.trials.iter();
+                let has_faults = trials.any(|trial| !trial.topology.faults.is_empty());
+                assert!(has_faults, "{title}");
+            }
+            "answer" => {
+                let command = texts(part, "command")[0];
+                assert!(["rank", "size"].contains(&command), "{title}");
+            }
             other => panic!("{title}: unknown kind {other}"),
         }
     }

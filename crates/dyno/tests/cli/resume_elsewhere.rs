@@ -12,25 +12,18 @@ const STUDY: &str = "title = \"cut off\"\n[server]\nengine = \"sqlite\"\n[data]\
     [sweep]\n\"load.threads\" = [1, 2]\n";
 
 /// A result of which the second trial is missing.
-struct Cut {
-    place: TempDir,
-    text: String,
-}
+struct Cut(TempDir);
 
 impl Cut {
-    fn new(text: &str) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let cut = Self {
-            place,
-            text: text.to_owned(),
-        };
-        Program::study_to(text, &cut.out()).succeeds();
+    fn new() -> Self {
+        let cut = Self(tempfile::tempdir().unwrap());
+        Program::study_to(STUDY, &cut.out()).succeeds();
         fs::remove_dir_all(cut.trial(2)).unwrap();
         cut
     }
 
     fn out(&self) -> PathBuf {
-        self.place.path().join("out")
+        self.0.path().join("out")
     }
 
     fn trial(&self, number: u32) -> PathBuf {
@@ -40,7 +33,7 @@ impl Cut {
     }
 
     fn resumed(&self) -> Program {
-        Program::study_to(&self.text, &self.out()).args("--resume")
+        Program::study_to(STUDY, &self.out()).args("--resume")
     }
 
     /// Puts another value where `pointer` leads in `result.json`.
@@ -63,16 +56,13 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
         cut.resumed().fails(2, &texts);
         assert!(cut.trial(1).join("trial.json").exists());
     };
-    let (host, disk, engine) = (Cut::new(STUDY), Cut::new(STUDY), Cut::new(STUDY));
+    let (host, disk, engine) = (Cut::new(), Cut::new(), Cut::new());
     host.was("/environment/hostname", "there");
     refused(&host, "host name: there at the start, ");
     disk.was("/environment/places/0/file_system", "oldfs");
     refused(&disk, ": file system: oldfs at the start, ");
-    put(
-        &engine.trial(1).join("trial.json"),
-        "/setup/engine",
-        "SQLite 3.0.1",
-    );
+    let kept = engine.trial(1).join("trial.json");
+    put(&kept, "/setup/engine", "SQLite 3.0.1");
     refused(&engine, "server: SQLite 3.0.1 at the start, SQLite ");
 }
 
@@ -80,7 +70,7 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
 /// the one of its number.
 #[test]
 fn another_order_is_refused() {
-    let cut = Cut::new(STUDY);
+    let cut = Cut::new();
     let kept = cut.trial(1).join("trial.json");
     put(&kept, "/setup/planned/point/load.threads", 2);
     put(&kept, "/setup/planned/label", "threads=2");
@@ -96,7 +86,7 @@ fn another_order_is_refused() {
 
 #[test]
 fn another_kernel_or_dyno_is_told_in_the_report() {
-    let cut = Cut::new(STUDY);
+    let cut = Cut::new();
     cut.was("/environment/kernel", "Linux 1.0 there");
     cut.was("/environment/dyno_version", "0.0.1");
     let done = cut.resumed().succeeds();
@@ -116,27 +106,11 @@ fn another_kernel_or_dyno_is_told_in_the_report() {
 
 #[test]
 fn where_nothing_was_kept_the_study_is_of_this_host() {
-    let cut = Cut::new(STUDY);
+    let cut = Cut::new();
     fs::remove_dir_all(cut.trial(1)).unwrap();
     cut.was("/environment/hostname", "there");
     cut.resumed().succeeds();
     let result = store::read_result(&cut.out()).unwrap();
     assert_eq!(result.trials.len(), 2);
     assert_ne!(result.environment.hostname.as_deref(), Some("there"));
-}
-
-#[test]
-fn trials_that_go_on_with_the_data_of_the_one_before_are_not_resumed() {
-    let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
-    let cut = Cut::new(&text);
-    let texts = ["reset", "the data of the previous one", "--out"];
-    cut.resumed().fails(2, &texts);
-}
-
-#[test]
-fn trials_that_begin_with_a_copy_are_resumed_all_the_same() {
-    let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
-    let cut = Cut::new(&text.replace("\"load.threads\" = [1, 2]", "\"data.rows\" = [100, 200]"));
-    cut.resumed().succeeds();
-    assert_eq!(store::read_result(&cut.out()).unwrap().trials.len(), 2);
 }

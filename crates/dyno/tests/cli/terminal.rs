@@ -2,9 +2,10 @@
 //! knows, and no more than a screen.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::process::Stdio;
 
-use crate::common::{Finished, Program, keep};
+use crate::common::{Finished, Program, keep, pretend};
 use crate::results::made::{Made, made};
 use measure::result::RunResult;
 
@@ -21,16 +22,10 @@ fn is_harmless(done: &Finished) {
 }
 
 /// A server that greets with this version, then answers the login and every command.
-fn impostor(version: &'static str, login: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A client that goes away ends its own conversation only.
-            let _ = talk(stream, version, login);
-        }
-    });
-    format!("mysql://root@127.0.0.1:{port}/sbtest")
+fn impostor(version: &str, login: &[u8]) -> String {
+    let (version, login) = (version.to_owned(), login.to_owned());
+    // A client that goes away ends its own conversation only.
+    pretend("mysql", move |stream| drop(talk(stream, &version, &login)))
 }
 
 fn talk(mut stream: TcpStream, version: &str, login: &[u8]) -> std::io::Result<()> {
@@ -67,11 +62,9 @@ fn refusal() -> Vec<u8> {
 
 #[test]
 fn a_servers_version_and_errors_do_not_steer_the_terminal() {
-    let version: &'static str = Box::leak(format!("11.4{HOSTILE}-MariaDB").into_boxed_str());
-    let ok: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
-    let accepts = impostor(version, ok);
-    let refuses = impostor(version, Box::leak(refusal().into_boxed_slice()));
-    for url in [&accepts, &refuses] {
+    let version = format!("11.4{HOSTILE}-MariaDB");
+    for login in [vec![0, 0, 0, 2, 0, 0, 0], refusal()] {
+        let url = &impostor(&version, &login);
         for words in ["bench", "doctor"] {
             let done = Program::new().arg(words).arg(url).run();
             is_harmless(&done);
@@ -85,12 +78,9 @@ fn a_servers_version_and_errors_do_not_steer_the_terminal() {
 
 /// Three repeats of a study of one server.
 fn servers(title: &str, tps: f64) -> RunResult {
-    let trials = [1, 2, 3].map(|repeat| Made {
-        point: &[("topology.instances", "1")],
-        repeat,
-        tps: tps + f64::from(repeat),
-        mean_ms: 16_000.0 / tps,
-    });
+    const ONE: &[(&str, &str)] = &[("topology.instances", "1")];
+    let tps = |repeat| tps + f64::from(repeat);
+    let trials = [1, 2, 3].map(|repeat| Made::new(ONE, repeat, tps(repeat), 16_000.0 / tps(0)));
     made(title, &trials)
 }
 
@@ -163,10 +153,8 @@ fn a_locale_without_utf_8_gets_ascii() {
     let program = Program::new().arg("report").arg(&result);
     program.env("LC_ALL", "C").succeeds();
     let report = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
-    assert!(
-        report.contains('±') && report.contains("Größe"),
-        "files stay UTF-8"
-    );
+    let is_utf_8 = report.contains('±') && report.contains("Größe");
+    assert!(is_utf_8, "files stay UTF-8");
     assert!(rank("C.UTF-8").succeeds().stdout.contains('±'));
 }
 
@@ -213,10 +201,8 @@ fn the_man_page_names_the_environment_and_shells_get_completions() {
     for shell in ["bash", "zsh", "fish"] {
         let script = said(&format!("completions {shell}"));
         assert!(script.contains("create-database"), "{shell}");
-        assert!(
-            !script.contains("table-size"),
-            "{shell}: what is hidden is not completed"
-        );
+        // What is hidden is not completed.
+        assert!(!script.contains("table-size"), "{shell}");
     }
     let man = said("man");
     assert!(man.starts_with(".ie") || man.starts_with(".TH"), "{man}");
@@ -230,4 +216,32 @@ fn the_man_page_names_the_environment_and_shells_get_completions() {
         assert!(man.contains(part), "{part}");
     }
     assert!(!man.contains("table\\-size"));
+}
+
+fn full() -> Stdio {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).open("/dev/full").unwrap().into()
+}
+
+fn closed() -> Stdio {
+    let (_reader, writer) = std::io::pipe().unwrap();
+    writer.into()
+}
+
+#[test]
+fn a_run_that_nobody_hears_leaves_its_result() {
+    for stderr in [full(), closed()] {
+        let bench = Program::bench("sqlite:").args("--tables 1 --rows 100 --threads 1 --warmup 0s");
+        let done = bench.args("--events 50").run_telling(stderr).succeeds();
+        assert_eq!(done.trial().transactions.count, 50);
+        assert!(done.out().join("report.html").exists());
+    }
+}
+
+#[test]
+fn an_error_that_nobody_hears_has_its_exit_code() {
+    for stderr in [full(), closed()] {
+        let done = Program::new().args("bench nothing:").run_telling(stderr);
+        assert_eq!(done.code(), Some(2), "{done}");
+    }
 }

@@ -22,19 +22,11 @@ fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
     let done = bench(&["reconnects < 1", "restarts > 1000", "errors<=0"])
         .fails(1, &["missed: restarts is ", "which is not > 1000"]);
     done.prints(&["1 of 3 thresholds were missed."]);
-    let missed = done
-        .result()
-        .thresholds
-        .into_iter()
-        .map(|one| one.is_missed());
-    assert_eq!(missed.collect::<Vec<_>>(), [false, true, false]);
+    let missed = done.result().thresholds.into_iter();
+    let missed: Vec<bool> = missed.map(|one| one.is_missed()).collect();
+    assert_eq!(missed, [false, true, false]);
     let xml = junit(&done);
     assert!(xml.contains("tests=\"3\" failures=\"1\""), "{xml}");
-    assert!(xml.contains("<failure type=\"threshold\""), "{xml}");
-    for file in ["report.html", "report.md"] {
-        let text = done.file(file);
-        assert!(text.contains("1 of 3 thresholds were missed."), "{file}");
-    }
     // The report can be written again from what is kept.
     std::fs::remove_file(done.out().join("junit.xml")).unwrap();
     Program::new().arg("report").arg(done.out()).succeeds();
@@ -51,26 +43,6 @@ fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
     assert!(none.result().thresholds.is_empty());
 }
 
-#[test]
-fn what_cannot_be_judged_is_refused_before_anything_runs() {
-    let refused = "
-        response_ms.p9 < 5 => did you mean `response_ms.p9
-        tps => has no comparison operator
-        tps < 5 per second => write `5`; the unit of the column is 1/s
-        tps >= 0.9 * baseline => --baseline RESULT";
-    for (threshold, texts) in cases(refused) {
-        let done = bench(&[threshold]).fails(2, &texts);
-        assert!(!done.out().exists(), "{threshold}");
-    }
-    for (threshold, text) in [
-        ("tps > 1", "--baseline has no effect"),
-        ("tps > baseline", "nowhere"),
-    ] {
-        let program = bench(&[threshold]).args("--baseline nowhere");
-        program.fails(2, &[text]);
-    }
-}
-
 const STUDY: &str = r#"
 title = "t"
 server.engine = "sqlite"
@@ -81,9 +53,8 @@ sweep = { "load.threads" = [1, 2] }
 
 #[test]
 fn a_study_is_judged_against_the_same_points_of_another_result() {
-    let base = Program::study(STUDY)
-        .args("--set sweep.load.threads=[2]")
-        .succeeds();
+    let base = Program::study(STUDY).args("--set sweep.load.threads=[2]");
+    let base = base.succeeds();
     let text = format!("{STUDY}[thresholds]\ntps = \">= 0.000001 * baseline\"\n");
     let texts = [
         "note: the baseline has no point threads=1",
@@ -105,7 +76,6 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     let work = "load.workload oltp_read_write, here oltp_read_only";
     let before = format!("note: {said} at threads=2: {work}");
     other.fails(1, &[&before, &format!("{said}: {work}")]);
-    Program::study(&text).fails(2, &["study.toml:", "no baseline given"]);
 }
 
 #[test]
@@ -135,23 +105,15 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
             .run()
     };
     let passed = run("").succeeds();
-    assert_eq!(
-        passed.result().thresholds[0].verdict,
-        ThresholdVerdict::Undecided
-    );
+    let verdict = &passed.result().thresholds[0].verdict;
+    assert_eq!(*verdict, ThresholdVerdict::Undecided);
     passed.prints(&["0 of 2 thresholds were missed, 1 is undecided"]);
     let xml = junit(&passed);
-    assert!(
-        xml.contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""),
-        "{xml}"
-    );
+    let counts = "tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\"";
+    assert!(xml.contains(counts), "{xml}");
     assert!(xml.contains("<skipped message=\"tps is "), "{xml}");
     let failed = run("--undecided fail").fails(1, &["is undecided", "--undecided pass"]);
     assert!(junit(&failed).contains("skipped=\"1\""));
-    let other = Program::bench("sqlite:")
-        .args(SMALL)
-        .args("--undecided fail");
-    other.fails(2, &["--threshold"]);
 }
 
 /// Of repeats that of their mean, in the report, on the terminal and for machines.
@@ -162,8 +124,7 @@ fn a_number_is_judged_with_its_interval() {
         .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
         .fails(1, &["tps is ", " ± "]);
     assert!(junit(&done).contains(" ± "), "{}", junit(&done));
-    let json: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(done.out().join("result.json")).unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&done.file("result.json")).unwrap();
     let [tps, p99] = [0, 1].map(|at| &json["thresholds"][at]);
     assert!(tps["half_width"].as_f64().unwrap() > 0.0, "{json}");
     // Nobody knows the 99th percentile of 20 transactions.
@@ -189,20 +150,16 @@ fn a_variant_can_be_the_baseline_of_the_others() {
 
 #[test]
 fn a_study_says_where_a_threshold_is_wrong() {
-    for (line, said) in [
-        ("tsp = \"> 5\"", "did you mean `tps`?"),
-        ("tps = \"about 5\"", "has no comparison operator"),
-        (
-            "tps = \"> 5\"\nbaseline = \"few\"",
-            "there is no variant `few`",
-        ),
-        (
-            "tps.change_pct = \"> -5\"\n[[variant]]\nname = \"few\"",
-            "on the change of `tps`",
-        ),
-    ] {
-        let text = format!("{STUDY}[thresholds]\n{line}\n");
-        let done = Program::study(&text).fails(2, &["study.toml:", said]);
+    let wrong = "
+        tsp = '> 5' => did you mean `tps`?
+        tps = 'about 5' => has no comparison operator
+        tps = '> 5'; baseline = 'few' => there is no variant `few`
+        tps = '>= baseline' => no baseline given
+        tps.change_pct = '> -5'; [[variant]]; name = 'few' => on the change of `tps`";
+    for (lines, mut texts) in cases(wrong) {
+        texts.push("study.toml:");
+        let text = format!("{STUDY}[thresholds]\n{}\n", lines.replace("; ", "\n"));
+        let done = Program::study(&text).fails(2, &texts);
         assert!(!done.out().exists());
     }
 }

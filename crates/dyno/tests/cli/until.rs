@@ -1,7 +1,7 @@
 //! Trials that end when they are sure, through the whole program. No server is needed;
 //! how long they take depends on the machine, and no limit here does.
 
-use crate::common::{Program, cases};
+use crate::common::Program;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -47,17 +47,4 @@ fn an_interrupt_is_still_an_interrupt() {
     let done = running.wait().fails(4, &["interrupted"]);
     let trial = done.trial();
     assert_eq!((trial.outcome, trial.ended), (Outcome::Interrupted, None));
-}
-
-#[test]
-fn a_rule_that_cannot_be_is_refused() {
-    let refused = "
-        --until-ci 2 --time 2m --max-time 1m => --time, is longer than
-        --until-ci 80% => from 0.1% to 50%
-        --until-ci often => not a percentage
-        --max-time 5m => --until-ci";
-    for (words, texts) in cases(refused) {
-        let done = Program::bench("sqlite:").args(words).fails(2, &texts);
-        assert!(!done.out().exists(), "{words}");
-    }
 }

@@ -1,9 +1,8 @@
 //! The studies of failures, made shorter: each breaks its servers, measures how they recover, and checks
 //! what became of acknowledged commits.
 
-use crate::common::{Cache, Finished, Program, each, in_time, shown};
+use crate::common::{Finished, Program, each, in_time, primaries, shown};
 use measure::fault::FaultRecord;
-use measure::setup::Outcome;
 
 /// How often a study that shows a loss may be repeated until it does: whether one happens depends on
 /// which process is quicker.
@@ -40,12 +39,11 @@ fn run_if_permitted(
         assert!(text.contains(from), "{name} has no {from:?}");
         text = text.replace(from, to);
     }
-    let place = Cache::new();
     let run = |time: &str| {
         // At full speed, members of a slow machine fall behind.
         let light = "--set load.think=20ms --set data.rows=1000 --set load.time=";
         let study = Program::study(&text).args(&format!("{light}{time}"));
-        study.cache(&place).run()
+        study.run_alone()
     };
     let is_whole = |done: &Finished| {
         is_refused(done) || {
@@ -59,10 +57,8 @@ fn run_if_permitted(
         return None;
     }
     let done = done.succeeds();
-    place.assert_nothing_left();
-    for trial in &done.result().trials {
+    for trial in &done.all_completed() {
         let shown = shown(trial);
-        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
         assert!(!trial.faults.is_empty(), "{shown}");
         assert!(trial.faults.iter().all(took_effect), "{shown}");
         assert!(trial.ledgers[0].acknowledged > 0, "{shown}");
@@ -70,61 +66,30 @@ fn run_if_permitted(
     Some(done)
 }
 
-fn run(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
-    run_if_permitted(name, time_s, changes, took_effect).unwrap()
-}
-
-/// The same, for clusters that lose nothing.
-fn loses_nothing(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
-    let done = run(name, time_s, changes);
-    for trial in &done.result().trials {
-        let shown = shown(trial);
-        assert!(trial.ledgers[0].is_intact(), "{shown}");
-    }
-    let report = done.file("report.md");
-    assert!(
-        report.contains("No acknowledged commit was lost"),
-        "{report}"
-    );
-    done
-}
-
 #[test]
-fn a_group_goes_on_without_a_replica() {
-    let short = [("at = \"15s\"", "at = \"4s\"")];
-    let done = loses_nothing("p5-replica-failure", 12, &short);
-    let trial = done.trial();
-    let shown = shown(&trial);
-    assert_eq!(trial.ledgers[0].checked.len(), 2, "{shown}");
-}
-
-#[test]
-fn a_group_replaces_its_primary() {
+fn a_group_replaces_its_primary_and_users_follow() {
     let short = [
         ("at = \"15s\"", "at = \"3s\""),
         ("heal = \"30s\"", "heal = \"28s\""),
     ];
-    let trial = loses_nothing("p5-primary-failure", 45, &short).trial();
+    let done = run_if_permitted("p5-primary-failure", 45, &short, is_over).unwrap();
+    let trial = done.trial();
     let shown = shown(&trial);
+    assert!(trial.ledgers[0].is_intact(), "{shown}");
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
     assert!(recovery.detected_s.is_some(), "{shown}");
     assert!(recovery.outage_s.is_some_and(|s| s > 1.0), "{shown}");
+    let primaries = primaries(&trial);
+    assert!(primaries.len() == 1 && primaries[0] != 1, "{shown}");
+    let written_s = trial.faults[0].effect_s.unwrap() + recovery.first_write_s.unwrap();
+    let has_followed = done.completes_after(written_s + 1.0);
+    assert!(has_followed && trial.reconnects >= 4, "{:?}", done.series());
+    let report = done.file("report.md");
+    let words = "No acknowledged commit was lost";
+    assert!(report.contains(words), "{report}");
 }
 
-#[test]
-fn galera_goes_on_without_a_member() {
-    // A slow machine needs long until a member is back, so there is one fault.
-    let pause = "[[fault]]\nat = \"60s\"\npause = \"primary\"\nheal = \"15s\"\n";
-    let stop = "[[fault]]\nat = \"105s\"\nstop = \"primary\"\nheal = \"15s\"\n";
-    let short = [
-        (pause, ""),
-        (stop, ""),
-        ("at = \"15s\"", "at = \"3s\""),
-        ("heal = \"15s\"", "heal = \"9s\""),
-    ];
-    loses_nothing("galera-failure", 30, &short);
-}
-
+/// The others elect another member beside it, which follows that one when its manager returns.
 #[test]
 fn patroni_loses_what_a_primary_without_its_manager_accepts() {
     let short = [
@@ -135,12 +100,18 @@ fn patroni_loses_what_a_primary_without_its_manager_accepts() {
         ("heal = \"20s\"", "heal = \"8s\""),
     ];
     for attempt in 1..=ATTEMPTS {
-        let done = run("patroni-failure", 65, &short);
+        let done = run_if_permitted("patroni-failure", 60, &short, took_effect).unwrap();
         let lost = done.trial().ledgers[0].lost;
         println!("attempt {attempt}: {lost} lost");
         if lost > 0 {
             let report = done.file("report.md");
             assert!(report.contains("LOST: "), "{report}");
+            let replaced = done.trial().faults[1].node.unwrap();
+            let log = |number: u32| done.kept(1, &format!("{number}/error.log"));
+            let mut others = (1..=3).filter(|number| *number != replaced);
+            assert!(others.any(|other| log(other).contains("promoted self to leader")));
+            let log = log(replaced);
+            assert!(log.contains("started streaming WAL from primary"), "{log}");
             return;
         }
     }
@@ -174,15 +145,22 @@ fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas()
 
 #[test]
 fn clusters_are_ranked_by_their_recovery() {
-    // These take longest; they have studies of their own above.
-    let variant = |name: &str, rest: &str| {
-        format!("[[variant]]\nname = \"{name}\"\nserver.engine = {rest}\n")
-    };
-    let galera = variant("Galera", "\"mariadb\"\ntopology.cluster = \"galera\"");
-    let group = "\"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"40s\"";
-    let group = variant("Group Replication", group);
-    let patroni = "\"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"50s\"";
-    let patroni = variant("Patroni", patroni);
+    // These take longest, and are tested on their own.
+    let [galera, group, patroni] = [
+        ("Galera", "mariadb", "\"galera\""),
+        (
+            "Group Replication",
+            "mysql",
+            "\"group-replication\"\nload.time = \"40s\"",
+        ),
+        ("Patroni", "postgres", "\"patroni\"\nload.time = \"50s\""),
+    ]
+    .map(|(name, engine, cluster)| {
+        format!(
+            "[[variant]]\nname = \"{name}\"\nserver.engine = \"{engine}\"\n\
+             topology.cluster = {cluster}\n"
+        )
+    });
     let short = [
         ("at = \"5s\"", "at = \"3s\""),
         // A replica that has fallen behind on a busy machine is promoted late.

@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{self, Cache, Finished, Program, each};
+use crate::common::{self, Cache, Finished, Program, each, is_whole};
 use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
-use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use rustix::process::Signal;
@@ -72,18 +71,13 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
         let path = place.server_dir(1).unwrap().join(name);
         path.display().to_string()
     };
+    let (cert, key) = (file("dyno-cert.pem"), file("dyno-key.pem"));
     let certificate = [
         format!("--cacert={}", file("dyno-ca.pem")),
-        format!("--cert={}", file("dyno-cert.pem")),
-        format!("--key={}", file("dyno-key.pem")),
+        format!("--cert={cert}"),
+        format!("--key={key}"),
     ];
-    let own = [
-        "-cert",
-        &file("dyno-cert.pem"),
-        "-key",
-        &file("dyno-key.pem"),
-    ];
-    let own = own.map(str::to_owned);
+    let own = ["-cert", &cert, "-key", &key].map(str::to_owned);
     let answer = asked_of_patroni(patroni, "GET /config", &own);
     assert!(answer.contains("max_worker_processes"), "{answer}");
     let (plain, encrypted) = (format!("http://{etcd}"), format!("https://{etcd}"));
@@ -100,15 +94,19 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
 
 #[test]
 fn members_form_a_cluster_with_the_settings_of_the_study() {
-    let place = Cache::new();
-    let program = Program::study(STUDY).args("--set load.time=4s --set topology.profile=tuned");
-    let done = program.cache(&place).succeeds();
-    let trial = done.trial();
+    // A replica whose manager dies serves on.
+    let fault = "[[fault]]\nat = \"2s\"\nkill = 2\nprocess = \"manager\"\nheal = \"never\"\n";
+    let program = Program::study(&format!("{STUDY}{fault}"));
+    let words = "--set load.time=5s --set topology.profile=tuned";
+    let done = program.args(words).run_alone().succeeds();
+    let trial = done.completed();
+    let [orphaned] = each(&trial.faults);
+    let is_orphaned = orphaned.effect_s.is_some() && orphaned.healed_s.is_none();
+    assert!(is_orphaned && orphaned.error.is_none(), "{orphaned:?}");
     let settings = &trial.instances[0].settings;
     let tuned = ("shared_buffers".to_owned(), "256MB".to_owned());
     assert!(settings.contains(&tuned), "{settings:?}");
     assert!(trial.instances[0].formation_s.is_some_and(|s| s > 0.0));
-    assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
     for standby in [2, 3] {
         let log = done.kept(1, &format!("{standby}/error.log"));
@@ -131,68 +129,29 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
     let config = done.kept(1, "1/postgresql.conf");
     assert!(config.contains("work_mem = '5MB'"), "{config}");
     common::assert_no_file_has(&done.out(), &["PRIVATE KEY"]);
-    place.assert_nothing_left();
 }
 
 #[test]
 fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
     let place = Cache::new();
-    let program = Program::study(STUDY).args("--set load.time=60s");
+    let program = Program::study(STUDY).args("--set load.time=1h");
     let mut dyno = program.cache(&place).start();
     let out = dyno.out();
     dyno.comes_to_second(1, "measure");
     strangers_are_refused(&place, &out);
     dyno.signal(Signal::KILL);
     dyno.wait();
+    // PostgreSQL outlives its manager.
     let left = place.processes();
-    let servers = left
-        .iter()
-        .filter(|process| process.words.contains("/postgres -D"));
-    assert_eq!(
-        servers.count(),
-        3,
-        "PostgreSQL outlives its manager: {left:?}"
-    );
+    let servers = left.iter().filter(|one| one.words.contains("/postgres -D"));
+    assert_eq!(servers.count(), 3, "{left:?}");
     place.clean().prints(&["freed"]);
     place.assert_nothing_left();
 }
 
-/// The primary's manager dies, so the others elect another one beside it; the manager returns, and
-/// has its server follow. Then a replica takes over as planned, and a manager never returns.
-#[test]
-fn managers_die_and_return() {
-    let place = Cache::new();
-    let faults = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nprocess = \"manager\"\nheal = \"15s\"\n\
-         [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n\
-         [[fault]]\nat = \"40s\"\nkill = 2\nprocess = \"manager\"\nheal = \"never\"\n";
-    let program = Program::study(&format!("{STUDY}{faults}")).args("--set load.time=45s");
-    let done = program.cache(&place).succeeds();
-    let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed);
-    let [killed, switched, orphaned] = each(&trial.faults);
-    assert_eq!(killed.node, Some(1));
-    assert!(killed.healed_s.is_some(), "{killed:?}");
-    assert_eq!(orphaned.healed_s, None);
-    for fault in [killed, switched, orphaned] {
-        assert!(
-            fault.effect_s.is_some() && fault.error.is_none(),
-            "{fault:?}"
-        );
-    }
-    let successor = [2, 3].into_iter().find(|number| {
-        done.kept(1, &format!("{number}/error.log"))
-            .contains("promoted self to leader")
-    });
-    assert!(successor.is_some());
-    let log = done.kept(1, "1/error.log");
-    assert!(log.contains("started streaming WAL from primary"), "{log}");
-    place.assert_nothing_left();
-}
-
-/// What a study needs to find what a fault loses.
 const LEDGER: &str = "[ledger]\nrate = 50\n";
 
-/// The members that virtual users followed to after a fault took effect.
+/// The members that became the primary after a fault took effect.
 fn successors(trial: &TrialSummary, fault: &FaultRecord) -> Vec<u32> {
     let is_later = |at_s: f64| fault.effect_s.is_some_and(|effect_s| at_s > effect_s);
     let events = trial.events.iter();
@@ -202,10 +161,7 @@ fn successors(trial: &TrialSummary, fault: &FaultRecord) -> Vec<u32> {
 
 /// It took effect, was healed, and another member became the primary.
 fn is_replaced(trial: &TrialSummary, fault: &FaultRecord) {
-    assert!(
-        fault.effect_s.is_some() && fault.healed_s.is_some() && fault.error.is_none(),
-        "{fault:?}"
-    );
+    assert!(is_whole(fault), "{fault:?}");
     let first = successors(trial, fault).first().copied();
     assert!(first.is_some() && first != fault.node, "{:?}", trial.events);
     let recovery = fault.recovery.as_ref().unwrap();
@@ -225,41 +181,34 @@ fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
     let history = common::trial_dir(&done.out(), 1).unwrap();
     let history = std::fs::read_to_string(history.join("ledger-1.jsonl")).unwrap();
     let begun = history.lines().filter(|line| line.contains("\"begun\""));
-    assert_eq!(
-        begun.count() as u64,
-        ledger.acknowledged + ledger.failed + ledger.unknown,
-        "{ledger:?}"
-    );
+    let ended = ledger.acknowledged + ledger.failed + ledger.unknown;
+    assert_eq!(begun.count() as u64, ended, "{ledger:?}");
     assert!(ledger.acknowledged > 0 && ledger.lost <= ledger.acknowledged);
     assert!(ledger.unknown_committed <= ledger.unknown, "{ledger:?}");
     assert!(!ledger.checked.is_empty(), "{ledger:?}");
 }
 
 /// Runs with a ledger under a load so small that a busy machine keeps up.
-fn with_ledger(faults: &str, time: &str, place: &Cache) -> Finished {
+fn with_ledger(faults: &str, time: &str) -> Finished {
     Program::study(&format!("{STUDY}{faults}{LEDGER}"))
         .args(&format!("--set load.rate=100 --set load.time={time}"))
-        .cache(place)
-        .run()
+        .run_alone()
 }
 
 /// A primary whose manager stands still goes on accepting writes beside its successor. One that
 /// stands still itself loses its role to a standby, until its manager takes it back.
 #[test]
 fn managers_and_servers_stand_still_one_without_the_other() {
-    let place = Cache::new();
     let faults = "[[fault]]\nat = \"2s\"\npause = \"primary\"\nprocess = \"manager\"\nheal = \"14s\"\n\
          [[fault]]\nat = \"30s\"\npause = \"primary\"\nprocess = \"server\"\nheal = \"22s\"\n";
-    let done = with_ledger(faults, "68s", &place).succeeds();
-    let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed);
+    let done = with_ledger(faults, "68s").succeeds();
+    let trial = done.completed();
     let [manager, server] = each(&trial.faults);
     assert_eq!(manager.node, Some(1));
     // Without its manager, a server need not go out of service.
     is_replaced(&trial, manager);
     is_replaced_and_returns(&trial, server);
     is_accounted_for(&done, &trial);
-    place.assert_nothing_left();
 }
 
 /// A primary that is cut off reaches etcd no more than the other members, so it stops accepting
@@ -267,18 +216,16 @@ fn managers_and_servers_stand_still_one_without_the_other() {
 /// killed or cut off, nobody succeeds the primary that gives up.
 #[test]
 fn a_primary_without_its_coordinator_gives_up_and_returns() {
-    let place = Cache::new();
     let faults = "network = \"namespaces\"\n\
          [[fault]]\nat = \"2s\"\npartition = \"primary\"\nheal = \"18s\"\n\
          [[fault]]\nat = \"32s\"\nkill = \"coordinator\"\nheal = \"12s\"\n\
          [[fault]]\nat = \"54s\"\npartition = \"coordinator\"\nheal = \"12s\"\n";
-    let done = with_ledger(faults, "76s", &place);
+    let done = with_ledger(faults, "76s");
     if done.stderr.contains("CAP_NET_ADMIN") {
         return testkit::skip("this user may not make network namespaces");
     }
     let done = done.succeeds();
-    let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed);
+    let trial = done.completed();
     let [cut, without @ ..] = trial.faults.as_slice() else {
         panic!("{:?}", trial.faults)
     };
@@ -291,20 +238,16 @@ fn a_primary_without_its_coordinator_gives_up_and_returns() {
         assert!(recovery.unavailable_longest_s > Some(1.0), "{recovery:?}");
     }
     let log = done.kept(1, "1/error.log");
-    assert!(
-        log.contains("demoting self because DCS is not accessible"),
-        "{log}"
-    );
+    let words = "demoting self because DCS is not accessible";
+    assert!(log.contains(words), "{log}");
     let healed_s = without.last().and_then(|fault| fault.healed_s).unwrap();
     assert!(done.completes_after(healed_s));
     is_accounted_for(&done, &trial);
-    place.assert_nothing_left();
 }
 
 /// Before a synchronous standby is chosen, nobody would succeed the primary.
 #[test]
 fn commits_wait_for_a_standby_in_synchronous_mode() {
-    let place = Cache::new();
     // The second switchover is to the standby that Patroni has chosen by then.
     let faults = "[[fault]]\nat = \"1s\"\nswitchover = \"replica\"\n\
         [[fault]]\nat = \"2s\"\nswitchover = \"replica\"\n\
@@ -312,19 +255,15 @@ fn commits_wait_for_a_standby_in_synchronous_mode() {
     let study = format!("{STUDY}{faults}{LEDGER}");
     let program = Program::study(&study)
         .args("--set load.time=50s --set topology.cluster=patroni-synchronous");
-    let done = program.cache(&place).succeeds();
-    let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed);
+    let done = program.run_alone().succeeds();
+    let trial = done.completed();
     let config = configuration(&done.out(), 1);
     assert_eq!(config["bootstrap"]["dcs"]["synchronous_mode"], true);
     let log = done.kept(1, "1/error.log");
     assert!(log.contains("is now a synchronous standby"), "{log}");
     let faults = &trial.faults;
-    assert!(
-        faults.iter().all(|fault| fault.error.is_none()),
-        "{faults:?}"
-    );
+    let is_fine = faults.iter().all(|fault| fault.error.is_none());
+    assert!(is_fine, "{faults:?}");
     assert!(!successors(&trial, &faults[2]).is_empty(), "{faults:?}");
     is_accounted_for(&done, &trial);
-    place.assert_nothing_left();
 }

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{self, Cache, Finished, Program, in_time};
+use crate::common::{self, Finished, Program, in_time};
 use engine::Access;
 use measure::fault::{FaultRecord, Recovery};
-use measure::setup::Outcome;
 use testkit::{MariaDb, Server};
 
 const DAY_S: f64 = 86_400.0;
@@ -116,24 +115,22 @@ fn the_first_write_is_that_of_an_independent_prober() {
 
 /// The only fault of a trial, and how its instance recovered.
 fn only(done: &Finished) -> (FaultRecord, Recovery) {
-    let mut trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{done}");
+    let mut trial = done.completed();
     let fault = trial.faults.remove(0);
     let recovery = fault.recovery.clone();
     (fault, recovery.unwrap())
 }
 
 /// Runs until the server is back; a slow machine needs more time.
-fn recovered(place: &Cache) -> Finished {
+fn recovered() -> Finished {
     let run = |time: &str| {
-        let text = format!(
-            "title = \"t\"\nserver.engine = \"postgres\"\n[data]\nrows = 10000\n[load]\n\
-             workload = \"oltp_read_write\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"{time}\"\n\
-             [topology]\ncluster = \"asynchronous\"\nmembers = 2\n\
-             [[fault]]\nat = \"4s\"\nkill = 1\nheal = \"2s\"\n\
-             [sweep]\n\"load.threads\" = [2]\n[report]\ntables = [{{ rows = \"load.threads\", columns = [\"recovery.first_write_s\"] }}]\n"
-        );
-        Program::study(&text).cache(place).succeeds()
+        let load = format!("think = '20ms'; warmup = '0s'; time = '{time}'");
+        let rest = "[topology]; cluster = 'asynchronous'; members = 2; \
+            [[fault]]; at = '4s'; kill = 1; heal = '2s'; \
+            [sweep]; 'load.threads' = [2]; \
+            [report]; tables = [{ rows = 'load.threads', columns = ['recovery.first_write_s'] }]";
+        let study = Program::private("postgres", &load, rest);
+        study.args("--set data.rows=10000").run_alone().succeeds()
     };
     let is_back = |done: &Finished| only(done).1.rejoined_s.is_some();
     in_time(&["15s", "40s", "150s"], run, is_back)
@@ -141,9 +138,8 @@ fn recovered(place: &Cache) -> Finished {
 
 #[test]
 fn each_phase_of_a_recovery_is_measured_and_reported() {
-    let place = Cache::new();
     let begun = Instant::now();
-    let done = recovered(&place);
+    let done = recovered();
     let (fault, found) = only(&done);
     let healed_s = fault.healed_s.unwrap() - fault.effect_s.unwrap();
     // Its replica notices at once; without a failover, nobody writes before it is back.
@@ -187,23 +183,24 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     assert_eq!(during(1.0, 1.8).iter().sum::<u64>(), 0);
     assert!(during(-3.0, 0.0).iter().sum::<u64>() > 0);
 
-    let read = |name: &str| std::fs::read_to_string(done.out().join(name)).unwrap();
-    let csv = read("faults.csv");
-    let mut lines = csv.lines();
+    let faults = done.file("faults.csv");
+    let mut lines = faults.lines();
     assert!(lines.next().unwrap().contains("recovery.first_write_s"));
-    assert!(lines.next().unwrap().contains(",kill,server 1,"), "{csv}");
+    assert!(
+        lines.next().unwrap().contains(",kill,server 1,"),
+        "{faults}"
+    );
     assert!(lines.next().is_none());
-    let results = read("results.csv");
+    let results = done.file("results.csv");
     let head = results.lines().next().unwrap();
     assert!(head.contains("recovery.load_write_s") && head.ends_with("fault.kind,fault.target"));
-    let tables = read("tables.csv");
-    assert!(tables.contains("recovery.first_write_s"), "{tables}");
-    for page in ["report.html", "report.md"] {
-        let page = read(page);
-        assert!(page.contains("Recovery. Seconds from the fault"), "{page}");
-        assert!(page.contains("Service around each fault"));
-        assert!(page.contains("Cost of each fault."));
+    assert!(done.file("tables.csv").contains("recovery.first_write_s"));
+    let page = done.file("report.html");
+    for words in [
+        "Recovery. Seconds from the fault",
+        "Cost of each fault.",
+        "\"marks\":[[",
+    ] {
+        assert!(page.contains(words), "{words}");
     }
-    assert!(read("report.html").contains("\"marks\":[["));
-    place.assert_nothing_left();
 }

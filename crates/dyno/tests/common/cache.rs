@@ -32,11 +32,6 @@ impl Cache {
         self.0.path()
     }
 
-    /// As an environment variable has it.
-    pub fn shown(&self) -> String {
-        self.path().display().to_string()
-    }
-
     /// Directories of dynos that run, or that were killed.
     pub fn runs(&self) -> Vec<PathBuf> {
         entries(&self.path().join("run"))
@@ -64,7 +59,7 @@ impl Cache {
 
     /// All processes that name the cache on their command line, or work in it.
     pub fn processes(&self) -> Vec<Process> {
-        let below = format!("{}/", self.shown());
+        let below = format!("{}/", self.path().display());
         let pids = entries(Path::new("/proc"));
         let processes = pids.iter().filter_map(|path| {
             // One that ended and was not waited for has no command line.
@@ -110,12 +105,10 @@ impl Cache {
         assert!(self.templates().iter().all(whole), "{:?}", self.templates());
     }
 
-    /// `dyno clean`.
     pub fn clean(&self) -> Finished {
         Program::new().args("clean").cache(self).succeeds()
     }
 
-    /// The same after the kernel has had a moment.
     pub fn wait_for_no_process(&self) {
         wait_until("the servers' end", || self.processes().is_empty());
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use measure::event::NodeEventKind;
+use measure::fault::FaultRecord;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use store::ResultDir;
@@ -33,4 +35,18 @@ pub fn shown(trial: &TrialSummary) -> String {
     let (label, outcome) = (&trial.setup.planned.label, &trial.outcome);
     let (faults, events, ledgers) = (&trial.faults, &trial.events, &trial.ledgers);
     format!("{label}: {outcome:?} {faults:#?} {events:#?} {ledgers:#?}")
+}
+
+/// Whether a fault took effect no sooner than it should, and was healed without an error.
+pub fn is_whole(fault: &FaultRecord) -> bool {
+    let times = [Some(fault.asked_s), fault.effect_s, fault.healed_s];
+    let times: Vec<f64> = times.into_iter().flatten().collect();
+    times.len() == 3 && times.is_sorted() && fault.error.is_none()
+}
+
+/// The members that became the primary, in order of time.
+pub fn primaries(trial: &TrialSummary) -> Vec<u32> {
+    let events = trial.events.iter();
+    let became = events.filter(|event| event.what == NodeEventKind::BecamePrimary);
+    became.map(|event| event.node).collect()
 }

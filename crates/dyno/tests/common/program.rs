@@ -13,19 +13,21 @@ use std::time::{Duration, Instant};
 
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
+use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{Cache, PATIENCE, Terminal, assert_no_file_has, has_second, trial_dir, wait_until};
+use super::markdown::root;
+use super::{
+    Cache, PATIENCE, Terminal, assert_no_file_has, has_second, shown, trial_dir, wait_until,
+};
 
 /// By its path, for a test may leave nothing on `PATH`.
 const ENV: &str = "/usr/bin/env";
 
-/// The user and the group `nobody`.
 pub const NOBODY: u32 = 65534;
 
-/// The program.
 const DYNO: &str = env!("CARGO_BIN_EXE_dyno");
 
 /// A command line of dyno; results go to `out` in a new directory.
@@ -35,16 +37,16 @@ pub struct Program {
 }
 
 impl Program {
-    /// `dyno` with nothing else.
     pub fn new() -> Self {
-        Self::of(heeding(Path::new(DYNO)), new_dir())
+        Self::of(heeding(Path::new(DYNO)), tempfile::tempdir().unwrap())
     }
 
     /// The same with these signals ignored from its start, as `nohup` does it.
     pub fn ignoring(signals: &str) -> Self {
         let mut command = Command::new(ENV);
+        command.arg("--default-signal=HUP,INT");
         command.arg(format!("--ignore-signal={signals}")).arg(DYNO);
-        Self::of(command, new_dir())
+        Self::of(command, tempfile::tempdir().unwrap())
     }
 
     /// The same with limits, soft and hard, on its open files.
@@ -52,12 +54,12 @@ impl Program {
         let mut command = Command::new("sh");
         let limits = format!("ulimit -S -n {soft}; ulimit -H -n {hard}; exec \"$0\" \"$@\"");
         command.args(["-c", &limits, DYNO]);
-        Self::of(command, new_dir())
+        Self::of(command, tempfile::tempdir().unwrap())
     }
 
     /// The same as user `nobody`, who may not read what root has built.
     pub fn as_nobody() -> Self {
-        let dir = new_dir();
+        let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let own = dir.path().join("dyno");
         std::fs::copy(DYNO, &own).unwrap();
@@ -68,11 +70,9 @@ impl Program {
 
     /// Nothing that it does depends on the user's locale or servers.
     fn of(mut command: Command, dir: TempDir) -> Self {
-        let is_own = |name: &str| {
-            ["PG", "MYSQL_"].iter().any(|start| name.starts_with(start)) || name == "NO_COLOR"
-        };
+        let starts = ["PG", "MYSQL_", "NO_COLOR"];
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        for name in names.filter(|name| is_own(name)) {
+        for name in names.filter(|name| starts.iter().any(|start| name.starts_with(start))) {
             command.env_remove(name);
         }
         command
@@ -94,6 +94,15 @@ impl Program {
         program.args("run study.toml --out out")
     }
 
+    /// `dyno run` of a study of private servers with 100 rows, and these keys of `[load]` and sections.
+    /// A semicolon ends a line.
+    pub fn private(engine: &str, load: &str, rest: &str) -> Self {
+        let text = format!(
+            "title = 't'; [server]; engine = '{engine}'; [data]; rows = 100; [load]; {load}; {rest}"
+        );
+        Self::study(&text.replace("; ", "\n"))
+    }
+
     /// `dyno run STUDY` with its result in this directory.
     pub fn study_to(text: &str, out: &Path) -> Self {
         let program = Self::new().with_study(text);
@@ -113,9 +122,8 @@ impl Program {
 
     /// `dyno run` of one of our studies by its file's name.
     pub fn shipped(name: &str) -> Self {
-        let studies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
-        let path = format!("{studies}/{name}.toml");
-        Self::new().arg("run").arg(&path).args("--out out")
+        let path = root().join(format!("studies/{name}.toml"));
+        Self::new().arg("run").arg(path).args("--out out")
     }
 
     /// With a laboratory's place of its own.
@@ -129,24 +137,20 @@ impl Program {
         self
     }
 
-    /// One word as it is.
     pub fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.command.arg(word);
         self
     }
 
-    /// A variable of its environment.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Where it runs.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Starts it.
     pub fn start(self) -> Running {
         self.start_printing(Stdio::piped())
     }
@@ -186,9 +190,17 @@ impl Program {
         }
     }
 
-    /// Runs it to its end.
     pub fn run(self) -> Finished {
         self.start().wait()
+    }
+
+    /// Runs it to its end in a laboratory's place of its own, where nothing of it may stay.
+    #[track_caller]
+    pub fn run_alone(self) -> Finished {
+        let place = Cache::new();
+        let done = self.cache(&place).run();
+        place.assert_nothing_left();
+        done
     }
 
     /// Runs it to its end, where it must have gone well.
@@ -242,10 +254,6 @@ impl Program {
     }
 }
 
-fn new_dir() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
-}
-
 /// A dyno that signals stop, also where the tests run in the background.
 fn heeding(dyno: &Path) -> Command {
     let mut command = Command::new(ENV);
@@ -271,17 +279,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
     }
 
-    /// Where it runs.
     pub fn dir(&self) -> &Path {
         self.dir.as_ref().unwrap().path()
     }
@@ -305,11 +310,8 @@ impl Running {
     pub fn comes_to(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
         wait_until(what, || {
             let has_come = holds();
-            assert!(
-                has_come || !self.has_ended(),
-                "{what}: it ended: {}",
-                self.stderr()
-            );
+            let goes_on = has_come || !self.has_ended();
+            assert!(goes_on, "{what}: it ended: {}", self.stderr());
             has_come
         });
     }
@@ -323,23 +325,19 @@ impl Running {
         });
     }
 
-    /// The result directory.
     pub fn out(&self) -> PathBuf {
         self.dir().join("out")
     }
 
-    /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
         kill_process(pid, signal).expect("dyno runs");
     }
 
-    /// Waits for its end.
     pub fn wait(mut self) -> Finished {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
@@ -384,12 +382,10 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The exit code; none after a signal.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// It must have gone well.
     #[track_caller]
     pub fn succeeds(self) -> Self {
         assert_eq!(self.code(), Some(0), "{self}");
@@ -424,26 +420,21 @@ impl Finished {
     /// It must not have shown this, nor kept it in its result.
     #[track_caller]
     pub fn hides(&self, secret: &str) {
-        let is_shown = [&self.stderr, &self.stdout]
-            .iter()
-            .any(|text| text.contains(secret));
-        assert!(!is_shown, "{self}");
+        let mut texts = [&self.stderr, &self.stdout].into_iter();
+        assert!(!texts.any(|text| text.contains(secret)), "{self}");
         if self.out().exists() {
             assert_no_file_has(&self.out(), &[secret]);
         }
     }
 
-    /// Where it ran.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The result directory.
     pub fn out(&self) -> PathBuf {
         self.dir.path().join("out")
     }
 
-    /// A file of the result.
     #[track_caller]
     pub fn file(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.out().join(name));
@@ -458,15 +449,9 @@ impl Finished {
         text.unwrap_or_else(|error| panic!("{file}: {error}\n{self}"))
     }
 
-    /// `result.json`.
     #[track_caller]
     pub fn result(&self) -> RunResult {
-        store::read_result(&self.out()).unwrap_or_else(|error| {
-            panic!(
-                "{error}
-{self}"
-            )
-        })
+        store::read_result(&self.out()).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 
     /// The summary of the only trial.
@@ -475,6 +460,32 @@ impl Finished {
         let mut trials = self.result().trials;
         assert_eq!(trials.len(), 1, "{self}");
         trials.remove(0)
+    }
+
+    /// The same, which must be complete.
+    #[track_caller]
+    pub fn completed(&self) -> TrialSummary {
+        let trial = self.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{self}");
+        trial
+    }
+
+    /// All trials, each of which must be complete, with transactions.
+    #[track_caller]
+    pub fn all_completed(&self) -> Vec<TrialSummary> {
+        let trials = self.result().trials;
+        for trial in &trials {
+            assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(trial));
+            assert!(trial.transactions.count > 0, "{}", shown(trial));
+        }
+        trials
+    }
+
+    /// `dyno compare` of its variants.
+    #[track_caller]
+    pub fn compared(&self, words: &str) -> Finished {
+        let program = Program::new().arg("compare").arg(self.out()).args(words);
+        program.args("--out out").succeeds()
     }
 
     /// Whether transactions ended in a second of the first trial that began after this time.

@@ -53,20 +53,25 @@ pub trait Served {
     fn add_user(&self, name: &str, password: &str, database: &str);
 }
 
+/// What both kinds of servers have under the same names.
+macro_rules! its_own {
+    () => {
+        fn url(&self, database: &str) -> String {
+            Self::url(self, database)
+        }
+        fn port(&self) -> u16 {
+            Self::port(self)
+        }
+        fn ca_file(&self) -> PathBuf {
+            Self::ca_file(self)
+        }
+    };
+}
+
 impl Served for Server {
     const SCHEME: &'static str = "mysql";
 
-    fn url(&self, database: &str) -> String {
-        Self::url(self, database)
-    }
-
-    fn port(&self) -> u16 {
-        Self::port(self)
-    }
-
-    fn ca_file(&self) -> PathBuf {
-        Self::ca_file(self)
-    }
+    its_own!();
 
     fn sql_in(&self, database: &str, sql: &str) -> Vec<Vec<String>> {
         self.sql(&format!("USE {database}; {sql}"))
@@ -85,17 +90,7 @@ impl Served for Server {
 impl Served for PostgresServer {
     const SCHEME: &'static str = "postgres";
 
-    fn url(&self, database: &str) -> String {
-        Self::url(self, database)
-    }
-
-    fn port(&self) -> u16 {
-        Self::port(self)
-    }
-
-    fn ca_file(&self) -> PathBuf {
-        Self::ca_file(self)
-    }
+    its_own!();
 
     fn sql_in(&self, database: &str, sql: &str) -> Vec<Vec<String>> {
         self.sql(&format!("\\c {database}\n{sql}"))

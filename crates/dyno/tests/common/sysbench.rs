@@ -20,20 +20,13 @@ pub const COMPARED: [(&str, u32); 10] = [
 ];
 
 /// What sysbench said.
-pub struct SysbenchRun {
-    /// All of it.
-    pub text: String,
-}
+pub struct SysbenchRun(String);
 
 /// Runs one of sysbench's own scripts on a database: `command` is its options and
 /// `prepare`, `run` or `cleanup`.
 #[track_caller]
 pub fn sysbench<S: Served>(server: &S, database: &str, script: &str, command: &str) -> SysbenchRun {
-    let driver = if S::SCHEME == "mysql" {
-        "mysql"
-    } else {
-        "pgsql"
-    };
+    let driver = S::SCHEME.replace("postgres", "pgsql");
     let mut sysbench = Command::new("sysbench");
     sysbench
         .arg(script)
@@ -46,22 +39,19 @@ pub fn sysbench<S: Served>(server: &S, database: &str, script: &str, command: &s
     let output = sysbench
         .output()
         .expect("sysbench is installed: scripts/install-servers.sh sysbench");
-    let text = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
     assert!(output.status.success(), "{sysbench:?}\n{text}");
-    SysbenchRun { text }
+    SysbenchRun(text)
 }
 
 impl SysbenchRun {
     /// A number of its summary, like `ignored errors:`.
     #[track_caller]
     pub fn number(&self, name: &str) -> u64 {
-        let line = self.text.lines().find(|line| line.trim().starts_with(name));
+        let line = self.0.lines().find(|line| line.trim().starts_with(name));
         let words = line.and_then(|line| line.split(':').nth(1));
         let number = words.and_then(|words| words.split_whitespace().next()?.parse().ok());
-        number.unwrap_or_else(|| panic!("no {name} in:\n{}", self.text))
+        number.unwrap_or_else(|| panic!("no {name} in:\n{}", self.0))
     }
 }

@@ -63,19 +63,3 @@ fn records(text: &str) -> Vec<Vec<String>> {
     }
     records
 }
-
-/// Whether a table's cell, `1,059 ± 58`, is this number rounded as the cell is.
-pub fn is_rounded(cell: &str, number: &str) -> bool {
-    let shown = cell
-        .split(" ± ")
-        .next()
-        .unwrap_or_default()
-        .replace(',', "");
-    let (Ok(value), Ok(number)) = (shown.parse::<f64>(), number.parse::<f64>()) else {
-        // What was not measured is a dash in the one and nothing in the other.
-        return (shown.as_str(), number) == ("–", "");
-    };
-    let decimals = shown.split_once('.').map_or(0, |(_, after)| after.len());
-    let step = 10_f64.powi(-i32::try_from(decimals).unwrap());
-    (value - number).abs() <= step * 0.500_001
-}

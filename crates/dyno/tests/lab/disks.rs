@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{
-    self, Cache, Finished, Program, can_make_volumes, each, in_time, shown, wait_until,
+    self, Cache, Finished, Program, can_make_volumes, each, in_time, is_whole, shown, wait_until,
 };
 use measure::fault::FaultRecord;
-use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use plan::{FaultKind, FaultVolume};
 use rustix::process::Signal;
@@ -16,21 +15,17 @@ use rustix::process::Signal;
 /// Where `btrfs scrub` keeps files.
 const SCRUBS: &str = "/var/lib/btrfs";
 
-/// A study of one server on a volume, with the ledger and these faults.
+/// A study of one server on a volume, with the ledger and these faults. A semicolon ends a line.
 fn study(engine: &str, volume: &str, time: &str, faults: &[&str]) -> Program {
-    let faults: Vec<String> = faults
-        .iter()
-        .map(|fault| format!("[[fault]]\n{}\n", fault.replace("; ", "\n")))
-        .collect();
-    Program::study(&format!(
-        "title = \"t\"\n[server]\nengine = \"{engine}\"\n\
-         [server.config]\ninnodb_buffer_pool_size = \"16M\"\n\
-         [server.config.postgres]\nmax_wal_size = \"64MB\"\n\
-         [volume]\n{}\ndevice_size = \"1500M\"\n[data]\nrows = 500\n\
-         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"500ms\"\ntime = \"{time}\"\n[ledger]\n{}",
-        volume.replace("; ", "\n"),
-        faults.concat()
-    ))
+    let faults = faults.iter().map(|fault| format!("; [[fault]]; {fault}"));
+    let load = format!("threads = 2; think = '20ms'; warmup = '500ms'; time = '{time}'");
+    let rest = format!(
+        "[server.config]; innodb_buffer_pool_size = '16M'; \
+         [server.config.postgres]; max_wal_size = '64MB'; \
+         [volume]; {volume}; device_size = '1500M'; [ledger]{}",
+        faults.collect::<String>()
+    );
+    Program::private(engine, &load, &rest).args("--set data.rows=500")
 }
 
 /// Loop devices on files below a directory, and mounts there.
@@ -69,12 +64,6 @@ fn run(study: Program) -> Finished {
     done
 }
 
-/// It took effect as soon as it must, and is healed.
-fn is_whole(fault: &FaultRecord) -> bool {
-    let (effect_s, healed_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
-    effect_s >= fault.asked_s && healed_s >= effect_s && fault.error.is_none()
-}
-
 /// The columns of `faults.csv` of each fault.
 fn columns(done: &Finished, names: [&str; 4]) -> Vec<[String; 4]> {
     let text = done.file("faults.csv");
@@ -96,37 +85,33 @@ fn copies_survive_the_loss_of_a_device_under_load() {
     }
     let before = scrubs();
     let faults = [
-        "at = \"1s\"; fail_device = \"primary\"; device = 2; heal = \"2s\"",
-        "at = \"4s\"; scrub = \"primary\"",
+        "at = '1s'; fail_device = 'primary'; device = 2; heal = '2s'",
+        "at = '4s'; scrub = 'primary'",
         // The scrub and the replacement have ended by the next fault, also on a busy machine.
-        "at = \"9s\"; fail_device = 1; heal = \"never\"",
-        "at = \"10s\"; replace_device = 1",
-        "at = \"16s\"; slow_device = 1; device = 2; write_iops = 20; heal = \"1s\"",
-        "at = \"19s\"; scrub = 1",
+        "at = '9s'; fail_device = 1; heal = 'never'",
+        "at = '10s'; replace_device = 1",
+        "at = '16s'; slow_device = 1; device = 2; write_iops = 20; heal = '1s'",
+        "at = '19s'; scrub = 1",
     ];
-    let volume = "filesystem = \"btrfs\"; devices = 2; profile = \"raid1\"; write_iops = 100000";
+    let volume = "filesystem = 'btrfs'; devices = 2; profile = 'raid1'; write_iops = 100000";
     let run = |time: &str| run(study("mariadb", volume, time, &faults));
     let is_over = |done: &Finished| {
         let mut faults = done.trial().faults.into_iter();
         faults.all(|fault| fault.healed_s.is_some() || fault.kind == FaultKind::FailDevice)
     };
     let done = in_time(&["20s", "60s"], run, is_over);
-    let trial = done.trial();
+    let trial = done.completed();
     let shown = shown(&trial);
-    assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
     let [failed, scrubbed, lost, replaced, slow, clean] = each(&trial.faults);
-    for fault in [failed, scrubbed, replaced, slow, clean] {
-        assert!(is_whole(fault), "{shown}");
-    }
+    let healed = [failed, scrubbed, replaced, slow, clean];
+    assert!(healed.into_iter().all(is_whole), "{shown}");
     assert!(trial.faults.iter().all(|fault| fault.crash.is_none()));
     assert_eq!((failed.device, lost.device), (Some(2), Some(1)));
     assert_eq!((failed.kind, lost.healed_s), (FaultKind::FailDevice, None));
     // What was written while the device was away is missing on it, and the other one has it.
     let found = scrubbed.scrub.unwrap();
-    assert!(
-        found.found > 0 && found.corrected > 0 && found.uncorrectable == 0,
-        "{shown}"
-    );
+    let is_corrected = found.corrected > 0 && found.uncorrectable == 0;
+    assert!(found.found > 0 && is_corrected, "{shown}");
     assert_eq!(clean.scrub.unwrap().found, 0, "{shown}");
     let ledger = &trial.ledgers[0];
     assert!(ledger.acknowledged > 0 && ledger.is_intact(), "{shown}");
@@ -152,21 +137,12 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
     if !can_make_volumes() {
         return;
     }
-    for (engine, volume) in [
-        ("postgres", "filesystem = \"xfs\""),
-        (
-            "mariadb",
-            "filesystem = \"btrfs\"; devices = 2; profile = \"raid0\"",
-        ),
-    ] {
-        let run = |heal_s: u32| {
-            let fault = format!("at = \"1s\"; fail_device = \"primary\"; heal = \"{heal_s}s\"");
-            run(study(
-                engine,
-                volume,
-                &format!("{}s", 5 * heal_s),
-                &[&fault],
-            ))
+    let stripe = "filesystem = 'btrfs'; devices = 2; profile = 'raid0'";
+    for (engine, volume) in [("postgres", "filesystem = 'xfs'"), ("mariadb", stripe)] {
+        let run = |heal_s: &str| {
+            let fault = format!("at = '1s'; fail_device = 'primary'; heal = '{heal_s}s'");
+            let time_s = 4 * heal_s.parse::<u32>().unwrap();
+            run(study(engine, volume, &format!("{time_s}s"), &[&fault]))
         };
         let is_back = |done: &Finished| {
             let healed_s = done.trial().faults[0].healed_s;
@@ -176,14 +152,13 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
         let has_ended =
             |done: &Finished| engine == "postgres" || done.trial().faults[0].crash.is_some();
         // A slow machine needs more time.
-        let mut runs = [2, 8].into_iter().map(run);
-        let done = runs.find(|done| has_ended(done) && is_back(done));
-        let done = done.unwrap_or_else(|| run(25));
-        let trial = done.trial();
+        let done = in_time(&["2", "8", "25"], run, |done| {
+            has_ended(done) && is_back(done)
+        });
+        let trial = done.completed();
         let shown = shown(&trial);
-        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
         let fault = &trial.faults[0];
-        assert!(is_whole(fault), "{engine}: {shown}");
+        assert!(is_whole(fault) && has_ended(&done), "{engine}: {shown}");
         if let Some(crash) = &fault.crash {
             assert!(crash.at_s >= fault.effect_s.unwrap() && crash.reason.contains("its log ends"));
             let ended = &columns(&done, ["fault.server_ended_s"; 4])[0][0];
@@ -191,13 +166,12 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
             let report = done.file("report.md");
             assert!(report.contains("The server ended after"), "{report}");
         }
-        assert!(has_ended(&done), "{shown}");
+        let ledger = &trial.ledgers[0];
+        assert!(trial.failures() > 0 && ledger.checked.len() == 1, "{shown}");
         assert!(
-            trial.failures() > 0 && trial.ledgers[0].checked.len() == 1,
-            "{shown}"
+            ledger.acknowledged > 0 && is_back(&done),
+            "{engine}: {shown}"
         );
-        assert!(trial.ledgers[0].acknowledged > 0, "{shown}");
-        assert!(is_back(&done), "{engine}: {shown}");
     }
 }
 
@@ -208,14 +182,13 @@ fn a_volume_that_was_full_takes_writes_again() {
     if !can_make_volumes() {
         return;
     }
-    let log_apart =
-        "filesystem = \"ext4\"; device_size = \"512M\"; [log_volume]; filesystem = \"xfs\"";
+    let log_apart = "filesystem = 'ext4'; device_size = '512M'; [log_volume]; filesystem = 'xfs'";
     for (engine, volume, which) in [
-        ("mariadb", "filesystem = \"btrfs\"", FaultVolume::Data),
+        ("mariadb", "filesystem = 'btrfs'", FaultVolume::Data),
         ("postgres", log_apart, FaultVolume::Log),
     ] {
         let fault = format!(
-            "at = \"1s\"; fill_disk = \"primary\"; volume = \"{}\"; heal = \"2s\"",
+            "at = '1s'; fill_disk = 'primary'; volume = '{}'; heal = '2s'",
             which.name()
         );
         // A server that aborts may do so when there is room again.
@@ -227,9 +200,8 @@ fn a_volume_that_was_full_takes_writes_again() {
             done
         });
         let done = runs.find(|done| !has_aborted(done)).unwrap().succeeds();
-        let trial = done.trial();
+        let trial = done.completed();
         let shown = shown(&trial);
-        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
         let fault = &trial.faults[0];
         assert_eq!(fault.volume, which);
         assert!(fault.healed_s.is_some() && fault.error.is_none(), "{shown}");
@@ -245,18 +217,14 @@ fn without_election(
     is_over: impl Fn(&Finished) -> bool,
 ) -> TrialSummary {
     let fault = format!(
-        "at = \"2s\"; {fault} = \"primary\"; heal = \"never\"; \
-         [topology]; cluster = \"synchronous\"; members = 2; failover = \"1s\""
+        "at = '2s'; {fault} = 'primary'; heal = 'never'; \
+         [topology]; cluster = 'synchronous'; members = 2; failover = '1s'"
     );
     let run = |time: &str| run(study("postgres", volume, time, &[&fault]));
-    let trial = in_time(&["15s", "60s"], run, is_over).trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+    let trial = in_time(&["11s", "60s"], run, is_over).completed();
     let ledger = &trial.ledgers[0];
-    assert!(
-        ledger.acknowledged > 0 && ledger.is_intact() && ledger.checked.contains(&2),
-        "{}",
-        shown(&trial)
-    );
+    let is_kept = ledger.is_intact() && ledger.checked.contains(&2);
+    assert!(ledger.acknowledged > 0 && is_kept, "{}", shown(&trial));
     trial
 }
 
@@ -272,8 +240,8 @@ fn a_replica_takes_over_from_a_primary_whose_disk_has_failed() {
         return;
     }
     let promotion = |fault: &FaultRecord| fault.promotion.as_ref().and_then(|one| one.done_s);
-    let copies = "filesystem = \"btrfs\"; devices = 2; profile = \"raid1\"";
-    for (volume, is_replaced) in [("filesystem = \"xfs\"", true), (copies, false)] {
+    let copies = "filesystem = 'btrfs'; devices = 2; profile = 'raid1'";
+    for (volume, is_replaced) in [("filesystem = 'xfs'", true), (copies, false)] {
         let has_gone_on = |done: &Finished| {
             let fault = &done.trial().faults[0];
             let since_s = if is_replaced {
@@ -284,12 +252,8 @@ fn a_replica_takes_over_from_a_primary_whose_disk_has_failed() {
             since_s.is_some_and(|since_s| done.completes_after(since_s))
         };
         let trial = without_election(volume, "fail_device", has_gone_on);
-        assert_eq!(
-            promoted(&trial),
-            is_replaced.then_some(2),
-            "{}",
-            shown(&trial)
-        );
+        let expected = is_replaced.then_some(2);
+        assert_eq!(promoted(&trial), expected, "{}", shown(&trial));
     }
 }
 
@@ -301,7 +265,7 @@ fn a_replica_takes_over_from_a_primary_whose_full_disk_keeps_it_from_writing() {
         return;
     }
     let is_over = |done: &Finished| done.trial().faults[0].effect_s.is_some();
-    let trial = without_election("filesystem = \"ext4\"", "fill_disk", is_over);
+    let trial = without_election("filesystem = 'ext4'", "fill_disk", is_over);
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
     let unavailable_s = recovery.unavailable_longest_s.unwrap();
     // The failover waits for 1 s.
@@ -312,27 +276,6 @@ fn a_replica_takes_over_from_a_primary_whose_full_disk_keeps_it_from_writing() {
     assert!(is_as_long_as_said, "{}", shown(&trial));
 }
 
-/// Half of a stripe of pairs is enough.
-#[test]
-fn a_stripe_of_copies_survives_the_loss_of_a_device() {
-    if !can_make_volumes() {
-        return;
-    }
-    let volume = "filesystem = \"btrfs\"; devices = 4; profile = \"raid10\"";
-    let fault = "at = \"1s\"; fail_device = \"primary\"; device = 3; heal = \"1s\"";
-    let scrub = "at = \"3s\"; scrub = \"primary\"";
-    let run = |time: &str| run(study("postgres", volume, time, &[fault, scrub]));
-    let is_over = |done: &Finished| done.trial().faults.iter().all(|one| one.healed_s.is_some());
-    let trial = in_time(&["6s", "40s"], run, is_over).trial();
-    let shown = shown(&trial);
-    assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
-    assert!(trial.faults.iter().all(is_whole), "{shown}");
-    assert!(trial.faults[0].crash.is_none(), "{shown}");
-    assert_eq!(trial.faults[1].scrub.unwrap().uncorrectable, 0, "{shown}");
-    assert!(trial.ledgers[0].is_intact(), "{shown}");
-    assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
-}
-
 /// A dyno that is killed while a device has failed, is slow, and another one is rebuilt leaves
 /// nothing behind a clean.
 #[test]
@@ -341,18 +284,17 @@ fn a_killed_dyno_leaves_no_device_and_no_mount() {
         return;
     }
     let before = scrubs();
-    let volume = "filesystem = \"btrfs\"; devices = 3; profile = \"raid1\"";
+    let volume = "filesystem = 'btrfs'; devices = 3; profile = 'raid1'";
     for fault in [
-        "at = \"500ms\"; fail_device = \"primary\"; heal = \"never\"",
-        "at = \"500ms\"; slow_device = \"primary\"; write_iops = 1; heal = \"never\"",
-        "at = \"500ms\"; scrub = \"primary\"",
-        "at = \"500ms\"; replace_device = \"primary\"",
-        "at = \"500ms\"; fill_disk = \"primary\"; heal = \"never\"",
+        "at = '500ms'; fail_device = 'primary'; heal = 'never'",
+        "at = '500ms'; slow_device = 'primary'; write_iops = 1; heal = 'never'",
+        "at = '500ms'; scrub = 'primary'",
+        "at = '500ms'; replace_device = 'primary'",
+        "at = '500ms'; fill_disk = 'primary'; heal = 'never'",
     ] {
         let cache = Cache::new();
-        let mut dyno = study("mariadb", volume, "1h", &[fault])
-            .cache(&cache)
-            .start();
+        let study = study("mariadb", volume, "1h", &[fault]);
+        let mut dyno = study.cache(&cache).start();
         dyno.says("fault: at");
         assert!(!left_in(cache.path()).is_empty());
         dyno.signal(Signal::KILL);

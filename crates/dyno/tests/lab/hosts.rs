@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::common::{Cache, Finished, Program, entries, in_time};
-use measure::setup::Outcome;
 use tempfile::TempDir;
 use testkit::SshHost;
 
@@ -68,24 +67,18 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
         faults.all(|fault| fault.healed_s.is_some())
     };
     let done = in_time(&["5s", "60s"], run, is_healed);
-    let [here, there] = <[_; 2]>::try_from(done.result().trials).unwrap();
+    let [here, there] = <[_; 2]>::try_from(done.all_completed()).unwrap();
     for trial in [&here, &there] {
-        assert_eq!(trial.outcome, Outcome::Completed);
-        assert!(trial.transactions.count > 0);
-        assert!(
-            trial.metrics.contains_key("server[1].rss_bytes"),
-            "{trial:?}"
-        );
+        let is_seen = trial.metrics.contains_key("server[1].rss_bytes");
+        assert!(is_seen, "{trial:?}");
     }
     assert!(!here.metrics.contains_key("site[1].cpu.idle") && here.setup.platform.is_none());
     assert!(there.metrics.contains_key("site[1].cpu.idle"));
     let metrics = &there.metrics;
     assert_eq!(metrics["site[1].cpu.user"], metrics["site.cpu.user"]);
     let platform = there.setup.platform.unwrap();
-    assert!(
-        platform.starts_with("elsewhere, ") && platform.contains("Linux"),
-        "{platform}"
-    );
+    let is_told = platform.starts_with("elsewhere, ") && platform.contains("Linux");
+    assert!(is_told, "{platform}");
     let log = done.kept(2, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
     let config = done.kept(2, "1/my.cnf");

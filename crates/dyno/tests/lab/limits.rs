@@ -1,32 +1,21 @@
 //! Too little of something: disk, memory, permission; and two dynos in one place.
 
-use std::path::PathBuf;
-
-use crate::common::{self, Cache, Program, Running, SmallDisk, give_to_nobody, wait_until};
+use crate::common::{Cache, Program, Running, SmallDisk, cases, give_to_nobody, wait_until};
 use measure::setup::Outcome;
 
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
-const KEPT: i32 = 4;
 
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
     [load]\nworkload = \"oltp_read_only\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
 
 #[test]
 fn more_than_this_host_has_is_refused_with_the_numbers() {
-    for (words, what, remedy) in [
-        (
-            "--set data.rows=2000000000 --set data.tables=100",
-            "TiB of disk",
-            "fewer rows",
-        ),
-        (
-            "--set server.config.innodb_buffer_pool_size=8T",
-            "TiB of memory",
-            "smaller buffer pools",
-        ),
-    ] {
-        let texts = ["the study needs", what, "is available", remedy];
+    let too_much = "
+        --set data.rows=2000000000 --set data.tables=100 => TiB of disk & fewer rows
+        --set server.config.innodb_buffer_pool_size=8T => TiB of memory & smaller buffer pools";
+    for (words, mut texts) in cases(too_much) {
+        texts.extend(["the study needs", "is available"]);
         let done = Program::study(STUDY).args(words).fails(USAGE, &texts);
         assert!(!done.out().exists());
         let plan = Program::plan(STUDY).args(words).fails(USAGE, &texts);
@@ -42,59 +31,6 @@ fn a_cache_that_is_too_small_is_refused_before_anything_is_built() {
     let program = Program::study(STUDY).env("DYNO_CACHE_DIR", disk.path());
     let done = program.run();
     done.fails(USAGE, &["the study needs", "of disk", "DYNO_CACHE_DIR"]);
-}
-
-#[test]
-fn a_cache_that_fills_up_while_it_is_built() {
-    // Far more rows than any machine loads before the disk is full.
-    let Some(disk) = SmallDisk::new("8g") else {
-        return;
-    };
-    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", disk.path());
-    let dyno = program.args("--set data.rows=4000000").start();
-    let is_table = |path: PathBuf| path.ends_with("own/data/sbtest/sbtest1.ibd");
-    wait_until("the first table", || {
-        common::files_below(&disk.path().join("run"))
-            .into_iter()
-            .any(is_table)
-    });
-    disk.fill_except(0);
-    let done = dyno.wait();
-    let texts = [
-        "building the data",
-        "needs",
-        "is available",
-        "free some disk space",
-    ];
-    let done = done.fails(SERVER, &texts);
-    let Outcome::Failed { reason } = done.trial().outcome else {
-        panic!("{done}");
-    };
-    assert!(reason.contains("building the data"), "{reason}");
-    assert_eq!(common::entries(&disk.path().join("run")).len(), 0);
-}
-
-#[test]
-fn results_that_find_no_room() {
-    let cache = Cache::new();
-    // Room for the result, not for its report of more than 1 MB.
-    let run = |size: &str| {
-        let disk = SmallDisk::new(size)?;
-        let program = Program::study_to(STUDY, disk.path());
-        Some((program.cache(&cache).run(), disk))
-    };
-    let Some((done, disk)) = run("1m") else {
-        return;
-    };
-    let done = done.fails(KEPT, &["report.html", "No space left", "--out"]);
-    let summary = "transactions per second";
-    done.prints(&[summary]);
-    let kept = store::read_result(disk.path()).unwrap();
-    assert_eq!(kept.trials[0].outcome, Outcome::Completed);
-    // Room for the study and the environment, not for a trial.
-    let (done, _disk) = run("32k").unwrap();
-    done.fails(KEPT, &["No space left", "--out"]);
-    cache.assert_nothing_left();
 }
 
 #[test]
@@ -130,9 +66,9 @@ fn a_user_who_may_not() {
 fn two_dynos_in_one_place_do_not_disturb_each_other() {
     let cache = Cache::new();
     let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2]\n";
-    let study = format!("{STUDY}{rest}");
     let start = |time: &str| {
-        let program = Program::study(&study).args(&format!("--set load.time={time}"));
+        let program = Program::study(&format!("{STUDY}{rest}"));
+        let program = program.args(&format!("--set load.time={time}"));
         program.cache(&cache).start()
     };
     let clean = || {
@@ -162,10 +98,9 @@ fn two_dynos_in_one_place_do_not_disturb_each_other() {
             assert_eq!((trial.instances.len(), trial.reconnects), (2, 0));
         }
     }
-    assert!(
-        !cleaned.contains("processes") && !cleaned.contains("dead runs"),
-        "{cleaned}"
-    );
+    for words in ["processes", "dead runs"] {
+        assert!(!cleaned.contains(words), "{cleaned}");
+    }
     cache.assert_nothing_left();
     cleaned = clean();
     assert!(cleaned.contains("template"), "{cleaned}");

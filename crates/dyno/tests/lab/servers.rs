@@ -8,6 +8,7 @@ use crate::common::{Cache, Finished, Program, each, kill_server, trial_dir};
 use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
@@ -80,40 +81,38 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
         [[variant]]\nname = \"two\"\nserver.config.innodb_bufer_pool_sise = \"64M\"\n\
         [[variant]]\nname = \"three\"\n";
     let swept = "[sweep]\n\"server.config.binlog_format\" = [\"ROW\", \"NONSENSE\"]\n";
+    let did_you_mean = "did you mean `innodb_buffer_pool_size`?";
     let cases = [
         (
             misspelled,
-            "study.toml:14:40",
+            "14:40",
             "unknown variable 'innodb_bufer_pool_sise=64M'",
-            "did you mean `innodb_buffer_pool_size`?",
+            did_you_mean,
         ),
         (
             swept,
-            "study.toml:11:41",
+            "11:41",
             "value 'NONSENSE' to 'binlog_format'",
             "server.config",
         ),
     ];
+    let misspelled = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.shared_bufers = \"64MB\"\n";
+    let swept =
+        |other: &str| format!("[sweep]\n\"server.config.wal_level\" = [\"replica\", {other:?}]\n");
+    let (unknown, other) = (swept("NONSENSE"), swept("minimal"));
+    let unrecognized = "unrecognized configuration parameter \"shared_bufers\"";
+    let invalid = "invalid value for parameter \"wal_level\": \"NONSENSE\"";
+    let senders = "(max_wal_senders > 0) requires wal_level";
     let of_postgres = [
         (
-            "[[variant]]\nname = \"one\"\n\
-             [[variant]]\nname = \"two\"\nserver.config.shared_bufers = \"64MB\"\n",
-            "study.toml:14:31",
-            "unrecognized configuration parameter \"shared_bufers\"",
+            misspelled,
+            "14:31",
+            unrecognized,
             "did you mean `shared_buffers`?",
         ),
-        (
-            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"NONSENSE\"]\n",
-            "study.toml:11:41",
-            "invalid value for parameter \"wal_level\": \"NONSENSE\"",
-            "server.config",
-        ),
-        (
-            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"minimal\"]\n",
-            "study.toml:11:41",
-            "(max_wal_senders > 0) requires wal_level",
-            "server.config",
-        ),
+        (&unknown, "11:41", invalid, "server.config"),
+        (&other, "11:41", senders, "server.config"),
     ];
     for (engine, cases) in [
         ("mariadb", &cases[..]),
@@ -124,7 +123,7 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
         for (rest, at, words, help) in cases {
             let server = format!("engine = \"{engine}\"");
             let done = study(&server, rest).cache(&place).run();
-            let done = done.fails(USAGE, &[at, words, help]);
+            let done = done.fails(USAGE, &[&format!("study.toml:{at}"), words, help]);
             assert!(!done.out().exists(), "{done}");
             assert!(!done.stderr.contains("data:"), "{done}");
             // A plan starts nothing, so it leaves that to the run.
@@ -201,42 +200,34 @@ fn mortal() -> tempfile::TempDir {
     dir
 }
 
+/// With the others run, of which each repeat of it would fail in the same way.
 #[test]
-fn a_server_that_dies_at_its_start() {
+fn a_server_that_dies_at_its_start_is_not_started_again() {
     let bin = mortal();
     let path = std::env::var("PATH").unwrap();
     let variants = "[[variant]]\nname = \"one\"\n\
         [[variant]]\nname = \"two\"\nserver.config.loose_die = 1\n\
         [[variant]]\nname = \"three\"\n";
     let done = study("engine = \"mariadb\"", variants)
+        .args("--set load.repeats=2 --set load.order=written")
         .env("PATH", format!("{}:{path}", bin.path().display()))
         .run();
     let words = ["server 1", "exit code 7", "the disk hangs upside down"];
     let done = done.fails(SERVER, &words);
-    only_the_second_failed(&done, &words);
+    done.tells(&["note: trial 5 is skipped"]);
+    assert_eq!(done.stderr.matches("upside down").count(), 2, "{done}");
     let log = done.kept(2, "1/error.log");
     assert!(log.contains("upside down"), "{log}");
-}
-
-/// Each repeat of a server that does not start would fail in the same way.
-#[test]
-fn a_server_that_does_not_start_is_not_started_again() {
-    let bin = mortal();
-    let path = std::env::var("PATH").unwrap();
-    let variants = "[[variant]]\nname = \"one\"\nserver.config.loose_die = 1\n\
-        [[variant]]\nname = \"two\"\n";
-    let done = study("engine = \"mariadb\"", variants)
-        .args("--set load.repeats=2 --set load.order=written")
-        .env("PATH", format!("{}:{path}", bin.path().display()))
-        .run();
-    let done = done.fails(SERVER, &["note: trial 3 is skipped", "upside down"]);
-    assert_eq!(done.stderr.matches("upside down").count(), 2, "{done}");
-    let trials = done.result().trials;
-    let numbers: Vec<u32> = trials
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
-    assert_eq!(numbers, [1, 2, 4]);
+    assert!(done.file("report.html").contains(words[0]));
+    let [first, failed, others @ ..] = &reasons(&done)[..] else {
+        panic!("{done}")
+    };
+    let reason = failed.as_ref().unwrap();
+    assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+    assert!(first.is_none() && others.iter().all(Option::is_none));
+    let numbers = done.result().trials.into_iter();
+    let numbers: Vec<u32> = numbers.map(|trial| trial.setup.planned.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 6]);
 }
 
 /// Three trials, of which the second lasts until its server dies.
@@ -299,12 +290,9 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
 
 #[test]
 fn no_trial_goes_on_with_tables_of_another_kind() {
-    let place = Cache::new();
     let server = "engine = \"mariadb\"\nreset = \"none\"\ncold_data = false";
     let rest = "[sweep]\n\"data.storage_engine\" = [\"innodb\", \"myisam\"]\n";
-    let done = study(server, rest).cache(&place).succeeds();
-    let trials = done.result().trials.into_iter();
-    let resets = trials.map(|trial| trial.reset.unwrap());
-    let kept = resets.map(|reset| reset.how == ResetHow::Kept);
-    assert_eq!(kept.collect::<Vec<_>>(), [false, false]);
+    let trials = study(server, rest).run_alone().succeeds().result().trials;
+    let is_kept = |trial: &TrialSummary| trial.reset.as_ref().unwrap().how == ResetHow::Kept;
+    assert!(trials.len() == 2 && !trials.iter().any(is_kept));
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};
 
 /// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The disk is not what fails.
 const LAZY_DISK: &str = "--innodb-flush-log-at-trx-commit=2";

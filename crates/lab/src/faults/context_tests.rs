@@ -10,7 +10,7 @@ use super::*;
 
 /// Listens on a port once it is free.
 fn listen(port: u16) -> TcpListener {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(300);
     loop {
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(listener) => return listener,

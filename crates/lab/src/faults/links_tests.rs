@@ -11,7 +11,7 @@ use crate::site::{Namespace, Switch};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 /// Sufficient even on a slow machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// `None`, and a skipped test, where this user may not create a switch.
 fn switch(home: &Home) -> Option<Arc<Switch>> {

@@ -59,10 +59,10 @@ fn database(cluster: &Cluster) -> &Database {
 fn wait_for_transfers(cluster: &Cluster, count: usize) {
     let began = Instant::now();
     let select = "SELECT id FROM dyno_transfers";
-    let limit = Duration::from_secs(10);
+    let limit = Duration::from_secs(60);
     let mut sql = database(cluster).connect(limit).unwrap();
     while sql.rows(select, limit).unwrap().len() < count {
-        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(began.elapsed() < Duration::from_secs(300));
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -70,13 +70,14 @@ fn wait_for_transfers(cluster: &Cluster, count: usize) {
 #[test]
 fn a_killed_server_that_restarts_loses_no_acknowledged_commit() {
     let summary = judged(|cluster| {
-        wait_for_transfers(cluster, 50);
+        // Early, so that the load goes on after the restart on a busy machine, too.
+        wait_for_transfers(cluster, 20);
         let mut node = cluster.primary().lock().unwrap();
         node.kill();
         node.restart(&AtomicBool::new(false)).unwrap();
     });
     assert!(summary.is_intact(), "{summary:?}");
-    assert!(summary.acknowledged > 50, "{summary:?}");
+    assert!(summary.acknowledged > 10, "{summary:?}");
     assert!(summary.failed + summary.unknown > 0, "{summary:?}");
     assert_eq!((summary.checked, summary.unchecked), (vec![1], vec![]));
 }
@@ -85,7 +86,7 @@ fn a_killed_server_that_restarts_loses_no_acknowledged_commit() {
 fn commits_that_vanish_or_are_doubled_or_made_up_are_found() {
     let summary = judged(|cluster| {
         wait_for_transfers(cluster, 10);
-        let limit = Duration::from_secs(10);
+        let limit = Duration::from_secs(60);
         let mut sql = database(cluster).connect(limit).unwrap();
         for statement in [
             "DELETE FROM dyno_transfers WHERE id IN (2, 3)",
@@ -124,7 +125,7 @@ fn a_load_that_does_not_start_leaves_no_tables_on_a_server_that_stays() {
     };
     let mut run = run_of(&mut observer, &interrupted);
     crate::run_trial::run_on(&trial, &rig, &mut run).unwrap_err();
-    let mut sql = database.connect(Duration::from_secs(10)).unwrap();
-    let left = sql.rows("SHOW TABLES LIKE 'dyno_a%'", Duration::from_secs(10));
+    let mut sql = database.connect(Duration::from_secs(60)).unwrap();
+    let left = sql.rows("SHOW TABLES LIKE 'dyno_a%'", Duration::from_secs(60));
     assert_eq!(left.unwrap(), Vec::<Vec<Option<String>>>::new());
 }

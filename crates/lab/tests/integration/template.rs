@@ -379,6 +379,11 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
         let error = built.unwrap_err();
         let shown = format!("only {} is available", shown_bytes(free_bytes));
         assert!(error.message.contains(&shown), "{engine}: {error}");
+        let remedy = error.remedy.unwrap_or_default();
+        assert!(
+            remedy.contains("free some disk space"),
+            "{engine}: {remedy}"
+        );
         assert_nothing_half(&home);
     }
 }
