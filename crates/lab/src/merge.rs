@@ -197,6 +197,7 @@ fn mean_ns(instants: &[u64]) -> u64 {
 mod tests {
     use measure::slice::Slice;
     use measure::summarize::Summarizer;
+    use measure::summary::TrialSummary;
 
     use super::*;
 
@@ -276,7 +277,7 @@ mod tests {
     }
 
     fn throughput(gather: &Summarizer) -> f64 {
-        let input = crate::testing::input();
+        let input = TrialSummary::new(crate::testing::trial().planned_setup());
         gather.finish(input).transactions.per_s.unwrap().value
     }
 

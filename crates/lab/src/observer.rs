@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
+use measure::instance::NodeEvent;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::setup::StatementKind;

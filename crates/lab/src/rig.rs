@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use measure::instance::{Reset, ResetHow};
-use measure::space::Space;
+use measure::instance::{Reset, ResetHow, Space};
 use plan::EngineSpec;
 
 use crate::Database;

@@ -1,7 +1,8 @@
 //! The phases of one trial.
 
 use measure::ledger::LedgerSummary;
-use measure::setup::{Input, Outcome, Setup, Unfinished};
+use measure::setup::{Outcome, Setup};
+use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
 use crate::drive;
@@ -73,18 +74,18 @@ fn summarize(
     driven: LoadResults,
     verified: &[Verified],
 ) -> FinishedTrial {
-    let mut summary = driven.gather.finish(Input {
+    let mut summary = driven.gather.finish(TrialSummary {
         started_at: Some(driven.started_at),
-        setup: setup(trial, rig),
         unfinished: driven.unfinished,
         instances: driven.instances,
         metrics: driven.metrics,
         reset: rig.reset.clone(),
         ended: driven.ended,
+        events: driven.events,
+        faults: driven.faults,
         outcome: driven.outcome,
+        ..TrialSummary::new(setup(trial, rig))
     });
-    summary.events = driven.events;
-    summary.faults = driven.faults;
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
     let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
     summary.warnings.extend(warnings);
@@ -107,17 +108,11 @@ fn summarize(
 
 /// The summary of a trial whose load did not start.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
-    measure::summarize::Summarizer::new(&[]).finish(Input {
-        started_at: None,
-        setup: trial.planned_setup(),
-        unfinished: Unfinished::default(),
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        ended: None,
+    Summarizer::new(&[]).finish(TrialSummary {
         outcome: Outcome::Failed {
             reason: failure.message.clone(),
         },
+        ..TrialSummary::new(trial.planned_setup())
     })
 }
 

@@ -7,12 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::Server;
-use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
-use measure::metric::{Metrics, MonitorPoint};
+use measure::instance::NodeEvent;
+use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
-use measure::setup::{Input, Outcome, StatementKind, Unfinished};
+use measure::setup::StatementKind;
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
@@ -27,20 +27,6 @@ use crate::servers::{self, Membership, Node};
 use crate::site::{Site, ThisHost};
 use crate::template;
 use crate::trial::{Target, Trial};
-
-/// Input for a summary of which only the seconds matter.
-pub(crate) fn input() -> Input {
-    Input {
-        started_at: None,
-        setup: trial().planned_setup(),
-        unfinished: Unfinished::default(),
-        instances: Vec::new(),
-        metrics: Metrics::new(),
-        reset: None,
-        ended: None,
-        outcome: Outcome::Completed,
-    }
-}
 
 /// A trial of an hour with two users on one preloaded table.
 pub(crate) fn trial() -> Trial {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use plan::{ReplyTime, StatementClass};
 
 use crate::change_point::LevelChange;
-use crate::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use crate::setup::{Outcome, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Steady, UnsteadyReason};
 use crate::summarize::summarize;
@@ -44,26 +44,17 @@ fn planned(keys: &str) -> plan::Trial {
     study.plan().unwrap().trials.remove(0)
 }
 
-fn input() -> Input {
-    Input {
-        started_at: None,
-        setup: Setup {
-            engine: "Engine 10.11.14".into(),
-            server: "engine://sbtest@localhost/sbtest".into(),
-            workers: 1,
-            ..Setup::new(&planned(
-                "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\
+fn input() -> TrialSummary {
+    TrialSummary::new(Setup {
+        engine: "Engine 10.11.14".into(),
+        server: "engine://sbtest@localhost/sbtest".into(),
+        workers: 1,
+        ..Setup::new(&planned(
+            "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\
                  # 4 users that do 101 transactions/s of 1.05 ms.\nthink = '38600us'\n\
                  warmup = '5s'\ntime = '60s'",
-            ))
-        },
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        unfinished: Unfinished::default(),
-        ended: None,
-        outcome: Outcome::Completed,
-    }
+        ))
+    })
 }
 
 #[test]
@@ -129,7 +120,7 @@ pub(crate) fn trial() -> TrialSummary {
     summarize(input(), &kinds(), &steady())
 }
 
-fn warnings(input: Input, seconds: &[Second]) -> Vec<Warning> {
+fn warnings(input: TrialSummary, seconds: &[Second]) -> Vec<Warning> {
     summarize(input, &kinds(), seconds).warnings
 }
 
@@ -487,7 +478,7 @@ fn stalled_but_not_for_a_last_second_cut_short() {
 
 #[test]
 fn unfinished_and_cancelled() {
-    let with = |count, oldest_ms, cancelled| Input {
+    let with = |count, oldest_ms, cancelled| TrialSummary {
         unfinished: Unfinished {
             count,
             oldest_ms,
@@ -539,7 +530,7 @@ fn what_faults_do_is_not_warned_of() {
 
 #[test]
 fn a_trial_that_never_began_is_not_warned_of() {
-    let failed = Input {
+    let failed = TrialSummary {
         outcome: Outcome::Failed {
             reason: "the server did not start".into(),
         },

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts};
 pub use distribution::{Distribution, Observation};
-pub use number::{COSTS, Number, PHASES, numbers};
+pub(crate) use number::number;
+pub use number::{Number, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use response::ResponseSecond;
 pub use series::{FaultSeries, series};

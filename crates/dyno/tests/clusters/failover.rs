@@ -1,8 +1,8 @@
 //! Clusters of which members fail: another member becomes the primary, and the old one returns.
 
 use crate::common::{Cache, Finished, Program, each};
-use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
+use measure::instance::NodeEventKind;
 use measure::setup::Outcome;
 use plan::FaultKind;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{self, Cache, Finished, Program, each};
-use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
+use measure::instance::NodeEventKind;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Cache, Finished, Program, in_time, shown, trial_dir};
-use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 

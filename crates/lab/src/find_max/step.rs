@@ -1,10 +1,10 @@
 //! Judges the trial of a step.
 
 use measure::column;
-use measure::ended::Ended;
 use measure::find_max::{FoundMax, SearchStep, StepCaveat, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
+use measure::until::Ended;
 use measure::warning::Warning;
 
 use super::search::{Search, StepOutcome};

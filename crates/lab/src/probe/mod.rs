@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use client::route::Route;
 use engine::replication::Role;
-use measure::event::{NodeEvent, NodeEventKind};
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::recovery::Probe;
 use plan::Follow;
 use workload::session::SessionError;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
-use measure::space::Space;
+use measure::instance::Space;
 use plan::FaultVolume;
 
 use crate::copy::{Copied, copy_dir, copy_entries};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::{Member, Replication, Role};
 use engine::{Database, Login};
-use measure::space::Space;
+use measure::instance::Space;
 use plan::FaultVolume;
 
 use crate::failure::{Failure, canceled};

@@ -1,20 +1,19 @@
 //! The results of a trial's loads, once all of them have ended.
 
 use load::{End, LoadOutcome};
-use measure::ended::Ended;
-use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
-use measure::instance::InstanceSummary;
+use measure::instance::{InstanceSummary, NodeEvent};
 use measure::metric::{Metrics, split};
 use measure::recovery::ResponseSecond;
-use measure::setup::{Input, Outcome, Unfinished};
+use measure::setup::{Outcome, Unfinished};
 use measure::summarize::Summarizer;
+use measure::summary::TrialSummary;
+use measure::until::Ended;
 
 use plan::Volume;
 
 use super::failure::outcome_of;
 use super::{LoadState, TrialLoop};
-use crate::Database;
 use crate::failure::Failure;
 
 pub(crate) struct LoadResults {
@@ -109,7 +108,10 @@ impl TrialLoop<'_> {
             .zip(&self.rig.instances)
             .map(|((number, (load, gather)), instance)| {
                 let database = &instance.database;
-                let part = gather.finish(self.part(outcome.clone(), database));
+                let part = gather.finish(TrialSummary {
+                    outcome: outcome.clone(),
+                    ..TrialSummary::new(self.trial.setup_of(database))
+                });
                 InstanceSummary {
                     number,
                     server: database.shown(),
@@ -124,20 +126,6 @@ impl TrialLoop<'_> {
                 }
             })
             .collect()
-    }
-
-    fn part(&self, outcome: Outcome, database: &Database) -> Input {
-        let trial = self.trial;
-        Input {
-            started_at: None,
-            setup: trial.setup_of(database),
-            unfinished: Unfinished::default(),
-            instances: Vec::new(),
-            metrics: Metrics::new(),
-            reset: None,
-            ended: None,
-            outcome,
-        }
     }
 }
 

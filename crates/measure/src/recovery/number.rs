@@ -3,14 +3,29 @@
 use super::distribution::Observation;
 use crate::fault::Recovery;
 
+/// A number that something may have, as a column of tables and figures.
 #[derive(Debug)]
-pub struct Number {
+pub struct Number<Thing = Recovery, Value = f64> {
     /// Name of the column, for example `recovery.first_write_s`.
     pub name: &'static str,
     /// Unit of the values; empty for a count or a share.
     pub unit: &'static str,
     pub heading: &'static str,
-    pub of: fn(&Recovery) -> Option<f64>,
+    pub of: fn(&Thing) -> Option<Value>,
+}
+
+pub(crate) const fn number<Thing, Value>(
+    name: &'static str,
+    unit: &'static str,
+    heading: &'static str,
+    of: fn(&Thing) -> Option<Value>,
+) -> Number<Thing, Value> {
+    Number {
+        name,
+        unit,
+        heading,
+        of,
+    }
 }
 
 /// The phases of a recovery, in seconds from its origin.
@@ -28,7 +43,7 @@ pub static PHASES: [Number; 8] = [
 
 /// What a fault and its healing cost.
 #[rustfmt::skip] // A line for each.
-pub static COSTS: [Number; 13] = [
+static COSTS: [Number; 13] = [
     number("recovery.back_after_heal_s", "s", "back after healing", |found| found.back_after_heal_s),
     number("recovery.unavailable_s", "s", "unavailable", |found| found.unavailable_s),
     number("recovery.unavailable_longest_s", "s", "unavailable, longest", |found| found.unavailable_longest_s),
@@ -61,19 +76,5 @@ impl Number {
             return Some(Observation::Longer(found.window_s));
         }
         (self.of)(found).map(Observation::Exactly)
-    }
-}
-
-const fn number(
-    name: &'static str,
-    unit: &'static str,
-    heading: &'static str,
-    of: fn(&Recovery) -> Option<f64>,
-) -> Number {
-    Number {
-        name,
-        unit,
-        heading,
-        of,
     }
 }

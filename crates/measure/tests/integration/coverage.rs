@@ -5,9 +5,10 @@
 use crate::simulate::{Random, luck, runs, seconds};
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
-use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Setup, StatementKind};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
+use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use plan::StatementClass;
 
@@ -171,19 +172,10 @@ fn so_do_those_of_short_runs() {
     }
 }
 
-fn input() -> Input {
+fn input() -> TrialSummary {
     let text = "title = 't'\nserver.url = 'any://server'\n[load]\nwarmup = '0s'";
     let study = study::Study::parse("test", text, &[]).unwrap();
-    Input {
-        started_at: None,
-        setup: Setup::new(&study.plan().unwrap().trials[0]),
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        ended: None,
-        unfinished: Unfinished::default(),
-        outcome: Outcome::Completed,
-    }
+    TrialSummary::new(Setup::new(&study.plan().unwrap().trials[0]))
 }
 
 /// One second of transactions with these times, in nanoseconds.
@@ -245,7 +237,7 @@ fn ranges_of_percentiles_hold_them() {
 }
 
 /// A trial whose first fault comes at the end of so many seconds.
-fn before_a_fault(length: usize) -> Input {
+fn before_a_fault(length: usize) -> TrialSummary {
     let mut input = input();
     let kill = format!(r#"{{"at": "{length}s", "kind": "kill", "target": "primary"}}"#);
     input.setup.planned.topology.faults = vec![serde_json::from_str(&kill).unwrap()];

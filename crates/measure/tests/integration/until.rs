@@ -1,7 +1,6 @@
 //! What is true of trials that ended when they were sure.
 
 use crate::simulate::{Random, seconds};
-use measure::ended::Until;
 use measure::interval::estimate;
 use measure::until::is_precise;
 
@@ -27,7 +26,6 @@ struct Ended {
 }
 
 fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
-    let rule = Until { ci, least_s: 1.0 };
     let mut found = Ended {
         early: 0,
         lengths: Vec::new(),
@@ -37,7 +35,7 @@ fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
     for _ in 0..RUNS {
         let all = seconds(&host(random, LONGEST + 10));
         let (warmup, measured) = all.split_at(10);
-        let end = (1..LONGEST).find(|length| is_precise(&rule, warmup, &measured[..*length]));
+        let end = (1..LONGEST).find(|length| is_precise(ci, 1.0, warmup, &measured[..*length]));
         let seen = &measured[..end.unwrap_or(LONGEST)];
         let mean = estimate(seen).unwrap();
         let half = match end {

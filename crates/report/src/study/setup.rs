@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use measure::ended::Ended;
 use measure::instance::{InstanceSummary, Reset, ResetHow};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
+use measure::until::Ended;
 use plan::shown_bytes;
 
 use crate::columns::Columns;
