@@ -1,17 +1,16 @@
 //! Where the level of a series changes.
 //!
-//! Candidates come from the segmentation with the least squared error at a price for each
-//! change (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of
-//! data on an interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead
-//! and Eckley, 2012, finds the same with less work on long series). Its price assumes
-//! independent values, so on autocorrelated seconds it proposes a change for every
-//! fluctuation. Therefore each candidate is tested: the difference between the levels on both
-//! sides against what a series with this long-run variance shows by chance, at a level
-//! shared by all places where a change might be. The variance is that of the residuals, as a
-//! first-order autoregression. The weakest candidate that fails is removed and the others
-//! are tested again, since its step is now part of the noise (backward elimination; Bai and
-//! Perron, "Estimating and testing linear models with multiple structural changes",
-//! Econometrica 66, 1998, test so one by one, the other way round).
+//! Candidates come from the segmentation with the least squared error at a price for each change
+//! (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of data on an
+//! interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead and Eckley, 2012,
+//! finds the same with less work on long series). Its price assumes independent values, so on
+//! autocorrelated seconds it proposes a change for every fluctuation. Therefore each candidate is
+//! tested: the difference between the levels on both sides against what a series with this long-run
+//! variance shows by chance, at a level shared by all places where a change might be. The variance
+//! is that of the residuals, as a first-order autoregression. The weakest candidate that fails is
+//! removed and the others are tested again, since its step is now part of the noise (backward
+//! elimination; Bai and Perron, "Estimating and testing linear models with multiple structural
+//! changes", Econometrica 66, 1998, test so one by one, the other way round).
 //!
 //! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the alternative:
 //! its permutations and t-tests assume independent values, which neither seconds nor results of

@@ -1,16 +1,15 @@
 //! The change from a base to a new side, with its confidence interval, and the verdict.
 //!
 //! Noise in throughput and response times is multiplicative, so everything is computed on
-//! logarithms: the change is the ratio of the geometric means, its interval Student's t on
-//! the log ratios, transformed back. Where both sides ran in the same blocks, each block
-//! gives one log ratio, so that what changed on the host between blocks cancels (Box, Hunter
-//! and Hunter, *Statistics for Experimenters*: "block what you can, randomize what you
-//! cannot"); where blocks are incomplete, the sides are compared as independent samples
-//! (Welch, "The generalization of Student's problem when several different population
-//! variances are involved", Biometrika 34, 1947, with Satterthwaite's degrees of freedom).
-//! The observations are runs, each with a start of its own: many seconds of one start say
-//! little about the next. Intervals are exact where the log ratios are normal, and
-//! approximate otherwise.
+//! logarithms: the change is the ratio of the geometric means, its interval Student's t on the log
+//! ratios, transformed back. Where both sides ran in the same blocks, each block gives one log
+//! ratio, so that what changed on the host between blocks cancels (Box, Hunter and Hunter,
+//! *Statistics for Experimenters*: "block what you can, randomize what you cannot"); where blocks
+//! are incomplete, the sides are compared as independent samples (Welch, "The generalization of
+//! Student's problem when several different population variances are involved", Biometrika 34,
+//! 1947, with Satterthwaite's degrees of freedom). The observations are runs, each with a start of
+//! its own: many seconds of one start say little about the next. Intervals are exact where the log
+//! ratios are normal, and approximate otherwise.
 //!
 //! One interval decides everything: a change is real when the interval excludes 0, and the
 //! sides are equivalent when the interval lies within the least difference that matters.
@@ -61,8 +60,7 @@ pub struct Question {
     /// Whether each trial started its own server. Otherwise there is no verdict, because even
     /// identical servers differ from start to start.
     pub restarted: bool,
-    /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by
-    /// default.
+    /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by default.
     pub least: f64,
 }
 

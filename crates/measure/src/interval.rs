@@ -1,14 +1,13 @@
 //! Confidence intervals of means over seconds that are correlated.
 //!
-//! The seconds of one run are not independent: a checkpoint or a full log slows
-//! many in a row, and the textbook interval over single seconds would be far too
-//! narrow. The classical remedy is batch means (Law & Kelton, *Simulation Modeling and
-//! Analysis*): cut the run into a few long batches and apply Student's t to their means.
-//! Runs of a minute are too short for it: with seconds that correlate by 0.8, ten
-//! batches of 60 s cover the mean in 82 % of the cases instead of 95 %. So a few
-//! cosines take the place of the batches, with degrees of freedom counted as for
-//! batches (`long_run.rs` cites the papers); `benches/RESULTS.md` has the measured
-//! coverage. A run that is too short for its slowest fluctuations has no interval.
+//! The seconds of one run are not independent: a checkpoint or a full log slows many in a row, and
+//! the textbook interval over single seconds would be far too narrow. The classical remedy is batch
+//! means (Law & Kelton, *Simulation Modeling and Analysis*): cut the run into a few long batches
+//! and apply Student's t to their means. Runs of a minute are too short for it: with seconds that
+//! correlate by 0.8, ten batches of 60 s cover the mean in 82 % of the cases instead of 95 %. So a
+//! few cosines take the place of the batches, with degrees of freedom counted as for batches
+//! (`long_run.rs` cites the papers); `benches/RESULTS.md` has the measured coverage. A run that is
+//! too short for its slowest fluctuations has no interval.
 //!
 //! Every mean here is a ratio of two sums (transactions by seconds, time by
 //! transactions), so that a second with few transactions, or a last one cut short,
@@ -43,8 +42,7 @@ impl Estimate {
         }
     }
 
-    /// The half width as a share of the value; `None` without an interval or
-    /// when the value is 0.
+    /// The half width as a share of the value; `None` without an interval or when the value is 0.
     pub fn relative(&self) -> Option<f64> {
         self.half_width
             .map(|half| half / self.value.abs())
@@ -75,8 +73,7 @@ pub struct Part {
     pub weight: f64,
 }
 
-/// The mean of all `parts`, with its interval if there is one; `None` if their total weight
-/// is 0.
+/// The mean of all `parts`, with its interval if there is one; `None` if their total weight is 0.
 pub fn estimate(parts: &[Part]) -> Option<Estimate> {
     let value = ratio(parts)?;
     Some(Estimate {

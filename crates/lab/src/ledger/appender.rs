@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use engine::Sql;
-use measure::ledger::{Fate, Record};
+use measure::ledger::{Appending, Fate, Record};
 use workload::ledger::{APPENDERS, Append, values};
 use workload::session::SessionError;
 
@@ -60,10 +60,13 @@ impl<'a> Appender<'a> {
         let recorder = &self.ledger.recorder;
         recorder.record(Record::Appending {
             at_s: self.schedule.now_s(),
-            user: self.number.into(),
-            read: append.read.into(),
-            list: append.list.into(),
-            value,
+            append: Appending {
+                user: self.number.into(),
+                read: append.read.into(),
+                list: append.list.into(),
+                value,
+                found: None,
+            },
         })?;
         let mut found = None;
         let (fate, error) = match self.attempt(&mut *connected.sql, &append, &mut found) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use measure::fault::{FaultRecord, InFlight};
 use measure::ledger::{
-    Contents, Fate, History, LedgerSummary, Opening, Read, Record, Row, Transfer, check, in_flight,
-    losses,
+    Appending, Contents, Fate, History, LedgerSummary, Opening, Read, Record, Row, Transfer, check,
+    in_flight, losses,
 };
 use proptest::prelude::*;
 
@@ -322,10 +322,13 @@ fn what_was_appended_to_lists_is_there_in_the_order_in_which_it_was_read() {
     ] {
         made.records.push(Record::Appending {
             at_s: 9.0,
-            user: 1,
-            read: 7,
-            list: 7,
-            value,
+            append: Appending {
+                user: 1,
+                read: 7,
+                list: 7,
+                value,
+                found: None,
+            },
         });
         made.records.push(Record::Appended {
             at_s: 9.1,
