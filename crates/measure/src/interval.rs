@@ -1,18 +1,15 @@
 //! Confidence intervals of means over seconds that are correlated.
 //!
-//! The seconds of one run are not independent: a checkpoint or a full log slows many in a row, and
-//! the textbook interval over single seconds would be far too narrow. The classical remedy is batch
-//! means (Law & Kelton, *Simulation Modeling and Analysis*): cut the run into a few long batches
-//! and apply Student's t to their means. Runs of a minute are too short for it: with seconds that
-//! correlate by 0.8, ten batches of 60 s cover the mean in 82 % of the cases instead of 95 %. So a
-//! few cosines take the place of the batches, with degrees of freedom counted as for batches
-//! (`long_run.rs` cites the papers); `benches/RESULTS.md` has the measured coverage. A run that is
-//! too short for its slowest fluctuations has no interval.
+//! A checkpoint or a full log slows many seconds in a row, so the textbook interval over single
+//! seconds is far too narrow. The classical remedy, Student's t on the means of a few long batches
+//! (Law & Kelton, *Simulation Modeling and Analysis*), needs longer runs than a minute: with seconds
+//! that correlate by 0.8, ten batches of 60 s cover the mean in 82 % of the cases instead of 95 %. A
+//! few cosines take the place of the batches (`long_run.rs` cites the papers, `benches/RESULTS.md`
+//! has the measured coverage). A run that is too short for its slowest fluctuations has no interval.
 //!
-//! Every mean here is a ratio of two sums (transactions by seconds, time by
-//! transactions), so that a second with few transactions, or a last one cut short,
-//! is weighted correctly; its variance is the ratio estimator's (Cochran,
-//! *Sampling Techniques*, chapter 6).
+//! Every mean is a ratio of two sums (transactions by seconds, time by transactions), so that a
+//! short second is weighted correctly; its variance is the ratio estimator's (Cochran, *Sampling
+//! Techniques*, chapter 6).
 
 use serde::{Deserialize, Serialize};
 

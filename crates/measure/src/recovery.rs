@@ -6,7 +6,6 @@
 //! still to come are censored.
 
 mod counts;
-mod distribution;
 mod number;
 mod probe;
 mod response;
@@ -17,9 +16,8 @@ mod writes;
 use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts};
-pub use distribution::{Distribution, Observation};
 pub(crate) use number::number;
-pub use number::{Number, PHASES, numbers};
+pub use number::{Distribution, Number, Observation, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use response::ResponseSecond;
 pub use series::{FaultSeries, series};

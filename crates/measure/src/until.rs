@@ -1,17 +1,16 @@
 //! Ends a trial once its throughput has reached the target precision.
 //!
-//! Checking an interval repeatedly and stopping when it is narrow stops too early: the interval is
-//! most likely to look narrow when it happens to be too narrow, as in the calm between two
-//! checkpoints. That bias vanishes for long runs (Chow and Robbins, "On the asymptotic theory of
-//! fixed-width sequential confidence intervals for the mean", Annals of Mathematical Statistics 36,
-//! 1965; Glynn and Whitt, "The asymptotic validity of sequential stopping rules for stochastic
-//! simulations", Annals of Applied Probability 2, 1992). So no run ends before it is long enough to
-//! have met what a server does every minute or two ([`FIRST_CHECK_S`]); the interval is checked
-//! only each time the run is a tenth longer (as Heidelberger and Welch, "Simulation run length
-//! control in the presence of an initial transient", Operations Research 31, 1983, do with longer
-//! steps); and two checks in a row must agree, with a steady run at both. The interval of the
-//! result is the requested one, of fixed width, even if the interval of the seconds is narrower at
-//! the end, which is due to chance. `tests/integration/until.rs` measures the coverage.
+//! An interval that is checked repeatedly is most likely to look narrow when it happens to be too
+//! narrow, as in the calm between two checkpoints. That bias vanishes for long runs (Chow and
+//! Robbins, "On the asymptotic theory of fixed-width sequential confidence intervals for the mean",
+//! Annals of Mathematical Statistics 36, 1965; Glynn and Whitt, "The asymptotic validity of
+//! sequential stopping rules for stochastic simulations", Annals of Applied Probability 2, 1992). So
+//! no run ends before it has met what a server does every minute or two ([`FIRST_CHECK_S`]); the
+//! interval is checked only each time the run is a tenth longer (Heidelberger and Welch, "Simulation
+//! run length control in the presence of an initial transient", Operations Research 31, 1983, take
+//! longer steps); and two checks in a row must agree, with a steady run at both. The interval of the
+//! result is the requested one, even if chance makes that of the seconds narrower at the end.
+//! `tests/integration/until.rs` measures the coverage.
 
 use std::fmt;
 

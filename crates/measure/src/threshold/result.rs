@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, Threshold};
 use crate::column;
-use crate::interval::of_repeats;
+use crate::compare::{Measured, blocks, by_blocks};
+use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
 use crate::setup::Setup;
@@ -318,40 +319,35 @@ fn against(
     })
 }
 
-/// Pairs trials by repeat number, and compares them with `factor` times the baseline's value.
-/// `None` with fewer than two pairs, or if a number is not positive and so has no logarithm.
+/// Compares trials of the same blocks with `factor` times the baseline's value. `None` with fewer
+/// than two pairs, or if a number is not positive and so has no logarithm.
 fn paired(
     here: &[&TrialSummary],
     base: &[&TrialSummary],
     column: &str,
     factor: f64,
 ) -> Option<Paired> {
-    let base = by_repeat(base, column);
-    let partner = |repeat| base.iter().find(|(other, _)| *other == repeat);
-    let here = by_repeat(here, column).into_iter();
-    let pairs = here.filter_map(|(repeat, value)| Some((value, factor * partner(repeat)?.1)));
-    let logs: Option<Vec<f64>> = pairs
-        .map(|(value, limit)| (value > 0.0 && limit > 0.0).then(|| (value / limit).ln()))
-        .collect();
-    let logs = logs?;
-    let mean = of_repeats(&logs)?;
-    let half = mean.half_width?;
-    Some(Paired {
-        pairs: logs.len(),
-        ratio: mean.value.exp(),
-        low: (mean.value - half).exp(),
-        high: (mean.value + half).exp(),
+    let measured = |trials: &[&TrialSummary]| -> Vec<Measured> {
+        let values = counted(trials).into_iter().filter_map(|trial| {
+            let value = column::value(trial, column)?;
+            let repeat = trial.setup.planned.repeat;
+            value
+                .value
+                .is_finite()
+                .then_some(Measured { repeat, value })
+        });
+        values.collect()
+    };
+    let blocks = blocks(&measured(base), &measured(here));
+    let ratio = (blocks.len() > 1).then(|| by_blocks(&blocks))?;
+    let mean = ratio.mean - factor.ln();
+    let half = student_t(ratio.degrees) * ratio.error;
+    mean.is_finite().then(|| Paired {
+        pairs: blocks.len(),
+        ratio: mean.exp(),
+        low: (mean - half).exp(),
+        high: (mean + half).exp(),
     })
-}
-
-fn by_repeat(trials: &[&TrialSummary], column: &str) -> Vec<(u32, f64)> {
-    let values = counted(trials).into_iter().filter_map(|trial| {
-        let value = column::value(trial, column)?.value;
-        value
-            .is_finite()
-            .then_some((trial.setup.planned.repeat, value))
-    });
-    values.collect()
 }
 
 /// Why another run could give another verdict.
