@@ -101,9 +101,13 @@ fn so_do_those_of_other_noises() {
     for length in [60, 120, 300, 600] {
         let models: [(&str, Noise); 4] = [
             ("skewed", skewed),
-            ("stalls", stalls),
-            ("checkpoints", checkpoints),
-            ("fast and slow", two_noises),
+            ("stalls", |random, length| random.stalls(0.05, 0.5, length)),
+            ("checkpoints", |random, length| {
+                random.dips(0.5, [5, 30], length)
+            }),
+            ("fast and slow", |random, length| {
+                random.two_noises(0.035, 0.8, length)
+            }),
         ];
         for (name, series) in models {
             let means: Vec<f64> = (0..RUNS)
@@ -126,37 +130,6 @@ fn skewed(random: &mut Random, length: usize) -> Vec<f64> {
     values
         .map(|value| 1000.0 * (SIGMA * value - SIGMA * SIGMA / 2.0).exp())
         .collect()
-}
-
-/// A second in twenty begins a stall to a tenth, which lasts for two seconds on average.
-fn stalls(random: &mut Random, length: usize) -> Vec<f64> {
-    let (begins, ends) = (0.05, 0.5);
-    let share = begins / (begins + ends);
-    let level = 1000.0 / (1.0 - 0.9 * share);
-    let mut stalled = random.chance() < share;
-    let second = |_| {
-        let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * random.normal());
-        stalled = random.chance() < if stalled { 1.0 - ends } else { begins };
-        value
-    };
-    (0..length).map(second).collect()
-}
-
-/// Half of it for 5 s of every 30 s, the first of them at any time.
-fn checkpoints(random: &mut Random, length: usize) -> Vec<f64> {
-    let start = (random.chance() * 30.0) as usize;
-    let level = 1000.0 / (1.0 - 0.5 * 5.0 / 30.0);
-    let share = |i: usize| if (start + i) % 30 < 5 { 0.5 } else { 1.0 };
-    (0..length)
-        .map(|i| level * share(i) * (1.0 + 0.05 * random.normal()))
-        .collect()
-}
-
-/// Independent noise, and as much again that correlates by 0.8.
-fn two_noises(random: &mut Random, length: usize) -> Vec<f64> {
-    let slow = random.wander(0.8, length);
-    let both = slow.iter().map(|slow| 0.035 * (slow + random.normal()));
-    both.map(|noise| 1000.0 * (1.0 + noise)).collect()
 }
 
 /// The shortest for which there is one.
