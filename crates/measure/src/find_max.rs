@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::column::percentile;
+use crate::interval::mean;
 use crate::quantile::is_known;
 use crate::summary::TrialSummary;
 use crate::words::words;
@@ -163,10 +164,14 @@ impl FoundMax {
             .collect();
         caveats.sort_unstable();
         caveats.dedup();
+        let mean_of = |number: fn(&SearchStep) -> Option<f64>| {
+            let numbers: Vec<f64> = steps.iter().filter_map(|step| number(step)).collect();
+            (!numbers.is_empty()).then(|| mean(&numbers))
+        };
         (!steps.is_empty()).then(|| AtRate {
             rate_per_s,
-            achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
-            value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
+            achieved_per_s: mean_of(|step| step.achieved_per_s),
+            value_ms: mean_of(|step| step.value_ms),
             is_overloaded: steps.iter().any(overloaded),
             is_long: steps.iter().all(|step| step.long),
             caveats,
@@ -195,11 +200,6 @@ impl FoundMax {
         let points: Vec<(f64, f64)> = points.collect();
         knee(&points).map(|place| curve.swap_remove(place))
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
-    (count > 0.0).then_some(sum / count)
 }
 
 /// The index of the knee among points in order of x; `None` with too few of them, or on a curve

@@ -95,7 +95,7 @@ impl Stretches {
             .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
         let parts = self.full.iter().map(|part| slower(part, value_ns));
-        let half = half_width(&parts.collect::<Vec<_>>()).ok()?;
+        let half = half_width(&parts.collect::<Vec<_>>())?;
         let half = half.max(independent(quantile, all.count()));
         let (low, high) = (quantile - half, quantile + half);
         let slower = (1.0 - quantile) * all.count() as f64;

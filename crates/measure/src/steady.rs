@@ -150,12 +150,12 @@ fn is_biased(mean: f64, rest: &[Part]) -> bool {
     let Some(steady) = ratio(rest) else {
         return true;
     };
-    half_width(rest).is_ok_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
+    half_width(rest).is_some_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
 }
 
 fn restless(rest: &[Part]) -> Option<UnsteadyReason> {
     drift(rest).or_else(|| {
-        let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_err();
+        let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_none();
         wanders.then_some(UnsteadyReason::Wandering)
     })
 }

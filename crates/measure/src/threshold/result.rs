@@ -242,34 +242,30 @@ fn judge_at(
         }),
         Limit::OfBaseline(factor) => {
             let base = baseline.trials(trials, point);
-            match unlike(&here, &base, baseline) {
-                Some(reason) => Err(reason),
-                None => against(&here, &base, baseline, (&threshold.column, factor)),
-            }
+            let unlike = unlike(&here, &base, baseline);
+            unlike.map_or_else(
+                || against(&here, &base, baseline, (&threshold.column, factor)),
+                Err,
+            )
         }
     };
-    let value = found.mean.map(|mean| mean.value);
     let half_width = found.mean.and_then(|mean| mean.half_width);
+    let known = against.as_ref().ok();
     let mut result = ThresholdResult {
         point: point.clone(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
-        limit: None,
-        limit_half_width: None,
-        value,
+        limit: known.map(|against| against.limit),
+        limit_half_width: known.and_then(|against| against.half_width),
+        value: found.mean.map(|mean| mean.value),
         half_width,
         range: found.range.filter(|_| half_width.is_none()),
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
-        paired: None,
+        paired: known.and_then(|against| against.paired),
         verdict: ThresholdVerdict::NotMeasured,
         caveats: Vec::new(),
     };
-    if let Ok(against) = &against {
-        result.limit = Some(against.limit);
-        result.limit_half_width = against.half_width;
-        result.paired = against.paired;
-    }
-    match (value, against) {
+    match (result.value, against) {
         (None, _) => {}
         (_, Err(reason)) => result.verdict = ThresholdVerdict::NoBaseline { reason },
         (Some(value), Ok(against)) => {

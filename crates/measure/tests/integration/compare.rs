@@ -1,7 +1,7 @@
 //! How often a comparison finds what is not there, and what is: simulated studies whose
 //! trials have lognormal noise.
 
-use crate::simulate::{Random, luck, runs};
+use crate::simulate::{Random, luck, runs, share};
 use measure::compare::{
     Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
 };
@@ -107,11 +107,6 @@ fn side(count: u32, mut of: impl FnMut() -> f64) -> Vec<Measured> {
         value: Estimate::exact(of()),
     });
     trials.collect()
-}
-
-/// The share (0 to 1) of so many studies that something holds for.
-fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
-    (0..studies).filter(|_| holds()).count() as f64 / studies as f64
 }
 
 /// What of the numbers of a study without any difference is called different.

@@ -105,6 +105,11 @@ pub(crate) fn runs(all: usize) -> usize {
     }
 }
 
+/// The share (0 to 1) of so many runs that something holds for.
+pub(crate) fn share(runs: usize, mut holds: impl FnMut() -> bool) -> f64 {
+    (0..runs).filter(|_| holds()).count() as f64 / runs as f64
+}
+
 /// Three standard errors of a share that was counted in so many runs.
 pub(crate) fn luck(share: f64, runs: usize) -> f64 {
     3.0 * (share * (1.0 - share) / runs as f64).sqrt()
