@@ -20,7 +20,7 @@ import tempfile
 import time
 
 from results import put, say, spread, verdict
-from server import ACCOUNT, Server, busy_s, cpu_s, fail
+from server import ACCOUNT, Server, activity, busy_s, fail
 
 HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
@@ -150,10 +150,10 @@ class Bench:
         return got
 
     def sample(self, run):
-        user, system = cpu_s(run.process.pid)
-        return user, system, self.server.cpu_s(), busy_s(), self.server.statements(), time.monotonic()
+        return (*activity(run.process.pid), *self.server.activity(), busy_s(), self.server.statements(),
+                time.monotonic())
 
-    # The five parts. Each returns its Markdown.
+    # The six parts. Each returns its Markdown.
 
     def cpu(self):
         self.load_once()
@@ -194,6 +194,23 @@ class Bench:
             }, self.pairs(15))
         self.keep("rates", [[*case, got] for case, got in rows.items()])
         return rates_text(rows)
+
+    def wakes(self):
+        """Where the time of a point select goes on a host that client and server share."""
+        self.load_once()
+        rows = {}
+        for users in (16, 64):
+            say(f"wakes: {users} users")
+            run = lambda command: command("oltp_point_select", users, 3600)
+            workers = self.default_workers(users)
+            rows[users] = self.alternate({
+                "sysbench": run(self.sysbench_run),
+                "dyno": run(self.dyno_run),
+                f"floor, {workers} threads": run(self.rival_run("floor", workers)),
+                "floor, a thread per user": run(self.rival_run("floor", 0)),
+            }, self.pairs(15))
+        self.keep("wakes", rows)
+        return wakes_text(rows)
 
     def alternate(self, commands, rounds):
         """Alternating windows of programs, of which all but one are stopped at any time.
@@ -303,7 +320,9 @@ class Bench:
 
 def figures(begin, end):
     """The activity of a program between two samples."""
-    user, system, server, busy, statements, length_s = (after - before for before, after in zip(begin, end))
+    (user, system, slept, preempted, server_user, server_system, server_slept, server_preempted, busy, statements,
+     length_s) = (after - before for before, after in zip(begin, end))
+    server = server_user + server_system
     if not statements:
         fail("a program executed no statement in its window")
     each_us = 1e6 / statements
@@ -312,6 +331,12 @@ def figures(begin, end):
         "system": system * each_us,
         "total": (user + system) * each_us,
         "server": server * each_us,
+        "server_user": server_user * each_us,
+        "server_system": server_system * each_us,
+        "slept": slept / statements,
+        "preempted": preempted / statements,
+        "server_slept": server_slept / statements,
+        "server_preempted": server_preempted / statements,
         "rate": statements / length_s,
         "others": max(0.0, (busy - user - system - server) / length_s),
     }
@@ -364,6 +389,22 @@ def rates_text(rows):
     return lines
 
 
+def wakes_text(rows):
+    lines = [f"Point selects on {TABLES} tables; all programs run, and all but one are stopped (SIGSTOP); "
+             f"{len(next(iter(rows.values())))} rounds of windows of 2 s. Medians per statement; in parentheses, the range of the ratio.",
+             "", "| users | program | statements/s over sysbench's | client CPU, µs: user + system | server CPU, µs: user + system "
+             "| client sleeps, is preempted | server sleeps, is preempted |", "|---|---|---|---|---|---|---|"]
+    for users, rounds in rows.items():
+        for name in rounds[0]:
+            middle = lambda what: statistics.median(row[name][what] for row in rounds)
+            ratio = spread([row[name]["rate"] / row["sysbench"]["rate"] for row in rounds], 2)
+            lines.append(f"| {users} | {name} | {ratio} | {middle('user'):.1f} + {middle('system'):.1f} "
+                         f"| {middle('server_user'):.1f} + {middle('server_system'):.1f} "
+                         f"| {middle('slept'):.2f}, {middle('preempted'):.2f} "
+                         f"| {middle('server_slept'):.2f}, {middle('server_preempted'):.2f} |")
+    return lines
+
+
 def load_text(taken, rows, goal):
     lines = [f"{TABLES} x {rows:,} rows into new tables over 2 connections, including the index on k; "
              f"{len(taken['dyno'])} interleaved pairs. Median (lowest–highest).", "",
@@ -384,6 +425,7 @@ def load_text(taken, rows, goal):
 TITLES = {
     "cpu": "Client CPU per statement",
     "rates": "Throughput with default options",
+    "wakes": "Sleeping and waking",
     "memory": "Peak memory",
     "connections": "Many connections",
     "load": "Loading data",
@@ -402,7 +444,7 @@ def conditions(server_version):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="benches/run.sh", description="See benches/run.sh --help.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, rates, memory, connections, or load; default: all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, rates, wakes, memory, connections, or load; default: all")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pairs", type=int)
     parser.add_argument("--out")

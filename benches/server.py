@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -75,6 +76,14 @@ class Private:
             rows.append(line.rstrip("\n").split("\t"))
         return rows
 
+    def processes(self):
+        return [self.process.pid]
+
+    def activity(self):
+        """What its running processes have done so far, as activity() has it."""
+        each = [activity(process) for process in self.processes()]
+        return [sum(figures) for figures in zip(*each)]
+
     def stop(self):
         if self.asking:
             self.asking.stdin.close()
@@ -126,10 +135,6 @@ class Server(Private):
     def rows(self, table):
         """Rows of a table of the database sbtest."""
         return int(self.ask(f"SELECT COUNT(*) FROM sbtest.{table}")[0][0])
-
-    def cpu_s(self):
-        """CPU seconds so far."""
-        return sum(cpu_s(self.process.pid))
 
     def sysbench(self, database):
         """The options with which sysbench connects to it."""
@@ -195,15 +200,10 @@ class Postgres(Private):
         count = [*self.client("sbtest"), "-c", f"SELECT count(*) FROM {table}"]
         return int(subprocess.run(count, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
-    def cpu_s(self):
-        """CPU seconds of its running processes so far; each connection has a process."""
+    def processes(self):
+        """Each connection has a process."""
         pid = self.process.pid
-        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        total = 0.0
-        for process in [pid, *children]:
-            with contextlib.suppress(OSError):
-                total += sum(cpu_s(process))
-        return total
+        return [pid, *pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def sysbench(self, database):
         """The options with which sysbench connects to it."""
@@ -217,10 +217,17 @@ class Postgres(Private):
         return f"postgres://{ACCOUNT}@127.0.0.1:{self.port}/{database}"
 
 
-def cpu_s(pid):
-    """User and system CPU seconds of a process so far."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return int(fields[11]) * TICK_S, int(fields[12]) * TICK_S
+def activity(pid):
+    """User and system CPU seconds of a process so far, and how often its threads have slept and have been preempted."""
+    counters = [0, 0, 0, 0]
+    with contextlib.suppress(OSError):
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        counters[:2] = int(fields[11]) * TICK_S, int(fields[12]) * TICK_S
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(OSError):
+            found = re.findall(r"voluntary_ctxt_switches:\s+(\d+)", status.read_text())
+            counters[2:] = counters[2] + int(found[0]), counters[3] + int(found[1])
+    return counters
 
 
 def busy_s():

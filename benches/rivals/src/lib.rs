@@ -10,7 +10,7 @@ use wire::mysql::packet::Message;
 use wire::mysql::reply::{Reply, ReplyReader};
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options};
 use workload::session::Param;
 use workload::virtual_user::Workload;
 
@@ -18,7 +18,7 @@ pub type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS [THREADS]
   the account has no password; the database is sbtest and holds TABLES tables of ROWS rows
-  THREADS defaults to 1; only floor uses it
+  THREADS defaults to 1; only floor uses it, and takes 0 for a thread that blocks for each user
   WORKLOAD may not be bulk_insert: only prepared statements are measured";
 
 /// The load to drive.
@@ -35,7 +35,7 @@ impl Load {
     pub fn from_arguments() -> Result<Self, Failure> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let (arguments, threads) = match arguments.as_slice() {
-            [most @ .., threads] if most.len() == 7 => (most, threads.parse::<usize>()?.max(1)),
+            [most @ .., threads] if most.len() == 7 => (most, threads.parse()?),
             all => (all, 1),
         };
         let [address, account, workload, users, seconds, tables, rows] = arguments else {
@@ -46,8 +46,11 @@ impl Load {
             return Err(USAGE.into());
         }
         let options = Options {
-            tables: tables.parse()?,
-            rows: rows.parse()?,
+            data: Data {
+                tables: tables.parse()?,
+                rows: rows.parse()?,
+                ..Data::default()
+            },
             ..Options::default()
         };
         let users = users.parse()?;

@@ -2,7 +2,7 @@
 
 use plan::{Devices, EngineSpec, Span, Spanned, Topology, Volume};
 
-use crate::spec::engine_of;
+use crate::setup::spec::engine_of;
 
 pub(crate) use machine::failure::{canceled, disk_full, is_disk_full, of_log};
 pub use plan::{Exit, Fact, Failure};

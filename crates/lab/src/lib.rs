@@ -1,51 +1,28 @@
 //! The laboratory: starts the servers of a study with their data, drives all of them at once, and
 //! monitors host and servers on the load's clock.
 //!
-//! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives them, and
-//! `trial_loop` follows loads, monitors and servers and reports everything to an [`Observer`] as it
-//! happens.
+//! In the order of time: [`run`] runs the trials of a study, [`run_trial`] one of them. `setup`
+//! starts what it drives, `drive` drives it, `observe` watches it, `faults` breaks it, and `ledger`
+//! checks what its servers kept. Everything is reported to an [`Observer`] as it happens.
 
-mod broken_links;
-mod build;
-mod clean;
-mod clock;
-mod cluster;
 pub mod doctor;
 mod drive;
-mod early_stop;
 mod failure;
 mod faults;
-mod files;
-mod find_max;
-mod instance;
-mod lab;
 mod ledger;
-mod merge;
-pub mod monitors;
-pub mod needs;
+mod observe;
 mod observer;
-mod preload;
-mod prepare;
-mod preview;
-mod probe;
-mod rig;
 mod run;
 mod run_trial;
-mod server_process;
-pub mod servers;
-mod settle;
-mod spec;
-mod strangers;
+mod setup;
 mod study;
-pub mod template;
 #[cfg(test)]
 mod testing;
-mod threads;
 mod trial;
-mod trial_loop;
-mod watch;
 
+use drive::{clock, files, threads};
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
+use setup::{cluster, instance, rig, server_process, spec};
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -53,17 +30,19 @@ pub type Database = std::sync::Arc<dyn engine::Database>;
 /// The rows of a query's result.
 type Rows = Vec<Vec<Option<String>>>;
 
-pub use clean::{clean, clean_in};
+pub use drive::find_max::{find_max, max_trials};
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
-pub use find_max::{find_max, max_trials};
-pub use lab::Lab;
+pub use observe::monitors;
 pub use observer::Observer;
 pub use plan::shown_bytes;
-pub use prepare::prepare;
-pub use preview::{Preview, disk_of_cache, preview};
 pub use run::Run;
 pub use run_trial::{FinishedTrial, run as run_trial};
-pub use spec::{config, installed};
+pub use setup::Lab;
+pub use setup::clean::{clean, clean_in};
+pub use setup::prepare::prepare;
+pub use setup::preview::{Preview, disk_of_cache, preview};
+pub use setup::spec::{config, installed};
+pub use setup::{needs, servers, template};
 pub use study::run;
 pub use trial::{RunOptions, Target, Trial};

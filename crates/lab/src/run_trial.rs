@@ -1,4 +1,4 @@
-//! The phases of one trial.
+//! The steps of one trial.
 
 use measure::ledger::LedgerSummary;
 use measure::setup::{Outcome, Setup};
@@ -6,15 +6,15 @@ use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
 use crate::drive;
+use crate::drive::trial_loop::LoadResults;
 use crate::failure::Failure;
-use crate::lab::Lab;
 use crate::ledger::{self, Ledger, Verified};
-use crate::preload::preload;
-use crate::rig::Rig;
+use crate::observe::strangers;
 use crate::run::Run;
-use crate::strangers;
+use crate::setup::Lab;
+use crate::setup::preload::preload;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_loop::LoadResults;
 
 /// A trial that ran, perhaps not to its end.
 #[derive(Debug)]
@@ -24,28 +24,35 @@ pub struct FinishedTrial {
     pub failure: Option<Failure>,
 }
 
-/// Runs one trial and passes its summary to the observer.
+/// Runs one trial, as scopes that are taken down in reverse order whatever fails inside:
+///
+/// 1. The observer begins to store it.
+/// 2. Set up (`setup/mod.rs`): a site for each node, a volume and a copy of the template's data on
+///    it, the nodes, and of these the clusters, each an instance to drive (`setup/build.rs`).
+/// 3. Read all tables once if the study asks for it (`setup/preload.rs`).
+/// 4. Open the ledgers' connections (`ledger/`).
+/// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
+///    run, and faults are injected, until the loads have ended.
+/// 6. Count the space of the data, and look for foreign servers and logins.
+/// 7. Verify the ledgers on every member.
+/// 8. Summarize.
+/// 9. Take down what was set up, or keep it for the next trial.
+/// 10. Pass the summary to the observer.
 pub fn run(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Result<FinishedTrial, Failure> {
     run.observer.begin(trial)?;
-    let ran = phases(lab, trial, run)?;
-    let kept = run.observer.end(ran.summary.clone());
+    let rig = lab.set_up(trial, run)?;
+    let ran = run_on(trial, &rig, run);
+    lab.take_down(rig, run.observer);
+    let ran = ran?;
+    let stored = run.observer.end(ran.summary.clone());
     // Measured results are returned even if they could not be stored.
     Ok(FinishedTrial {
-        failure: ran.failure.or(kept.err()),
+        failure: ran.failure.or(stored.err()),
         ..ran
     })
 }
 
-/// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and faults on one clock (`drive.rs`). Each phase is a scope, and whatever fails inside,
-/// scopes are taken down in reverse order.
-fn phases(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Result<FinishedTrial, Failure> {
-    let rig = lab.set_up(trial, run)?;
-    let ran = run_on(trial, &rig, run);
-    lab.take_down(rig, run.observer);
-    ran
-}
-
+/// Steps 3 to 8.
 pub(crate) fn run_on(
     trial: &Trial,
     rig: &Rig,

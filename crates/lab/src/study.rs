@@ -4,9 +4,9 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::failure::{Exit, Fact, Failure};
-use crate::lab::Lab;
 use crate::run::Run;
 use crate::run_trial;
+use crate::setup::Lab;
 use crate::trial::{Target, Trial};
 
 /// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers

@@ -18,14 +18,14 @@ use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::observer::Observer;
 use crate::run::Run;
-use crate::servers::{self, Membership, Node};
+use crate::setup::cluster::Cluster;
+use crate::setup::servers::{self, Membership, Node};
+use crate::setup::template;
 use crate::site::{Site, ThisHost};
-use crate::template;
 use crate::trial::{Target, Trial};
 
 /// A trial of an hour with two users on one preloaded table.

@@ -13,8 +13,8 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::Database;
+use crate::drive::find_max::search;
 use crate::failure::Failure;
-use crate::find_max::search;
 
 /// How long running transactions may take to end after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,5 +1,6 @@
 //! The minimum work of a client on sockets: a few threads, each with an epoll, and one recv and
-//! one send per statement. It sends the same bytes as dyno, from a ring that was built in
+//! one send per statement; or, with 0 threads, a thread for each user that blocks in recv, as
+//! sysbench does. It sends the same bytes as dyno, from a ring that was built in
 //! advance, and reads a reply only to find its end.
 //!
 //! It omits what dyno adds: random values, building packets, parsing replies, two clock readings
@@ -227,6 +228,15 @@ impl FloorUser {
         Ok(())
     }
 
+    /// The next packet after one whose reply ended so.
+    fn after(&self, ring: &Ring, ended: &End) -> usize {
+        match ended {
+            // A deadlock rolled back the transaction; continue with the next one.
+            End::Refused => ring.next_transaction(self.place),
+            End::Done | End::Open => ring.next(self.place),
+        }
+    }
+
     fn receive(&mut self, buffer: &mut [u8]) -> Result<End, Failure> {
         // SAFETY: the pointer and length are a live slice's.
         let got = unsafe {
@@ -285,7 +295,7 @@ fn main() -> Result<(), Failure> {
         text.clear();
         wire::mysql::command::query(&mut text, "ROLLBACK");
         conn.command(&text)?;
-        conn.stream.set_nonblocking(true)?;
+        conn.stream.set_nonblocking(load.threads > 0)?;
         users.push(FloorUser {
             stream: conn.stream,
             offset,
@@ -300,7 +310,10 @@ fn main() -> Result<(), Failure> {
     }
 
     let stop = AtomicBool::new(false);
-    let share = users.len().div_ceil(load.threads);
+    let (share, drive): (_, Drive) = match load.threads {
+        0 => (1, block),
+        threads => (users.len().div_ceil(threads), poll),
+    };
     let (statements, errors) = std::thread::scope(|scope| {
         let threads: Vec<_> = users
             .chunks_mut(share)
@@ -319,8 +332,33 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One thread's loop; returns the numbers of statements and errors.
-fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
+/// Drives users until they are told to stop; returns the numbers of statements and errors.
+type Drive = fn(&mut [FloorUser], &Ring, &AtomicBool) -> Result<(u64, u64), Failure>;
+
+/// A thread that has no other user, in the scheduling class of other programs.
+fn block(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
+    let [user] = users else {
+        return Err("a thread that blocks has one user".into());
+    };
+    let (mut copy, mut buffer) = (Vec::new(), vec![0; BUFFER_BYTES]);
+    let (mut statements, mut errors) = (0_u64, 0_u64);
+    while !(ring.is_first[user.place] && stop.load(Ordering::Relaxed)) {
+        user.send(ring, &mut copy)?;
+        let ended = loop {
+            match user.receive(&mut buffer)? {
+                End::Open => {}
+                ended => break ended,
+            }
+        };
+        errors += u64::from(ended == End::Refused);
+        user.place = user.after(ring, &ended);
+        statements += 1;
+    }
+    Ok((statements, errors))
+}
+
+/// A thread that waits for all of its users at once, in the scheduling class of dyno's workers.
+fn poll(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     schedule_as_batch();
     // SAFETY: plain system calls; every pointer is to a live value of the right type.
     let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -350,15 +388,12 @@ fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64
             unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), EVENTS_AT_ONCE as i32, -1) };
         for event in &events[..usize::try_from(count).unwrap_or(0)] {
             let user = &mut users[event.u64 as usize];
-            match user.receive(&mut buffer)? {
-                End::Open => continue,
-                End::Done => user.place = ring.next(user.place),
-                // A deadlock rolled back the transaction; continue with the next one.
-                End::Refused => {
-                    errors += 1;
-                    user.place = ring.next_transaction(user.place);
-                }
+            let ended = user.receive(&mut buffer)?;
+            if ended == End::Open {
+                continue;
             }
+            errors += u64::from(ended == End::Refused);
+            user.place = user.after(ring, &ended);
             statements += 1;
             if ring.is_first[user.place] && stop.load(Ordering::Relaxed) {
                 idle += 1;

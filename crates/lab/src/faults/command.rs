@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::context::FaultContext;
-use crate::cluster::Member;
 use crate::failure::Failure;
 use crate::process;
+use crate::setup::cluster::Member;
 
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_secs(60);

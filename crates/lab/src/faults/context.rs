@@ -9,10 +9,10 @@ use engine::replication::Role;
 use plan::FaultVolume;
 
 use super::regroup;
-use crate::cluster::{Cluster, Member, not_started};
 use crate::failure::{Failure, canceled};
-use crate::instance::Instance;
-use crate::servers::Node;
+use crate::setup::cluster::{Cluster, Member, not_started};
+use crate::setup::instance::Instance;
+use crate::setup::servers::Node;
 use crate::site::Site;
 use crate::volume::{Made, Volume};
 

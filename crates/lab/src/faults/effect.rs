@@ -12,10 +12,10 @@ use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
 use super::context::{FaultContext, made};
 use super::partition::Sides;
 use super::{command, fill_disk, switchover};
-use crate::broken_links::{BrokenLinks, Lost};
 use crate::failure::{Fact, Failure, not_running};
-use crate::instance::Instance;
-use crate::servers::{Node, Services};
+use crate::faults::broken_links::{BrokenLinks, Lost};
+use crate::setup::instance::Instance;
+use crate::setup::servers::{Node, Services};
 use crate::site::Power;
 use crate::volume::{Job, Made};
 

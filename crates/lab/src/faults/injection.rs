@@ -14,11 +14,11 @@ use super::context::FaultContext;
 use super::effect::Effect;
 use super::schedule::Schedule;
 use super::{promotion, target};
-use crate::cluster::{Cluster, Member};
+use crate::drive::trial_loop::TrialMessage;
 use crate::failure::{Failure, canceled};
-use crate::instance::Instance;
-use crate::trial_loop::TrialMessage;
-use crate::watch::Watch;
+use crate::observe::watch::Watch;
+use crate::setup::cluster::{Cluster, Member};
+use crate::setup::instance::Instance;
 
 /// How often to check whether a server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -1,6 +1,7 @@
 //! Breaks what a study asks to break, and heals it.
 
 mod active;
+pub(crate) mod broken_links;
 mod command;
 mod context;
 mod effect;

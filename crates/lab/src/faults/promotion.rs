@@ -7,9 +7,9 @@ use measure::fault::{FaultRecord, Promotion};
 
 use super::context::FaultContext;
 use super::injection::Injection;
-use crate::cluster::{Cluster, Member};
 use crate::failure::Failure;
-use crate::probe::MemberProbe;
+use crate::observe::probe::MemberProbe;
+use crate::setup::cluster::{Cluster, Member};
 
 impl Injection<'_> {
     /// Whether the primary is gone, and its cluster elects no other.

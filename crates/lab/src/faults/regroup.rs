@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use super::active::Healing;
 use super::context::FaultContext;
-use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
+use crate::setup::cluster::{Cluster, Member};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use plan::{Fault, FaultAction, FaultTarget};
 
 use super::injection::{Injected, Injection};
-use crate::cluster::Cluster;
+use crate::setup::cluster::Cluster;
 
 impl<'a> Injection<'a> {
     /// Injects the fault, step by step if it has several; returns those that took effect.

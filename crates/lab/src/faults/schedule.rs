@@ -10,13 +10,13 @@ use plan::{Chaos, Fault};
 
 use super::injection::{Injected, Injection};
 use super::target;
-use crate::clock::Clock;
+use crate::drive::clock::Clock;
+use crate::drive::threads;
+use crate::drive::trial_loop::TrialMessage;
 use crate::failure::Failure;
-use crate::rig::Rig;
-use crate::threads;
+use crate::observe::watch::Watch;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_loop::TrialMessage;
-use crate::watch::Watch;
 
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -8,8 +8,8 @@ use engine::replication::Role;
 
 use super::context::FaultContext;
 use super::{promotion, target};
-use crate::cluster::Member;
 use crate::failure::{Failure, canceled};
+use crate::setup::cluster::Member;
 
 /// How long the new primary may take to receive what the old one wrote, and how often it is asked.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);

@@ -5,11 +5,11 @@ use std::thread;
 use engine::replication::Role;
 use plan::{FaultTarget, SplitMix64};
 
-use crate::cluster::{Cluster, Member};
 use crate::failure::Failure;
-use crate::instance::Instance;
-use crate::probe::view_of;
-use crate::rig::Rig;
+use crate::observe::probe::view_of;
+use crate::setup::cluster::{Cluster, Member};
+use crate::setup::instance::Instance;
+use crate::setup::rig::Rig;
 
 /// The instances that have the target, with their numbers.
 pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = (u32, &Instance)> {

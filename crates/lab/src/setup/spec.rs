@@ -6,7 +6,7 @@ use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
 use crate::failure::{Failure, placed};
-use crate::servers;
+use crate::setup::servers;
 
 /// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {

@@ -2,8 +2,8 @@
 
 use crate::Database;
 use crate::failure::Failure;
-use crate::rig::Rig;
 use crate::run::Run;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
 
 /// Does nothing unless the study asks for it.

@@ -9,8 +9,8 @@ use measure::summary::TrialSummary;
 use plan::Arrivals;
 use plan::{FindMax, Limited, Point, Value};
 
-use crate::lab::Lab;
 use crate::run::Run;
+use crate::setup::Lab;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
 use search::{MAX_TRIALS, Next, Search};

@@ -8,8 +8,8 @@ use load::TimedError;
 use measure::recovery::{Count, FirstWrite, TimedError as ObservedError};
 
 use super::{Watch, first_writes};
-use crate::clock::{Clock, seconds};
-use crate::probe::Level;
+use crate::drive::clock::{Clock, seconds};
+use crate::observe::probe::Level;
 
 const INTERVAL: Duration = Duration::from_millis(10);
 /// How long all readings are kept, in case a fault follows.

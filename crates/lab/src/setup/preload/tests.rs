@@ -6,9 +6,9 @@ use client::sqlite::SqliteTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
-use crate::cluster::Cluster;
 use crate::failure::Exit;
-use crate::instance::Instance;
+use crate::setup::cluster::Cluster;
+use crate::setup::instance::Instance;
 use crate::testing::{Silent, node, run_of, trial};
 
 static NEVER: AtomicBool = AtomicBool::new(false);

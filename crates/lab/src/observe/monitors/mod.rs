@@ -19,7 +19,7 @@ use measure::metric::{Metrics, MonitorPoint};
 use measure::values;
 
 use crate::Database;
-use crate::servers::ProcessId;
+use crate::setup::servers::ProcessId;
 use crate::site::Site;
 use sampler::Sampler;
 use snapshot::{Snapshot, derive, others_share};

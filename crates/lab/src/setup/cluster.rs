@@ -12,11 +12,11 @@ use plan::Follow;
 use workload::session::SessionError;
 
 use crate::failure::Failure;
-use crate::monitors::MonitoredServer;
-use crate::server_process::{self, FoundProcess};
-use crate::servers::{Node, Services};
+use crate::observe::monitors::MonitoredServer;
+use crate::setup::server_process::{self, FoundProcess};
+use crate::setup::servers::{Node, Services};
+use crate::setup::template::DATABASE;
 use crate::site::{Site, ThisHost};
-use crate::template::DATABASE;
 use crate::{Database, Rows};
 
 /// How long members may take to start replicating once all of them run.

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::snapshot::{ServerSnapshot, Snapshot};
 use super::{Monitored, MonitoredServer};
-use crate::servers::ProcessId;
+use crate::setup::servers::ProcessId;
 use crate::site::Site;
 
 pub(super) struct Sampler {

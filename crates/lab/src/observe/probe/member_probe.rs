@@ -7,7 +7,7 @@ use engine::replication::{Role, View};
 use workload::session::SessionError;
 
 use crate::Rows;
-use crate::cluster::{Cluster, Member};
+use crate::setup::cluster::{Cluster, Member};
 
 /// The table that probes write to, with a row for each member.
 const TABLE: &str = "dyno_probe";

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 
 use super::member_probe::{create_table, drop_table, view_of};
-use crate::cluster::Cluster;
 use crate::failure::{Failure, canceled};
-use crate::instance::Instance;
-use crate::rig::Rig;
 use crate::run::Run;
+use crate::setup::cluster::Cluster;
+use crate::setup::instance::Instance;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
 
 /// How long a cluster may be without a primary before the load, and how often members are asked.

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use plan::SlowLink;
 
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::ip::no_network;
+use crate::setup::cluster::Cluster;
 use crate::site::{Namespace, Site};
 
 /// Which packets are dropped when a member is cut off.

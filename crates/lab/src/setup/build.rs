@@ -10,17 +10,17 @@ use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
 use plan::{DiskLimits, EngineSpec};
 
-use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::instance::Instance;
-use crate::rig::reset;
 use crate::run::Run;
-use crate::servers::{self, DataDir, Membership, Node, Services};
-use crate::settle::settle;
+use crate::setup::cluster::Cluster;
+use crate::setup::instance::Instance;
+use crate::setup::rig::reset;
+use crate::setup::servers::{self, DataDir, Membership, Node, Services};
+use crate::setup::settle::settle;
+use crate::setup::spec::{guest_image, port};
+use crate::setup::template::{self, Template};
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{guest_image, port};
-use crate::template::{self, Template};
 use crate::trial::Trial;
 
 /// What every step from loading data to starting nodes needs.

@@ -1,5 +1,13 @@
 //! Drives all instances of a trial at once, each with a load of its own.
 
+pub(crate) mod clock;
+mod early_stop;
+pub(crate) mod files;
+pub(crate) mod find_max;
+mod merge;
+pub(crate) mod threads;
+pub(crate) mod trial_loop;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +22,17 @@ use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
 use crate::Database;
-use crate::clock::Clock;
+use crate::drive::clock::Clock;
+use crate::drive::trial_loop::{LoadMessage, LoadResults, TrialLoop, TrialMessage};
 use crate::failure::Failure;
 use crate::faults;
-use crate::files;
 use crate::ledger::{self, Ledger};
-use crate::monitors::{self, Monitors};
-use crate::probe::{self, Probers};
-use crate::rig::Rig;
+use crate::observe::monitors::{self, Monitors};
+use crate::observe::probe::{self, Probers};
+use crate::observe::watch::{self, Watch};
 use crate::run::Run;
-use crate::threads;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_loop::{LoadMessage, LoadResults, TrialLoop, TrialMessage};
-use crate::watch::{self, Watch};
 
 /// All loads start together.
 pub(crate) fn drive(
@@ -260,7 +266,7 @@ mod tests {
     use engine::data::{Listener, Mode};
 
     use super::*;
-    use crate::instance::Instance;
+    use crate::setup::instance::Instance;
     use crate::testing::{Silent, run_of, trial};
 
     #[test]

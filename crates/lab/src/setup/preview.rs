@@ -8,8 +8,8 @@ use plan::{EngineSpec, Topology};
 
 use crate::failure::{Failure, placed};
 use crate::home;
-use crate::spec::{config, engine_of};
-use crate::template;
+use crate::setup::spec::{config, engine_of};
+use crate::setup::template;
 use crate::volume;
 
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<P
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir)?;
-    let account = crate::servers::account()?;
+    let account = crate::setup::servers::account()?;
     volume::check(&topology.node, &account)?;
     let cache = home::place()?;
     volume::fillable::check_all(topology, &cache)?;

@@ -1,5 +1,20 @@
 //! Sets up what a trial drives: existing databases, temporary ones, or private servers.
 
+pub(crate) mod build;
+pub(crate) mod clean;
+pub(crate) mod cluster;
+pub(crate) mod instance;
+pub mod needs;
+pub(crate) mod preload;
+pub(crate) mod prepare;
+pub(crate) mod preview;
+pub(crate) mod rig;
+pub(crate) mod server_process;
+pub mod servers;
+pub(crate) mod settle;
+pub(crate) mod spec;
+pub mod template;
+
 use std::cell::{OnceCell, RefCell};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -10,19 +25,18 @@ use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
 use crate::Database;
-use crate::build::Building;
 use crate::failure::{Failure, placed};
 use crate::home::Home;
-use crate::instance::Instance;
+use crate::observe::probe;
 use crate::observer::Observer;
-use crate::prepare::prepare_for;
-use crate::probe;
-use crate::rig::{DataKey, ReuseKey, Rig, reset};
 use crate::run::Run;
-use crate::servers;
+use crate::setup::build::Building;
+use crate::setup::instance::Instance;
+use crate::setup::prepare::prepare_for;
+use crate::setup::rig::{DataKey, ReuseKey, Rig, reset};
+use crate::setup::spec::{config, guest_image, installed};
+use crate::setup::template::{Recipe, Template};
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{config, guest_image, installed};
-use crate::template::{Recipe, Template};
 use crate::trial::{Target, Trial};
 use crate::volume;
 

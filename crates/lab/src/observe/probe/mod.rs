@@ -23,12 +23,12 @@ use measure::recovery::Probe;
 use plan::Follow;
 use workload::session::SessionError;
 
-use crate::clock::Clock;
-use crate::cluster::Cluster;
+use crate::drive::clock::Clock;
+use crate::drive::threads;
+use crate::drive::trial_loop::TrialMessage;
 use crate::failure::Failure;
-use crate::threads;
-use crate::trial_loop::TrialMessage;
-use crate::watch::Watch;
+use crate::observe::watch::Watch;
+use crate::setup::cluster::Cluster;
 
 pub(crate) use alert::{Alert, Level};
 use decision::{Decision, Rules};

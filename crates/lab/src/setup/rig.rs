@@ -9,15 +9,15 @@ use measure::instance::{Reset, ResetHow, Space};
 use plan::EngineSpec;
 
 use crate::Database;
-use crate::cluster::Member;
 use crate::failure::Failure;
-use crate::instance::Instance;
-use crate::monitors::Monitored;
+use crate::observe::monitors::Monitored;
 use crate::observer::Observer;
 use crate::process::POLL_INTERVAL;
-use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
+use crate::setup::cluster::Member;
+use crate::setup::instance::Instance;
+use crate::setup::servers::{DataDir, Node, REPORT_LIMIT, Services};
+use crate::setup::template::Recipe;
 use crate::site::ThisHost;
-use crate::template::Recipe;
 
 #[derive(Debug)]
 pub(crate) struct Rig {

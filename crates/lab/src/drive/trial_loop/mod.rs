@@ -18,12 +18,12 @@ use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 use measure::summarize::Summarizer;
 
-use crate::early_stop::EarlyStop;
+use crate::drive::early_stop::EarlyStop;
+use crate::drive::merge::Merger;
 use crate::failure::Failure;
-use crate::merge::Merger;
-use crate::monitors::{Monitors, SampleClock};
+use crate::observe::monitors::{Monitors, SampleClock};
 use crate::observer::Observer;
-use crate::rig::Rig;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
 
 use failure::failed;

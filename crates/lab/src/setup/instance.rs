@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::Database;
-use crate::cluster::Cluster;
 use crate::faults::ActiveFaults;
+use crate::setup::cluster::Cluster;
 
 #[derive(Debug)]
 pub(crate) struct Instance {

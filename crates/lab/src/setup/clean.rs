@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::home::{self, Cleaned};
-use crate::servers;
-use crate::template::cache;
+use crate::setup::servers;
+use crate::setup::template::cache;
 
 /// Removes what dead runs left behind; with `templates`, also every template that no process uses.
 pub fn clean(templates: bool) -> Result<Cleaned, Failure> {

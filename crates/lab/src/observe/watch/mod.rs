@@ -12,14 +12,14 @@ use load::Pulse;
 use measure::recovery::{self, FirstWrite, Observed, Probe};
 use plan::StatementClass;
 
-use crate::clock::{Clock, seconds};
+use crate::drive::clock::{Clock, seconds};
+use crate::drive::threads;
+use crate::drive::trial_loop::LoadResults;
 use crate::failure::Failure;
+use crate::observe::probe::Alert;
 use crate::observer::Observer;
-use crate::probe::Alert;
-use crate::rig::Rig;
-use crate::threads;
+use crate::setup::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_loop::LoadResults;
 
 pub(crate) use sampler::Sampled;
 use sampler::Sampler;

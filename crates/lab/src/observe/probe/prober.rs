@@ -11,9 +11,9 @@ use measure::recovery::{Probe, ProbedView, ProbedWrite};
 use super::Shared;
 use super::alert::Level;
 use super::member_probe::{MemberProbe, Probed, Write};
-use crate::clock::Clock;
-use crate::cluster::Member;
-use crate::watch::Watch;
+use crate::drive::clock::Clock;
+use crate::observe::watch::Watch;
+use crate::setup::cluster::Member;
 
 /// Maximum number of probes that are kept for a member; after that, only probes that show a change.
 const MAX_PROBES: usize = 200_000;

@@ -2,7 +2,7 @@
 
 use measure::warning::Warning;
 
-use crate::rig::Rig;
+use crate::setup::rig::Rig;
 
 /// Warns about foreign servers and logins that the running servers see or have refused.
 pub(crate) fn find(rig: &Rig) -> Option<Warning> {
