@@ -15,14 +15,12 @@
 //! which neither seconds nor results of different days are. Outliers, such as a stall of one second,
 //! are no new level: they are first pulled towards their neighbors (Hampel's filter).
 
-mod noise;
 mod segments;
 
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, mean, ratio};
-use noise::weakest;
-use segments::{candidates, filtered, levels, spread, squares};
+use segments::{candidates, filtered, levels, spread, squares, weakest};
 
 /// What counts as a change in one kind of series.
 pub(crate) struct Rule {

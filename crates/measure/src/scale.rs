@@ -12,11 +12,10 @@
 //!
 //! Fitted by least squares on the logarithm of throughput without what the trials of a block share
 //! (`blocks.rs`); intervals are those of the linearized fit, Student's t. A cost that would fall
-//! below 0 is 0, and the rest is fitted again (`bound.rs` has how large it may be all the same). A
+//! below 0 is 0, and the rest is fitted again (`laws.rs` has how large it may be all the same). A
 //! fit where it certainly falls there, or that misses the points (`goodness_of_fit.rs`), is refused.
 
 mod blocks;
-mod bound;
 pub(crate) mod goodness_of_fit;
 mod laws;
 
@@ -25,8 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::interval::Estimate;
 use crate::summary::TrialSummary;
 use blocks::adjusted;
-use bound::{Cost, highest};
-use laws::{alone, fit, parameter, peak, serial, universal, universal_law};
+use laws::{Cost, alone, fit, highest, parameter, peak, serial, universal, universal_law};
 
 pub use goodness_of_fit::GoodnessOfFit;
 
