@@ -46,6 +46,6 @@ fn not_checked(unmounted: &machine::home::Unmounted) -> String {
         "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the \
          disk no longer exists, remove {}",
         unmounted.path.display(),
-        unmounted.link.display()
+        unmounted.run.display()
     )
 }

@@ -9,40 +9,37 @@ pub mod doctor;
 mod drive;
 mod failure;
 mod faults;
+#[cfg(test)]
+mod for_tests;
 mod ledger;
 mod observe;
 mod observer;
-mod run;
 mod run_trial;
 mod setup;
 mod study;
-#[cfg(test)]
-mod testing;
 mod trial;
 
-use drive::{clock, files, threads};
+use drive::{clock, threads};
+#[cfg(test)]
+use for_tests as testing;
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
-use setup::{cluster, instance, rig, server_process, spec};
+use setup::cluster::{Cluster, Member};
+use setup::rig::{Instance, Rig};
+use setup::{cluster, rig, rig as instance, server_process, spec};
 
-/// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
-/// The rows of a query's result.
 type Rows = Vec<Vec<Option<String>>>;
 
 pub use drive::find_max::{find_max, max_trials};
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
 pub use observe::monitors;
-pub use observer::Observer;
+pub use observer::{Observer, Run};
 pub use plan::shown_bytes;
-pub use run::Run;
 pub use run_trial::{FinishedTrial, run as run_trial};
-pub use setup::Lab;
-pub use setup::clean::{clean, clean_in};
-pub use setup::prepare::prepare;
-pub use setup::preview::{Preview, disk_of_cache, preview};
-pub use setup::spec::{config, installed};
-pub use setup::{needs, servers, template};
+pub use setup::data::prepare;
+pub use setup::spec::{Preview, config, installed, preview};
+pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
 pub use trial::{RunOptions, Target, Trial};

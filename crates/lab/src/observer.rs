@@ -1,6 +1,7 @@
 //! The laboratory's interface to the code that stores and shows results.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
@@ -11,8 +12,7 @@ use measure::setup::StatementKind;
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 
-use crate::failure::Failure;
-use crate::trial::Trial;
+use crate::{Failure, Trial};
 
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer {
@@ -30,10 +30,8 @@ pub trait Observer {
 
     fn note(&mut self, text: &str);
 
-    /// Progress of loading data.
     fn preparing(&mut self, progress: &engine::data::Progress);
 
-    /// The data is ready.
     fn prepared(&mut self, prepared: &engine::data::Prepared);
 
     /// `open` connections are open; the trial needs `users`.
@@ -64,6 +62,18 @@ pub trait Observer {
     /// Progress of a search for the highest rate, as one line of text.
     fn searching(&mut self, line: &str);
 
-    /// A search has ended.
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
+}
+
+/// Who is told what happens in trials, and whether they are to stop.
+pub struct Run<'a> {
+    pub observer: &'a mut dyn Observer,
+    /// Becomes true when the user interrupts.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
 }

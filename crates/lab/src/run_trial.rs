@@ -1,20 +1,13 @@
 //! The steps of one trial.
 
 use measure::ledger::LedgerSummary;
-use measure::setup::{Outcome, Setup};
+use measure::setup::Outcome;
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
-use crate::drive;
-use crate::drive::trial_loop::LoadResults;
-use crate::failure::Failure;
-use crate::ledger::{self, Ledger, Verified};
-use crate::observe::strangers;
-use crate::run::Run;
-use crate::setup::Lab;
-use crate::setup::preload::preload;
-use crate::setup::rig::Rig;
-use crate::trial::Trial;
+use crate::ledger::{Ledger, Verified};
+use crate::setup::data::preload;
+use crate::{Failure, Lab, Rig, Run, Trial, drive, ledger};
 
 /// A trial that ran, perhaps not to its end.
 #[derive(Debug)]
@@ -29,7 +22,7 @@ pub struct FinishedTrial {
 /// 1. The observer begins to store it.
 /// 2. Set up (`setup/mod.rs`): a site for each node, a volume and a copy of the template's data on
 ///    it, the nodes, and of these the clusters, each an instance to drive (`setup/build.rs`).
-/// 3. Read all tables once if the study asks for it (`setup/preload.rs`).
+/// 3. Read all tables once if the study asks for it (`setup/data.rs`).
 /// 4. Open the ledgers' connections (`ledger/`).
 /// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
 ///    run, and faults are injected, until the loads have ended.
@@ -61,38 +54,21 @@ pub(crate) fn run_on(
     preload(trial, rig, run)?;
     let ledgers = ledger::open(trial, rig, run)?;
     let driven = drive::drive(trial, rig, &ledgers, run);
-    let driven = driven.inspect_err(|_| {
+    let mut ran = driven.inspect_err(|_| {
         let ledgers = ledgers.iter();
         ledgers.for_each(|ledger| ledger.clean_up(run.observer));
     })?;
-    let space = rig.space();
-    let strangers = strangers::find(rig);
+    ran.summary.space = rig.space();
+    let strangers = rig.strangers();
     let verify = |ledger: Ledger<'_>| ledger.verify(run);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
-    let mut ran = summarize(trial, rig, driven, &verified);
-    ran.summary.space = space;
+    add_ledgers(&mut ran, &verified);
     ran.summary.warnings.extend(strangers);
     Ok(ran)
 }
 
-fn summarize(
-    trial: &Trial,
-    rig: &Rig,
-    driven: LoadResults,
-    verified: &[Verified],
-) -> FinishedTrial {
-    let mut summary = driven.gather.finish(TrialSummary {
-        started_at: Some(driven.started_at),
-        unfinished: driven.unfinished,
-        instances: driven.instances,
-        metrics: driven.metrics,
-        reset: rig.reset.clone(),
-        ended: driven.ended,
-        events: driven.events,
-        faults: driven.faults,
-        outcome: driven.outcome,
-        ..TrialSummary::new(setup(trial, rig))
-    });
+fn add_ledgers(ran: &mut FinishedTrial, verified: &[Verified]) {
+    let summary = &mut ran.summary;
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
     let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
     summary.warnings.extend(warnings);
@@ -101,38 +77,19 @@ fn summarize(
         ledger.add_to(faults.filter(|fault| fault.instance == number).collect());
     }
     let unreadable = verified.iter().find_map(|one| one.unreadable.clone());
-    let unreadable = unreadable.map(Failure::interrupted);
-    if let (None, Some(failure)) = (&driven.failure, &unreadable) {
-        summary.outcome = Outcome::Failed {
-            reason: failure.message.clone(),
-        };
-    }
-    FinishedTrial {
-        summary,
-        failure: driven.failure.or(unreadable),
+    if let (None, Some(reason)) = (&ran.failure, unreadable) {
+        ran.failure = Some(Failure::interrupted(&reason));
+        summary.outcome = Outcome::Failed { reason };
     }
 }
 
 /// The summary of a trial whose load did not start.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
+    let outcome = Outcome::Failed {
+        reason: failure.message.clone(),
+    };
     Summarizer::new(&[]).finish(TrialSummary {
-        outcome: Outcome::Failed {
-            reason: failure.message.clone(),
-        },
+        outcome,
         ..TrialSummary::new(trial.planned_setup())
     })
-}
-
-fn setup(trial: &Trial, rig: &Rig) -> Setup {
-    let Some(first) = rig.databases().next() else {
-        return trial.planned_setup();
-    };
-    Setup {
-        server: rig.shown(),
-        tls: first.server().and_then(|server| server.tls()),
-        workers: trial.workers(first),
-        platform: rig.platform(),
-        emulated: rig.is_emulated(),
-        ..trial.setup_of(first)
-    }
 }

@@ -3,11 +3,7 @@
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-use crate::failure::{Exit, Fact, Failure};
-use crate::run::Run;
-use crate::run_trial;
-use crate::setup::Lab;
-use crate::trial::{Target, Trial};
+use crate::{Exit, Fact, Failure, Lab, Run, Target, Trial, run_trial};
 
 /// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
 /// did not start, later trials with the same servers are skipped, because they would fail in the

@@ -12,12 +12,19 @@ use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::Database;
 use crate::drive::find_max::search;
-use crate::failure::Failure;
+use crate::{Database, Failure};
 
 /// How long running transactions may take to end after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Maximum number of files that dyno has open besides those of the loads.
+pub(crate) const OWN_FILES: u64 = 320;
+/// Files of an event loop: two for the kernel's event queue, two timers, and one to wake it.
+const WORKER: u64 = 5;
+/// Files of an in-process database: the database, its log or journal, shared memory, a temporary
+/// file.
+const IN_PROCESS_CONNECTION: u64 = 4;
 
 /// A planned trial, with what the plan leaves open.
 #[derive(Debug, Clone)]
@@ -198,6 +205,28 @@ impl Trial {
             false => self.run_options.ignored_errors.clone(),
             true => vec![load::ANY_ERROR.to_owned()],
         }
+    }
+
+    /// Maximum number of files that the loads have open over the trial.
+    pub(crate) fn load_files(&self) -> u64 {
+        let users = u64::from(self.planned.load.threads);
+        let load = if self.is_in_process() {
+            // Each user has a worker of its own.
+            users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
+        } else {
+            // A user keeps a lost connection until it has a new one. Without a chosen number of
+            // workers, they are few enough to count as dyno's own.
+            let workers = u64::from(self.run_options.workers.unwrap_or(0));
+            users + u64::from(self.run_options.connect_limit) + workers * WORKER
+        };
+        // Each connection of the ledger has an event loop.
+        let cluster = self.planned.topology.cluster.as_ref();
+        let readers = cluster.map_or(1, |cluster| cluster.members);
+        let ledger = self.planned.ledger.as_ref();
+        let ledger = ledger.map_or(0, |ledger| {
+            u64::from(ledger.users() + APPENDERS + readers) * (WORKER + 1)
+        });
+        (load + ledger).saturating_mul(u64::from(self.planned.topology.instances.max(1)))
     }
 
     /// The directory in which private servers store their data.

@@ -4,13 +4,23 @@
 
 pub mod account;
 pub mod copy;
+mod device;
 pub mod failure;
 pub mod home;
 pub mod ip;
 pub mod port;
 pub mod process;
 pub mod site;
+pub mod ssh;
 #[cfg(test)]
 mod testing;
+mod tool;
 pub mod tree;
 pub mod volume;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a value, even if a thread has panicked meanwhile: none leaves it half changed.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

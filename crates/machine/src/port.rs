@@ -6,11 +6,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use host::sockets;
 
 use crate::failure::{Fact, Failure};
+use crate::locked;
 
 /// Below Linux's default range of ephemeral ports, from which a client could get a port before the
 /// server listens on it.
@@ -64,7 +65,7 @@ fn random_port() -> u16 {
 }
 
 fn keep(reservation: UdpSocket) {
-    let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserved = locked(&RESERVED);
     reserved.push_back(reservation);
     if reserved.len() > KEPT {
         reserved.pop_front();

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -13,7 +14,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::account::Account;
 use crate::failure::{Fact, Failure, canceled};
@@ -69,16 +71,23 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
 /// when dyno dies. The programs of `entry` run first, as dyno's own user, and each one executes the
 /// next: the child is the program's process, unless the entry has a [`guard`] of its own.
 pub fn command(account: &Account, entry: &[OsString], program: &Path) -> Command {
-    match entry.split_first() {
-        None => prepared(Command::new(SETPRIV), account, &guard(), program),
-        Some((first, rest)) => {
-            let mut command = Command::new(first);
-            command.args(rest).arg(SETPRIV);
-            let is_guarded = rest.iter().any(|word| word == GUARD);
-            let guard = if is_guarded { &[][..] } else { &guard() };
-            prepared(command, account, guard, program)
-        }
+    let mut words = entry.to_vec();
+    words.extend([SETPRIV, "--pdeathsig", "KILL"].map(Into::into));
+    words.extend(account.setpriv_options().into_iter().map(Into::into));
+    words.push("--".into());
+    if !entry.iter().any(|word| word == GUARD) {
+        words.extend(guard());
     }
+    let mut words = words.into_iter();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).arg(program);
+    command.env_clear().envs(environment());
+    // The account may be unable to enter dyno's working directory.
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .process_group(0);
+    command
 }
 
 /// The part of an entry, after the request for a parent-death signal, that makes sure that the
@@ -101,24 +110,6 @@ pub fn own_command(program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL", "--"]);
     command.args(guard()).arg(program);
     command.stdin(Stdio::null()).process_group(0);
-    command
-}
-
-fn prepared(
-    mut command: Command,
-    account: &Account,
-    guard: &[OsString],
-    program: &Path,
-) -> Command {
-    command.args(["--pdeathsig", "KILL"]);
-    command.args(account.setpriv_options()).arg("--");
-    command.args(guard).arg(program);
-    command.env_clear().envs(environment());
-    // The account may be unable to enter dyno's working directory.
-    command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .process_group(0);
     command
 }
 
@@ -212,6 +203,12 @@ fn alive(child: &mut Child) -> Option<Pid> {
     pid.filter(|_| runs)
 }
 
+/// A handle of a process, which stays valid even if the process ID is reused.
+pub(crate) fn handle(pid: u32) -> Result<OwnedFd, Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pidfd_open(pid.ok_or(Errno::INVAL)?, PidfdFlags::empty())
+}
+
 /// Runs a command to its end, limited as by [`finish`].
 pub fn run(
     command: Command,
@@ -275,21 +272,22 @@ fn output_to(
     };
     let mut child = spawn(command)?;
     let deadline = Instant::now() + limit;
-    while !is_long() {
+    let failure = loop {
+        if is_long() {
+            break at()(io::Error::other("it prints too much"));
+        }
         if let Some(status) = wait(&mut child, POLL_INTERVAL) {
             return Ok(status);
         }
         if interrupted.load(Ordering::Relaxed) {
-            kill(&mut child);
-            return Err(canceled());
+            break canceled();
         }
         if Instant::now() > deadline {
-            kill(&mut child);
-            return Err(endless(&program, limit));
+            break endless(&program, limit);
         }
-    }
+    };
     kill(&mut child);
-    Err(at()(io::Error::other("it prints too much")))
+    Err(failure)
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {

@@ -1,5 +1,6 @@
 //! For tests.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,6 +31,10 @@ pub(crate) fn account() -> Account {
     Account::for_servers(&[]).unwrap()
 }
 
-pub(crate) fn home_in(root: &Path) -> Home {
-    Home::open_in(root, u64::MAX, account()).unwrap()
+/// A home, and the directory above its cache, which all users can enter.
+pub(crate) fn home() -> (tempfile::TempDir, Home) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let home = Home::open_in(&dir.path().join("cache"), u64::MAX, account()).unwrap();
+    (dir, home)
 }

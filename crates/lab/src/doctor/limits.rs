@@ -8,7 +8,7 @@ use plan::shown_bytes;
 
 use super::machine::Machine;
 use super::rule::{at_least, is_enough, known};
-use crate::files::OWN_FILES;
+use crate::trial::OWN_FILES;
 
 /// Open files of a server besides connections and tables.
 const SERVER_FILES: u64 = 300;

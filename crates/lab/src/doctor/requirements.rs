@@ -2,7 +2,6 @@
 
 use engine::checks::Demand;
 
-use crate::files;
 use crate::needs;
 use crate::trial::{Target, Trial};
 
@@ -31,7 +30,7 @@ impl Requirements {
         let server = server_demand(trial);
         let required = Self {
             server,
-            load_files: files::of_loads(trial),
+            load_files: trial.load_files(),
             ..Self::default()
         };
         let disk_bytes = server.data_bytes.saturating_mul(servers);

@@ -8,7 +8,6 @@ use load::Barrier;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The loads start and end it.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock<'a> {
     pub(crate) barrier: &'a Barrier,

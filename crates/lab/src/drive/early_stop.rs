@@ -7,7 +7,7 @@ use measure::slice::{Phase, Second};
 use measure::summarize::push_throughput;
 use measure::until::{Ended, is_precise};
 
-use crate::trial::Trial;
+use crate::Trial;
 
 /// When a trial may end before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,6 @@ pub(crate) enum StopRule {
 /// Number of consecutive seconds in which the backlog must grow; shorter growth may be a stall.
 const GROWING_S: usize = 3;
 
-/// Follows a trial's seconds.
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
     rule: Option<StopRule>,

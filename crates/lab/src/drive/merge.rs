@@ -197,7 +197,6 @@ fn mean_ns(instants: &[u64]) -> u64 {
 mod tests {
     use measure::slice::Slice;
     use measure::summarize::Summarizer;
-    use measure::summary::TrialSummary;
 
     use super::*;
 
@@ -277,7 +276,7 @@ mod tests {
     }
 
     fn throughput(gather: &Summarizer) -> f64 {
-        let input = TrialSummary::new(crate::testing::trial().planned_setup());
+        let input = crate::for_tests::input();
         gather.finish(input).transactions.per_s.unwrap().value
     }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod clock;
 mod early_stop;
-pub(crate) mod files;
 pub(crate) mod find_max;
 mod merge;
 pub(crate) mod threads;
@@ -10,29 +9,23 @@ pub(crate) mod trial_loop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use client::route::Route;
 use engine::StatementSettings;
-use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use load::{Barrier, LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
-use crate::Database;
-use crate::drive::clock::Clock;
-use crate::drive::trial_loop::{LoadMessage, LoadResults, TrialLoop, TrialMessage};
-use crate::failure::Failure;
-use crate::faults;
-use crate::ledger::{self, Ledger};
+use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
 use crate::observe::watch::{self, Watch};
-use crate::run::Run;
-use crate::setup::rig::Rig;
-use crate::trial::Trial;
+use crate::trial::OWN_FILES;
+use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
+use clock::Clock;
+use trial_loop::{TrialLoop, TrialMessage};
 
 /// All loads start together.
 pub(crate) fn drive(
@@ -40,7 +33,7 @@ pub(crate) fn drive(
     rig: &Rig,
     ledgers: &[Ledger<'_>],
     run: &mut Run<'_>,
-) -> Result<LoadResults, Failure> {
+) -> Result<FinishedTrial, Failure> {
     raise_file_limit(trial)?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);
@@ -56,7 +49,7 @@ fn drive_with(
     trial: &Trial,
     rig: &Rig,
     run: &mut Run<'_>,
-) -> Result<LoadResults, Failure> {
+) -> Result<FinishedTrial, Failure> {
     let (sender, messages) = channel();
     let monitors = prepare_monitors(trial, rig, &sender, run);
     let barrier = Barrier::new(trial.planned.topology.instances);
@@ -65,34 +58,23 @@ fn drive_with(
         barrier: &barrier,
         over: &over,
     };
-    let (follow, interrupted) = (trial.planned.topology.follow, run.interrupted);
-    let routes = rig.instances.iter();
-    let routes: Vec<_> = routes
-        .map(|one| Arc::new(one.cluster.route(follow)))
-        .collect();
-    let watched = routes.iter().filter(|_| trial.has_faults());
-    let watches: Vec<Watch> = watched.map(Watch::new).collect();
+    let clusters = || rig.instances.iter().map(|instance| &instance.cluster);
+    let watch = |cluster: &Cluster| Watch::new(cluster.route(trial.planned.topology.follow));
+    let watches: Vec<Watch> = clusters().map(watch).collect();
+    let probers = clusters().zip(&watches);
+    let probers =
+        probers.map(|(cluster, watch)| Probers::new(trial, cluster, watch, clock, sender.clone()));
+    let probers: Vec<Probers> = probers.collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
-        let mut probers = Vec::new();
-        for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
-            let of_instance = Probers {
-                cluster: &instance.cluster,
-                follow,
-                route: Arc::clone(route),
-                watch: watches.get(index),
-                clock,
-                sender: sender.clone(),
-            };
-            probers.push(of_instance.spawn(scope)?);
-        }
-        for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
+        let probes = probers.iter().map(|probers| probers.spawn(scope));
+        let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
+        for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
             let load = Load {
                 trial,
                 index,
-                database: &instance.database,
-                route,
-                watch: watches.get(index),
+                database,
+                watch,
                 barrier: &barrier,
                 stop: &stop,
                 sender: sender.clone(),
@@ -105,27 +87,28 @@ fn drive_with(
             outputs,
             watches: &watches,
             clock,
-            interrupted,
+            sender: &sender,
+            interrupted: run.interrupted,
         };
-        let faults = faults::spawn(scope, schedule, &sender)?;
+        let faults = faults::spawn(scope, schedule)?;
         let schedule = ledger::Schedule { trial, clock };
         let ledgers = ledger::spawn(scope, schedule, ledgers)?;
-        let sampler = watch::spawn(scope, &watches, clock)?;
+        let sampler = watch::spawn(scope, trial, &watches, clock)?;
         let mut trial_loop = TrialLoop::new(trial, rig, &barrier, &stop, monitors, run.observer);
-        trial_loop.run(&messages, interrupted);
+        trial_loop.run(&messages, run.interrupted);
         drop(end);
-        let probers = probers.into_iter();
-        let probes =
-            probers.map(|of_instance| of_instance.into_iter().flat_map(threads::join).collect());
-        let probes = probes.collect();
+        let probes = probes.into_iter();
+        let probes = probes.map(|of_instance| of_instance.into_iter().flat_map(threads::join));
+        let probes = probes.map(Iterator::collect).collect();
         faults.into_iter().chain(ledgers).for_each(threads::join);
         trial_loop.receive_rest(&messages);
-        let mut results = trial_loop.into_results()?;
+        let (mut ran, loads) = trial_loop.into_results()?;
         if let Some(sampler) = sampler {
             let sampled = threads::join(sampler);
-            watch::conclude(trial, rig, sampled, probes, &mut results, run.observer);
+            let faults = &mut ran.summary.faults;
+            watch::conclude(trial, rig, sampled, probes, loads, faults, run.observer);
         }
-        Ok(results)
+        Ok(ran)
     })
 }
 
@@ -142,7 +125,7 @@ fn prepare_monitors(
     let sender = sender.clone();
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-    let prepared = monitors::prepare(rig.monitored(), on_interval);
+    let prepared = monitors::prepare(rig.members().map(Member::monitored).collect(), on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);
@@ -166,8 +149,7 @@ struct Load<'a> {
     trial: &'a Trial,
     index: usize,
     database: &'a Database,
-    route: &'a Arc<Route>,
-    watch: Option<&'a Watch>,
+    watch: &'a Watch,
     barrier: &'a Barrier,
     stop: &'a Stop,
     sender: Sender<TrialMessage>,
@@ -191,19 +173,13 @@ impl<'a> Load<'a> {
         let name = format!("dyno-load-{}", self.index + 1);
         let run = move || {
             let ended = catching_panics(|| self.run(&spec, &workload));
-            self.send(LoadMessage::Ended(ended));
+            self.send(TrialMessage::LoadEnded(self.index, ended));
         };
         threads::spawn(scope, name, run).map(drop)
     }
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event: LoadEvent| {
-            self.send(match event {
-                LoadEvent::Connecting { open } => LoadMessage::Connecting(open),
-                LoadEvent::Second(second) => LoadMessage::Second(second),
-                LoadEvent::Draining { running } => LoadMessage::Draining(running),
-            });
-        };
+        let mut tell = |event| self.send(TrialMessage::Load(self.index, event));
         let planned = &self.trial.planned.load;
         let sending = StatementSettings {
             protocol: planned.protocol,
@@ -213,17 +189,17 @@ impl<'a> Load<'a> {
             spec,
             workload,
             barrier: self.barrier,
-            route: self.route,
+            route: &self.watch.route,
             stop: self.stop,
-            pulse: self.watch.map(|watch| &watch.pulse),
+            pulse: self.trial.has_faults().then_some(&self.watch.pulse),
             tell: &mut tell,
         };
         self.database.drive(sending, load)
     }
 
-    fn send(&self, message: LoadMessage) {
+    fn send(&self, message: TrialMessage) {
         // Without a receiver, the trial is over.
-        let _ = self.sender.send(TrialMessage::Load(self.index, message));
+        let _ = self.sender.send(message);
     }
 }
 
@@ -240,7 +216,7 @@ fn catching_panics(
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     let planned = &trial.planned;
     let users = u64::from(planned.load.threads) * u64::from(planned.topology.instances);
-    let needed = files::of_loads(trial) + files::OWN_FILES;
+    let needed = trial.load_files() + OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -266,13 +242,13 @@ mod tests {
     use engine::data::{Listener, Mode};
 
     use super::*;
-    use crate::setup::instance::Instance;
-    use crate::testing::{Silent, run_of, trial};
+    use crate::Instance;
+    use crate::for_tests::{Silent, run_of, trial};
 
     #[test]
     fn loads_end_when_their_observer_panics() {
         let dir = tempfile::tempdir().unwrap();
-        let database = crate::testing::database(dir.path());
+        let database = crate::for_tests::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},

@@ -16,11 +16,9 @@ pub(crate) struct ActiveFaults(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     active: Vec<ActiveFault>,
-    /// When the last one was healed.
     healed_at: Option<Instant>,
 }
 
-/// A fault that lasts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ActiveFault {
     /// Its place in the schedule.
@@ -89,13 +87,11 @@ impl ActiveFaults {
         of_node.any(|hit| hit.explains_end)
     }
 
-    /// Whether a node suffers from a fault.
     pub(super) fn hits(&self, node: u32) -> bool {
         let state = self.lock();
         state.active.iter().any(|hit| hit.node == Some(node))
     }
 
-    /// How the other members see a node.
     pub(super) fn isolation(&self, node: u32) -> Isolation {
         let state = self.lock();
         let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
@@ -103,7 +99,6 @@ impl ActiveFaults {
         isolates.unwrap_or(Isolation::Reachable)
     }
 
-    /// The faults that last.
     pub(super) fn active(&self) -> Vec<ActiveFault> {
         self.lock().active.clone()
     }

@@ -1,20 +1,22 @@
-//! Where a fault is injected, and how a node there becomes a member of its cluster again.
+//! Where a fault is injected: which member it hits, whose role is looked up then, and how a node there
+//! becomes a member of its cluster again.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
-use plan::FaultVolume;
+use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use super::regroup;
-use crate::failure::{Failure, canceled};
-use crate::setup::cluster::{Cluster, Member, not_started};
-use crate::setup::instance::Instance;
-use crate::setup::servers::Node;
+use super::operator::wait_for_group;
+use crate::failure::canceled;
+use crate::observe::probe::view_of;
+use crate::servers::Node;
+use crate::setup::cluster::not_started;
 use crate::site::Site;
-use crate::volume::{Made, Volume};
+use crate::volume::Made;
+use crate::{Cluster, Failure, Instance, Member};
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -22,7 +24,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long its cluster may refuse it.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a fault is injected.
 #[derive(Clone, Copy)]
 pub(super) struct FaultContext<'a> {
     pub(super) instance: &'a Instance,
@@ -77,7 +78,7 @@ impl<'a> FaultContext<'a> {
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, Failure> {
         let needs_group = self.node()?.starts_in_group();
-        let turn = needs_group.then(|| regroup::wait(self)).transpose()?;
+        let turn = needs_group.then(|| wait_for_group(self)).transpose()?;
         let mut node = self.node()?;
         if let Some(successor) = self.successor()
             && self.was_primary
@@ -93,9 +94,20 @@ impl<'a> FaultContext<'a> {
         self.join()
     }
 
-    /// A volume of the node.
-    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, Failure> {
-        self.node()?.volume(which).ok_or_else(no_log)
+    /// Does something with the file system that was made for a volume of the node.
+    pub(super) fn with_volume<T>(
+        &self,
+        which: FaultVolume,
+        work: impl FnOnce(&Made) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let volume = self.node()?.volume(which);
+        let volume = volume
+            .ok_or_else(|| Failure::server("the log has no volume of its own: use [log_volume]"))?;
+        work(volume.made().ok_or_else(|| {
+            let message = "only a volume that dyno makes has devices that can fail: use \
+                           volume.filesystem";
+            Failure::server(message)
+        })?)
     }
 
     /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
@@ -141,7 +153,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
     fn rejoin(&self) -> Result<(), Failure> {
-        drop(regroup::wait(self)?);
+        drop(wait_for_group(self)?);
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
             match self.node()?.try_rejoin() {
@@ -149,7 +161,7 @@ impl<'a> FaultContext<'a> {
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            drop(regroup::wait(self)?);
+            drop(wait_for_group(self)?);
         }
     }
 
@@ -205,15 +217,79 @@ impl<'a> FaultContext<'a> {
     }
 }
 
-/// The file system that was made for a volume.
-pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
-    volume.made().ok_or_else(|| {
-        let message = "only a volume that dyno makes has devices that can fail: use \
-                       volume.filesystem";
-        Failure::server(message)
+/// Whether the target may be a member of the instance.
+pub(super) fn has(instance: &Instance, target: FaultTarget) -> bool {
+    let mut members = instance.cluster.members().iter();
+    match target {
+        FaultTarget::Server(server) => members.any(|member| member.number == server),
+        _ => true,
+    }
+}
+
+/// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or
+/// what follows them. A replica is one that has not been chosen before.
+pub(super) fn find(
+    target: FaultTarget,
+    cluster: &Cluster,
+    is_hit: impl Fn(u32) -> bool,
+    chosen: &[usize],
+) -> Result<usize, Failure> {
+    let members = cluster.members();
+    let primary = cluster.primary_index();
+    let mut all = 0..members.len();
+    let (found, who) = match target {
+        FaultTarget::Coordinator => (Some(members.len()), "the coordinator"),
+        FaultTarget::Server(number) => {
+            let found = members.iter().position(|member| member.number == number);
+            (found, "that server")
+        }
+        FaultTarget::Primary => {
+            let roles = roles(cluster);
+            let mut expected_first = std::iter::once(primary).chain(all);
+            let found = expected_first.find(|index| roles[*index] == Some(Role::Primary));
+            (found, "the primary")
+        }
+        FaultTarget::Replica => {
+            let roles = roles(cluster);
+            let is_free = |index: &usize| *index != primary && !chosen.contains(index);
+            let found = all.find(|index| is_free(index) && is_replica(cluster, roles[*index]));
+            (found, "a replica")
+        }
+        FaultTarget::All => (None, "all of them"),
+        FaultTarget::Any(seed) => {
+            let drawn = SplitMix64::new(seed).below(members.len());
+            let mut from_drawn = (drawn..members.len()).chain(0..drawn);
+            let found = from_drawn.find(|index| !is_hit(members[*index].number));
+            (found, "without a fault")
+        }
+    };
+    found.ok_or_else(|| Failure::server(format!("no member of the cluster is {who} now")))
+}
+
+/// With many primaries, those that the load does not write to are replicas.
+fn is_replica(cluster: &Cluster, role: Option<Role>) -> bool {
+    role == Some(Role::Replica) || (role == Some(Role::Primary) && cluster.has_many_primaries())
+}
+
+/// The roles of all members, who are asked at the same time: each that hangs is waited for.
+fn roles(cluster: &Cluster) -> Vec<Option<Role>> {
+    thread::scope(|scope| {
+        let ask = |member| scope.spawn(move || role_of(cluster, member));
+        let asked: Vec<_> = cluster.members().iter().map(ask).collect();
+        let answers = asked.into_iter().map(|asked| asked.join().ok().flatten());
+        answers.collect()
     })
 }
 
-pub(super) fn no_log() -> Failure {
-    Failure::server("the log has no volume of its own: use [log_volume]")
+/// A member's role, as it says itself; `None` if it does not answer.
+pub(super) fn role_of(cluster: &Cluster, member: &Member) -> Option<Role> {
+    if !cluster.is_replicated() {
+        // A single server is its own primary, whether it answers or not.
+        return Some(Role::Primary);
+    }
+    Some(view_of(cluster, member).ok()?.state)
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -1,29 +1,45 @@
 //! What each kind of fault does, what heals it, and what must not outlive the load.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
 use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
-use super::context::{FaultContext, made};
-use super::partition::Sides;
-use super::{command, fill_disk, switchover};
-use crate::failure::{Fact, Failure, not_running};
-use crate::faults::broken_links::{BrokenLinks, Lost};
-use crate::setup::instance::Instance;
-use crate::setup::servers::{Node, Services};
+use super::context::FaultContext;
+use super::links::{BrokenLinks, Lost, Sides};
+use super::operator::switch_over;
+use crate::failure::{canceled, not_running};
+use crate::servers::{Node, Services};
 use crate::site::Power;
 use crate::volume::{Job, Made};
+use crate::{Fact, Failure, Instance, Member, process};
+
+/// How much is allocated at once to fill a disk, at first and in the end.
+const LARGEST_BYTES: u64 = 1 << 30;
+const SMALLEST_BYTES: u64 = 4 << 10;
+
+/// How long a program of the study may take.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
+/// How much of its output an error quotes.
+const QUOTED_BYTES: u64 = 1000;
+/// Variables of dyno's own, some of which hold passwords.
+const OWN_VARIABLES: &str = "DYNO_";
 
 /// A fault of the study, done to one target.
-pub(super) struct Effect {
+pub(super) struct Effect<'a> {
+    /// The place of the fault in the schedule, from 1.
+    number: u32,
+    pub(super) context: FaultContext<'a>,
     action: FaultAction,
     hits_coordinator: bool,
-    /// The file for the output of commands.
     output: PathBuf,
     sides: Sides,
     undo: Undo,
@@ -49,73 +65,81 @@ enum Undo {
     Run(Vec<String>),
 }
 
-impl Effect {
-    pub(super) fn new(fault: &plan::Fault, output: PathBuf) -> Self {
-        Self {
+impl<'a> Effect<'a> {
+    /// Chooses what the fault hits; also returns the indexes of the nodes that may be lost because
+    /// of it.
+    pub(super) fn aim(
+        number: u32,
+        fault: &plan::Fault,
+        output: PathBuf,
+        context: FaultContext<'a>,
+    ) -> Result<(Self, Vec<usize>), Failure> {
+        let (sides, hit) = match &fault.action {
+            FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::CutClients => {
+                let sides = Sides::choose(&fault.action.options(), &context)?;
+                let lost = sides.lost.clone();
+                (sides, lost)
+            }
+            _ => (Sides::default(), context.index.into_iter().collect()),
+        };
+        let effect = Self {
+            number,
+            context,
             action: fault.action.clone(),
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
-            sides: Sides::default(),
+            sides,
             undo: Undo::Nothing,
             old_primary: None,
             has_restarted: false,
             found: None,
-        }
-    }
-
-    /// Chooses what else it hits; returns the indexes of the nodes that may be lost because of it.
-    pub(super) fn aim(&mut self, context: &FaultContext<'_>) -> Result<Vec<usize>, Failure> {
-        match &self.action {
-            FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::CutClients => {
-                self.sides = Sides::choose(&self.action.options(), context)?;
-                Ok(self.sides.lost.clone())
-            }
-            _ => Ok(context.index.into_iter().collect()),
-        }
+        };
+        Ok((effect, hit))
     }
 
     /// Breaks it; returns when that took effect.
-    pub(super) fn inject(&mut self, context: &FaultContext<'_>) -> Result<Instant, Failure> {
+    pub(super) fn inject(&mut self) -> Result<Instant, Failure> {
+        let context = self.context;
         match &self.action {
             FaultAction::Kill { .. } if self.hits_coordinator => {
                 Ok(services(context.instance)?.kill())
             }
             FaultAction::Kill { process } => kill(&mut *context.node()?, *process),
             FaultAction::Stop { .. } => context.node()?.shut_down(context.over),
-            FaultAction::Restart => shut_down_unless_dead(context),
+            FaultAction::Restart => shut_down_unless_dead(&context),
             FaultAction::Pause { process } => {
                 self.undo = Undo::Resume;
                 context.node()?.pause(*process)
             }
-            FaultAction::Partition { .. } => self.separate(context, Lost::Both),
-            FaultAction::Drop => self.separate(context, Lost::Sent),
-            FaultAction::CutClients => self.separate(context, Lost::ToClients),
+            FaultAction::Partition { .. } => self.separate(Lost::Both),
+            FaultAction::Drop => self.separate(Lost::Sent),
+            FaultAction::CutClients => self.separate(Lost::ToClients),
             FaultAction::SlowLink { link } => {
                 let slow = context.cluster().slow_down(context.index()?, link)?;
                 Ok(self.broke(slow))
             }
             FaultAction::FillDisk { volume } => {
                 let path = context.node()?.filler(*volume)?;
-                let path = path.ok_or_else(fill_disk::no_disk)?;
+                let path = path.ok_or_else(no_disk)?;
                 self.undo = Undo::Remove(path.clone());
-                fill_disk::fill(&path, context.over)?;
+                fill_disk(&path, context.over)?;
                 Ok(Instant::now())
             }
             FaultAction::FailDevice { volume, device } => {
-                with_volume(context, *volume, |made| made.fail(number(*device)))
+                context.with_volume(*volume, |made| made.fail(number(*device)))
             }
             FaultAction::SlowDevice {
                 volume,
                 device,
                 limits,
-            } => limit(context, *volume, *device, limits),
+            } => limit(&context, *volume, *device, limits),
             FaultAction::ReplaceDevice { volume, device } => {
                 let (volume, device) = (*volume, number(*device));
-                self.begin_job(context, volume, |made| made.replace(device))
+                self.begin_job(volume, |made| made.replace(device))
             }
             FaultAction::Scrub { volume } => {
                 let volume = *volume;
-                self.begin_job(context, volume, Made::scrub)
+                self.begin_job(volume, Made::scrub)
             }
             FaultAction::FailHost => {
                 let mut node = context.node()?;
@@ -123,9 +147,9 @@ impl Effect {
                 self.broke(cut);
                 kill(&mut node, FaultProcess::Both)
             }
-            FaultAction::CutPower => cut_power(context),
+            FaultAction::CutPower => cut_power(&context),
             FaultAction::Switchover => {
-                let done = switchover::switch_over(context)?;
+                let done = switch_over(&context)?;
                 self.old_primary = done.shut_down;
                 Ok(done.refuses_at)
             }
@@ -136,13 +160,14 @@ impl Effect {
                 if !heal_command.is_empty() {
                     self.undo = Undo::Run(heal_command.clone());
                 }
-                command::run(command, &self.output, context, context.over)
+                run_program(command, &self.output, &context, context.over)
             }
         }
     }
 
     /// Heals it; returns when it was healed.
-    pub(super) fn heal(&mut self, context: &FaultContext<'_>) -> Result<Instant, Failure> {
+    pub(super) fn heal(&mut self) -> Result<Instant, Failure> {
+        let context = self.context;
         match &self.action {
             FaultAction::Kill { .. } if self.hits_coordinator => {
                 services(context.instance)?.start_again(context.over)
@@ -155,33 +180,33 @@ impl Effect {
             | FaultAction::Drop
             | FaultAction::CutClients
             | FaultAction::SlowLink { .. }
-            | FaultAction::Command { .. } => self.undo(context),
+            | FaultAction::Command { .. } => self.undo(),
             FaultAction::FillDisk { .. } => {
-                let removed_at = self.undo(context)?;
-                self.revive(context, removed_at)
+                let removed_at = self.undo()?;
+                self.revive(removed_at)
             }
             FaultAction::FailDevice { volume, device } => {
                 let restore = |made: &Made| made.restore(number(*device));
-                let restored_at = with_volume(context, *volume, restore)?;
-                self.revive(context, restored_at)
+                let restored_at = context.with_volume(*volume, restore)?;
+                self.revive(restored_at)
             }
             FaultAction::SlowDevice { volume, device, .. } => {
-                limit(context, *volume, *device, &DiskLimits::default())
+                limit(&context, *volume, *device, &DiskLimits::default())
             }
             FaultAction::ReplaceDevice { volume, .. } | FaultAction::Scrub { volume } => {
                 if let Undo::Cancel(job) = &mut self.undo {
                     let finish = |made: &Made| made.finish(job, context.over);
-                    self.found = with_volume(context, *volume, finish)?;
+                    self.found = context.with_volume(*volume, finish)?;
                 }
                 self.undo = Undo::Nothing;
                 Ok(Instant::now())
             }
             FaultAction::FailHost => {
-                self.undo(context)?;
+                self.undo()?;
                 context.start()
             }
             FaultAction::CutPower => {
-                power(context)?.restore(context.over)?;
+                power(&context)?.restore(context.over)?;
                 context.start()
             }
             FaultAction::Switchover => Ok(Instant::now()),
@@ -190,7 +215,8 @@ impl Effect {
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
-    pub(super) fn rejoin(&mut self, context: &FaultContext<'_>) -> Result<(), Failure> {
+    pub(super) fn rejoin(&mut self) -> Result<(), Failure> {
+        let context = self.context;
         match &self.action {
             // The coordinator is no member.
             _ if self.hits_coordinator => Ok(()),
@@ -201,7 +227,7 @@ impl Effect {
             | FaultAction::CutPower => context.join(),
             FaultAction::Pause { .. } => context.return_to_cluster(),
             FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::CutClients => {
-                self.sides.return_to_cluster(context)
+                self.sides.return_to_cluster(&context)
             }
             FaultAction::FillDisk { .. } | FaultAction::FailDevice { .. } => {
                 context.join_revived(self.has_restarted)
@@ -219,15 +245,17 @@ impl Effect {
     }
 
     /// Ends what must not outlive the load, after the last of the others.
-    pub(super) fn end(&mut self, context: &FaultContext<'_>) {
+    pub(super) fn end(&mut self) {
         if !matches!(self.undo, Undo::Nothing) {
             // The trial is over, and what is left ends with its servers.
-            let _ = self.undo(context);
+            let _ = self.undo();
         }
+        self.context.instance.faults.end(self.number);
     }
 
     /// Undoes what it did itself; returns when that was done.
-    fn undo(&mut self, context: &FaultContext<'_>) -> Result<Instant, Failure> {
+    fn undo(&mut self) -> Result<Instant, Failure> {
+        let context = self.context;
         match mem::take(&mut self.undo) {
             Undo::Nothing => Ok(Instant::now()),
             Undo::Repair(links) => links.heal(),
@@ -235,14 +263,14 @@ impl Effect {
             Undo::Remove(path) => remove(&path),
             Undo::Cancel(job) => {
                 let volume = self.action.options().volume;
-                with_volume(context, volume, |made| {
+                context.with_volume(volume, |made| {
                     made.cancel(job);
                     Ok(Instant::now())
                 })
             }
             // What was broken must not stay so because the load ends meanwhile.
             Undo::Run(program) => {
-                command::run(&program, &self.output, context, &AtomicBool::new(false))
+                run_program(&program, &self.output, &context, &AtomicBool::new(false))
             }
         }
     }
@@ -253,17 +281,17 @@ impl Effect {
         since
     }
 
-    fn separate(&mut self, context: &FaultContext<'_>, lost: Lost) -> Result<Instant, Failure> {
+    fn separate(&mut self, lost: Lost) -> Result<Instant, Failure> {
         let Sides {
             cut_off, spared, ..
         } = &self.sides;
-        let broken = context.cluster().separate(cut_off, spared, lost)?;
+        let broken = self.context.cluster().separate(cut_off, spared, lost)?;
         Ok(self.broke(broken))
     }
 
     /// A server that could not read or write may have ended, and is started again.
-    fn revive(&mut self, context: &FaultContext<'_>, since: Instant) -> Result<Instant, Failure> {
-        let (at, has_restarted) = context.revive(since)?;
+    fn revive(&mut self, since: Instant) -> Result<Instant, Failure> {
+        let (at, has_restarted) = self.context.revive(since)?;
         self.has_restarted = has_restarted;
         Ok(at)
     }
@@ -271,11 +299,11 @@ impl Effect {
     /// Begins work on a volume; returns when it began.
     fn begin_job(
         &mut self,
-        context: &FaultContext<'_>,
         volume: FaultVolume,
         begin: impl FnOnce(&Made) -> Result<Job, Failure>,
     ) -> Result<Instant, Failure> {
-        with_volume(context, volume, |made| {
+        let context = self.context;
+        context.with_volume(volume, |made| {
             let job = begin(made)?;
             let began_at = Instant::now();
             let new_device = job.new_device();
@@ -320,7 +348,7 @@ fn limit(
     device: Option<u32>,
     limits: &DiskLimits,
 ) -> Result<Instant, Failure> {
-    with_volume(context, volume, |made| {
+    context.with_volume(volume, |made| {
         let device = made.numbers(number(device))?;
         let limits = limits.or(made.limits());
         context.site()?.limit_io(&[device], &limits)?;
@@ -348,14 +376,115 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a dyn Power, Failure> {
     power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }
 
-/// Does something with the made volume of the node.
-fn with_volume<T>(
+/// Fills a file system with a new file, in ever smaller parts.
+fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::at("fill the disk with", path)(error);
+    let mut file = File::create_new(path).map_err(failed)?;
+    let (mut length, mut part) = (0, LARGEST_BYTES);
+    while part >= SMALLEST_BYTES {
+        if over.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
+        match fallocate(&file, FallocateFlags::empty(), length, part) {
+            Ok(()) => length += part,
+            Err(Errno::INTR) => {}
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
+            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+    Ok(())
+}
+
+/// For file systems that cannot allocate space without writing.
+fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    while !over.load(Ordering::Relaxed) {
+        match file.write(&zeros) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => break,
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn no_disk() -> Failure {
+    let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
+                   volume.directory to a directory on a disk of its own";
+    Failure::server(message)
+}
+
+/// Runs a program without a shell, with its output appended to a file; returns when it ended.
+fn run_program(
+    command: &[String],
+    output: &Path,
     context: &FaultContext<'_>,
-    which: FaultVolume,
-    work: impl FnOnce(&Made) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let volume = context.volume(which)?;
-    work(made(&*volume)?)
+    over: &AtomicBool,
+) -> Result<Instant, Failure> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::server("no program is named"));
+    };
+    let mut prepared = process::own_command(Path::new(program));
+    prepared.args(arguments);
+    without_secrets(&mut prepared);
+    prepared.envs(about(context));
+    let write = Failure::at("write", output);
+    let log = File::options().append(true).create(true).open(output);
+    let log = log.map_err(write)?;
+    prepared.stdout(log.try_clone().map_err(write)?).stderr(log);
+    let how = match process::run(prepared, PROGRAM_LIMIT, over)? {
+        Some(status) if status.success() => return Ok(Instant::now()),
+        Some(status) => process::how_it_ended(status),
+        None => format!("did not end within {} s", PROGRAM_LIMIT.as_secs()),
+    };
+    let quoted = quoted(output);
+    let message = format!("{program} {how}; its output ends:\n{quoted}");
+    Err(Failure::server(message))
+}
+
+/// The end of the output.
+fn quoted(output: &Path) -> String {
+    let read = || {
+        let mut file = File::open(output)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(QUOTED_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(QUOTED_BYTES).read_to_end(&mut bytes)?;
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+/// What a program is told of its target; of a server that runs already, dyno knows nothing.
+fn about(context: &FaultContext<'_>) -> Vec<(&'static str, String)> {
+    let Some(node) = context.member().ok().and_then(Member::try_lock) else {
+        return Vec::new();
+    };
+    let address = node.address();
+    let role = match context.was_primary {
+        true => "primary",
+        false => "replica",
+    };
+    let process = node.pid().map(|pid| ("TARGET_PID", pid.to_string()));
+    let known = [
+        ("TARGET_HOST", address.ip().to_string()),
+        ("TARGET_PORT", address.port().to_string()),
+        ("TARGET_ROLE", role.to_owned()),
+    ];
+    known.into_iter().chain(process).collect()
+}
+
+fn without_secrets(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(OWN_VARIABLES) {
+            command.env_remove(name);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -378,8 +507,7 @@ mod tests {
             heal: None,
             expect_outage: false,
         };
-        let mut effect = Effect::new(&fault, dir.path().join("output"));
-        let database = crate::testing::database(dir.path());
+        let database = crate::for_tests::database(dir.path());
         let instance = Instance::found(database, 1);
         let context = FaultContext {
             instance: &instance,
@@ -387,10 +515,12 @@ mod tests {
             was_primary: false,
             over: &AtomicBool::new(true),
         };
+        let output = dir.path().join("output");
+        let (mut effect, _) = Effect::aim(1, &fault, output, context).unwrap();
         // It is interrupted, but may have begun.
-        let _ = effect.inject(&context);
-        effect.heal(&context).unwrap();
-        effect.end(&context);
+        let _ = effect.inject();
+        effect.heal().unwrap();
+        effect.end();
         assert_eq!(fs::read_to_string(healed).unwrap(), "once\n");
     }
 }

@@ -2,67 +2,45 @@
 
 use std::path::PathBuf;
 use std::sync::MutexGuard;
-use std::sync::mpsc::Sender;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord};
-use plan::{ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
+use plan::{ActsOn, Ends, Fault, FaultAction, FaultRules, FaultTarget, FaultVolume};
 
 use super::active::{ActiveFault, Healing};
-use super::context::FaultContext;
+use super::context::{FaultContext, find};
 use super::effect::Effect;
-use super::schedule::Schedule;
-use super::{promotion, target};
+use super::{Schedule, operator};
 use crate::drive::trial_loop::TrialMessage;
-use crate::failure::{Failure, canceled};
+use crate::failure::canceled;
 use crate::observe::watch::Watch;
-use crate::setup::cluster::{Cluster, Member};
-use crate::setup::instance::Instance;
+use crate::{Cluster, Failure, Instance, Member};
 
 /// How often to check whether a server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A fault that is due in an instance.
 pub(super) struct Injection<'a> {
     pub(super) schedule: Schedule<'a>,
     /// Its place in the schedule, from 1.
     pub(super) number: u32,
     /// Which part of a fault that is done in parts, from 1; 0: all of it.
     pub(super) step: u32,
-    pub(super) fault: plan::Fault,
+    pub(super) fault: Fault,
     /// When it is injected, in the measurement.
     pub(super) at: Duration,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
-    pub(super) watch: Option<&'a Watch>,
-    pub(super) sender: Sender<TrialMessage>,
+    pub(super) watch: &'a Watch,
 }
 
-/// Why a fault was not injected.
 const LOAD_ENDED: &str = "the load ended before it took effect";
-
-/// A fault that took effect, for the end of the trial.
-pub(super) struct Injected<'a> {
-    number: u32,
-    effect: Effect,
-    pub(super) context: FaultContext<'a>,
-}
-
-impl Injected<'_> {
-    /// Ends what must not outlive the load.
-    pub(super) fn end(mut self) {
-        self.effect.end(&self.context);
-        self.context.instance.faults.end(self.number);
-    }
-}
 
 impl<'a> Injection<'a> {
     /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
-    pub(super) fn run(self) -> Option<Injected<'a>> {
-        self.watch.into_iter().for_each(Watch::asked);
+    pub(super) fn run(self) -> Option<Effect<'a>> {
+        self.watch.asked();
         let mut record = self.record();
-        let mut effect = Effect::new(&self.fault, self.output());
         let roles = self.roles();
         if roles.is_some() && self.schedule.clock.is_over() {
             // It would leave the members halfway through.
@@ -71,38 +49,31 @@ impl<'a> Injection<'a> {
             return None;
         }
         let aimed = self.context();
-        let aimed = aimed.and_then(|context| Ok((context, effect.aim(&context)?)));
-        let (context, hit) = match aimed {
+        let aim = |context| Effect::aim(self.number, &self.fault, self.output(), context);
+        let (mut effect, hit) = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
                 return None;
             }
         };
-        record.node = context.member().ok().map(|member| member.number);
+        record.node = effect.context.member().ok().map(|member| member.number);
         self.begin(&hit);
         let loses_primary = self.loses_primary(&hit);
-        let injected = effect.inject(&context);
+        let injected = effect.inject();
         drop(roles);
         match injected {
             Ok(since) => {
-                if let Some(watch) = self.watch {
-                    watch.took_effect(since, self.schedule.clock);
-                }
+                self.watch.took_effect(since, self.schedule.clock);
                 record.effect_s = Some(self.schedule.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
-                self.after(since, loses_primary, &mut effect, &context, &mut record);
-                Some(Injected {
-                    number: self.number,
-                    effect,
-                    context,
-                })
+                self.after(since, loses_primary, &mut effect, &mut record);
+                Some(effect)
             }
             Err(error) => {
                 // Some of it may have been done.
-                effect.end(&context);
-                self.instance.faults.end(self.number);
+                effect.end();
                 if error.is_interrupted() {
                     record.error = Some(LOAD_ENDED.to_owned());
                 }
@@ -166,8 +137,7 @@ impl<'a> Injection<'a> {
         &self,
         since: Instant,
         loses_primary: bool,
-        effect: &mut Effect,
-        context: &FaultContext<'_>,
+        effect: &mut Effect<'_>,
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
@@ -175,22 +145,22 @@ impl<'a> Injection<'a> {
         let fails_over_at = self.fails_over_at(since).filter(|_| loses_primary);
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
-            self.watch_for_crash(context, until, record);
+            self.watch_for_crash(&effect.context, until, record);
         }
         if let Some(at) = fails_over_at
             && heal_at.is_none_or(|heal_at| heal_at > at)
             && self.schedule.wait(at)
-            && (!is_of_volume || promotion::is_lost(context))
+            && (!is_of_volume || operator::is_lost(&effect.context))
         {
-            let followed = self.fail_over(context, record);
+            let followed = self.fail_over(&effect.context, record);
             self.report(record, followed, false);
         }
         if is_of_volume && record.crash.is_none() {
-            self.watch_for_crash(context, heal_at, record);
+            self.watch_for_crash(&effect.context, heal_at, record);
         }
         match heal_at {
-            Some(at) if self.schedule.wait(at) => self.heal(effect, context, record),
-            None if self.rules().acts_on == ActsOn::Roles => self.rejoin(effect, context, record),
+            Some(at) if self.schedule.wait(at) => self.heal(effect, record),
+            None if self.rules().acts_on == ActsOn::Roles => self.rejoin(effect, record),
             _ => {}
         }
     }
@@ -263,24 +233,30 @@ impl<'a> Injection<'a> {
             .cluster
             .quorum
             .lost(count, replication.elects(), isolated);
-        lost.map_or(Ok(()), |lost| Err(quorum_lost(lost)))
+        let Some(lost) = lost else { return Ok(()) };
+        let failure = Failure::server(format!(
+            "quorum lost: {} of {} members are connected, and a commit needs {}",
+            lost.connected, lost.size, lost.needed
+        ));
+        Err(failure.remedy(
+            "break fewer members at once, or add expect_outage = true to the fault if that is what the study is about",
+        ))
     }
 
-    /// The file for the output of a command.
     fn output(&self) -> PathBuf {
         let name = format!("fault-{}-{}.log", self.number, self.instance_number);
         self.schedule.outputs.join(name)
     }
 
-    fn heal(&self, effect: &mut Effect, context: &FaultContext<'_>, record: &mut FaultRecord) {
+    fn heal(&self, effect: &mut Effect<'_>, record: &mut FaultRecord) {
         record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
         self.instance.faults.heal(self.number);
-        match effect.heal(context) {
+        match effect.heal() {
             Ok(healed) => {
                 record.healed_s = Some(self.schedule.seconds(healed));
                 record.scrub = effect.found;
                 self.report(record, Ok(()), false);
-                self.rejoin(effect, context, record);
+                self.rejoin(effect, record);
             }
             Err(error) => {
                 if self.rules().ends == Ends::Done && error.is_interrupted() {
@@ -295,8 +271,8 @@ impl<'a> Injection<'a> {
         }
     }
 
-    fn rejoin(&self, effect: &mut Effect, context: &FaultContext<'_>, record: &mut FaultRecord) {
-        let rejoined = effect.rejoin(context);
+    fn rejoin(&self, effect: &mut Effect<'_>, record: &mut FaultRecord) {
+        let rejoined = effect.rejoin();
         self.instance.faults.end(self.number);
         if rejoined.is_err() {
             self.report(record, rejoined, false);
@@ -329,7 +305,6 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// Where it is injected now.
     fn context(&self) -> Result<FaultContext<'a>, Failure> {
         let switches = self.rules().acts_on == ActsOn::Roles;
         let mut context = FaultContext {
@@ -351,7 +326,7 @@ impl<'a> Injection<'a> {
             };
             let index = match self.successor(cluster)? {
                 Some(index) => index,
-                None => target::find(self.fault.target, cluster, is_out, &[])?,
+                None => find(self.fault.target, cluster, is_out, &[])?,
             };
             context.index = Some(index);
             context.was_primary = index == cluster.primary_index();
@@ -397,14 +372,64 @@ impl<'a> Injection<'a> {
         }
         let message = TrialMessage::Fault(Box::new(record.clone()), failure);
         // Without a receiver the trial is over.
-        let _ = self.sender.send(message);
+        let _ = self.schedule.sender.send(message);
     }
 }
 
-fn quorum_lost(lost: QuorumLost) -> Failure {
-    Failure::server(format!(
-        "quorum lost: {} of {} members are connected, and a commit needs {}",
-        lost.connected, lost.size, lost.needed
-    ))
-    .remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
+impl<'a> Injection<'a> {
+    /// Injects the fault, step by step if it has several; returns those that took effect.
+    pub(super) fn run_steps(self) -> Vec<Effect<'a>> {
+        match self.fault.target {
+            FaultTarget::All => self.restart_all(&self.instance.cluster),
+            _ => self.run().into_iter().collect(),
+        }
+    }
+
+    fn restart_all(&self, cluster: &Cluster) -> Vec<Effect<'a>> {
+        let mut waiting: Vec<usize> = (0..cluster.members().len()).collect();
+        let (mut injected, mut ready) = (Vec::new(), Ok(()));
+        for number in 1.. {
+            let Some((action, target)) = next(cluster, &mut waiting) else {
+                break;
+            };
+            let step = self.step(number, action, target);
+            if let Err(error) = &ready {
+                step.omit(&format!("the server before it did not return: {error}"));
+                break;
+            }
+            // One that did not take effect has said why.
+            let Some(done) = step.run() else { break };
+            ready = done.context.wait_until_it_replicates();
+            injected.push(done);
+        }
+        injected
+    }
+
+    fn step(&self, number: u32, action: FaultAction, target: FaultTarget) -> Self {
+        Self {
+            step: number,
+            fault: Fault {
+                action,
+                target,
+                ..self.fault
+            },
+            at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
+            ..*self
+        }
+    }
+}
+
+/// What is done next; `None` if no member is waiting.
+fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultAction, FaultTarget)> {
+    let is_replica = |index: &usize| *index != cluster.primary_index();
+    let index = match waiting.iter().position(is_replica) {
+        Some(replica) => waiting.remove(replica),
+        None if waiting.is_empty() => return None,
+        None if cluster.members().len() > 1 => {
+            return Some((FaultAction::Switchover, FaultTarget::Replica));
+        }
+        None => waiting.remove(0),
+    };
+    let member = cluster.members().get(index)?;
+    Some((FaultAction::Restart, FaultTarget::Server(member.number)))
 }

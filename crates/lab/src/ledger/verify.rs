@@ -14,10 +14,10 @@ use super::reader::Reader;
 use super::recorder::Recorder;
 use super::schedule::Schedule;
 use super::user::User;
+use crate::Run;
 use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::rig::Rig;
-use crate::run::Run;
 use crate::threads;
 use crate::trial::Trial;
 

@@ -3,5 +3,4 @@
 
 pub mod monitors;
 pub(crate) mod probe;
-pub(crate) mod strangers;
 pub(crate) mod watch;

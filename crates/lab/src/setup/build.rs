@@ -6,22 +6,17 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use engine::data::{Listener, Mode};
-use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
 use plan::{DiskLimits, EngineSpec};
 
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::run::Run;
-use crate::setup::cluster::Cluster;
-use crate::setup::instance::Instance;
+use crate::servers::{DataDir, Membership, Node, Services};
+use crate::setup::data::settle;
 use crate::setup::rig::reset;
-use crate::setup::servers::{self, DataDir, Membership, Node, Services};
-use crate::setup::settle::settle;
 use crate::setup::spec::{guest_image, port};
-use crate::setup::template::{self, Template};
-use crate::site::{self, Site, ThisHost};
-use crate::trial::Trial;
+use crate::site::{Site, ThisHost};
+use crate::template::Template;
+use crate::{Cluster, Failure, Instance, Run, Trial, servers, site, template};
 
 /// What every step from loading data to starting nodes needs.
 pub(crate) struct Building<'a, 'r> {
@@ -33,7 +28,6 @@ pub(crate) struct Building<'a, 'r> {
 }
 
 impl Building<'_, '_> {
-    /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
         site::set_up(home, topology, topology.nodes(), &guest_image())
@@ -143,29 +137,24 @@ impl Building<'_, '_> {
     ) -> Result<Vec<Instance>, Failure> {
         self.run.observer.stage("starting the servers");
         let topology = &self.trial.planned.topology;
-        let (instances, members) = (topology.instances, topology.members());
         let mut places = (1..).zip(sites.iter().cloned().zip(data)).peekable();
         let mut formed = Vec::new();
-        for instance in 0..instances {
-            let first = instance * members + 1;
+        for _ in 0..topology.instances {
+            let Some((first, (_, data))) = places.peek() else {
+                break;
+            };
+            let (first, home) = (*first, data.home().clone());
             let began = Instant::now();
-            let home = places.peek().map(|(_, (_, data))| data.home().clone());
-            let shared = self.shared_site(&sites, home.as_ref())?;
-            let memberships = self.memberships(first, &sites, shared.as_ref())?;
-            // Declared before the nodes, so that the nodes end first if one of them does not start.
-            let services = self.services(first, home.as_ref(), shared, &memberships)?;
+            // The services are declared before the nodes, so that the nodes end first if one of
+            // them does not start.
+            let (memberships, services) = self.cluster(first, &sites, &home)?;
             let mut nodes = Vec::new();
-            for membership in memberships {
-                let Some((number, (site, data))) = places.next() else {
-                    break;
-                };
+            for (membership, (number, (site, data))) in memberships.into_iter().zip(&mut places) {
                 let mut node = self.node(number, site, data, membership)?;
-                let joined = node.join(self.run.interrupted);
-                joined?;
+                node.join(self.run.interrupted)?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, self.run.interrupted);
-            let cluster = cluster?;
+            let cluster = Cluster::of(nodes, self.run.interrupted)?;
             let formation = cluster.replication().map(|_| began.elapsed());
             let instance = Instance::on(cluster.with_services(services));
             formed.extend(instance.map(|instance| Instance {
@@ -176,73 +165,45 @@ impl Building<'_, '_> {
         Ok(formed)
     }
 
-    /// How the members of a cluster of this kind replicate.
-    fn replication(&self, cluster: &plan::Cluster) -> Result<&'static dyn Replication, Failure> {
+    /// What makes the servers from number `first` on members of one cluster, and the services that
+    /// they share. An instance that is a single server has one node that is no member. `sites` are
+    /// those of all servers.
+    fn cluster(
+        &mut self,
+        first: u32,
+        sites: &[Arc<dyn Site>],
+        home: &Home,
+    ) -> Result<(Vec<Option<Membership>>, Option<Services>), Failure> {
+        let Some(cluster) = &self.trial.planned.topology.cluster else {
+            return Ok((vec![None], None));
+        };
         let replication = self.installed.engine.replicates_as(&cluster.kind);
-        replication.ok_or_else(|| {
+        let replication = replication.ok_or_else(|| {
             let engine = self.installed.engine.name();
             let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
             Failure::usage(message).span(cluster.kind.span)
-        })
-    }
-
-    /// The site of the services that a cluster's members share; `None` if they share none.
-    fn shared_site(
-        &self,
-        sites: &[Arc<dyn Site>],
-        home: Option<&Home>,
-    ) -> Result<Option<Arc<dyn Site>>, Failure> {
-        let cluster = self.trial.planned.topology.cluster.as_ref();
-        let replication = cluster.map(|cluster| self.replication(cluster));
-        let Some(replication) = replication.transpose()? else {
-            return Ok(None);
-        };
-        match (sites.first(), home) {
-            (Some(site), Some(home)) if replication.traits().service_ports > 0 => {
-                let site = site.beside(home)?;
-                Ok(Some(site))
+        })?;
+        let shared = match sites.first() {
+            Some(site) if replication.traits().service_ports > 0 => {
+                Some(site::beside(&**site, home)?)
             }
-            _ => Ok(None),
-        }
-    }
-
-    /// What makes the servers from number `first` on members of one cluster; empty for an instance
-    /// that is a single server. `sites` are those of all servers.
-    fn memberships(
-        &self,
-        first: u32,
-        sites: &[Arc<dyn Site>],
-        shared: Option<&Arc<dyn Site>>,
-    ) -> Result<Vec<Option<Membership>>, Failure> {
-        let Some(cluster) = &self.trial.planned.topology.cluster else {
-            return Ok(vec![None]);
+            _ => None,
         };
-        let replication = self.replication(cluster)?;
-        let places = (1..)
-            .zip(sites)
-            .map(|(number, site)| (site.address().addr(), port(self.spec, number)));
-        let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
-        let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
-        let places: Vec<_> = places.skip(before).take(count).collect();
-        let shared = shared.map_or(Ipv4Addr::LOCALHOST, |site| site.address().addr());
-        let members = Membership::of_cluster(replication, &places, shared, cluster.ttl)?;
-        Ok(members.into_iter().map(Some).collect())
-    }
-
-    /// Starts the services that a cluster's members share.
-    fn services(
-        &mut self,
-        first: u32,
-        home: Option<&Home>,
-        site: Option<Arc<dyn Site>>,
-        members: &[Option<Membership>],
-    ) -> Result<Option<Services>, Failure> {
-        let (Some(home), Some(site), Some(Some(member))) = (home, site, members.first()) else {
-            return Ok(None);
+        let address = shared.as_ref().map(|site| site.address().addr());
+        let address = address.unwrap_or(Ipv4Addr::LOCALHOST);
+        let places = (1..).zip(sites).skip(first as usize - 1);
+        let places = places.map(|(number, site)| (site.address().addr(), port(self.spec, number)));
+        let places: Vec<_> = places.take(cluster.members as usize).collect();
+        let members = Membership::of_cluster(replication, &places, address, cluster.ttl)?;
+        let services = match (shared, members.first()) {
+            (Some(site), Some(member)) => {
+                let keep = self.run.observer.server_dir(first)?;
+                let interrupted = self.run.interrupted;
+                Some(Services::start(member, site, home, &keep, interrupted)?)
+            }
+            _ => None,
         };
-        let keep = self.run.observer.server_dir(first)?;
-        let started = Services::start(member, site, home, &keep, self.run.interrupted);
-        started.map(Some)
+        Ok((members.into_iter().map(Some).collect(), services))
     }
 
     fn node(
@@ -271,8 +232,7 @@ impl Building<'_, '_> {
             keep: &keep,
             interrupted: self.run.interrupted,
         };
-        let node = servers::start(&self.installed, spec);
-        let node = node?;
+        let node = servers::start(&self.installed, spec)?;
         for note in node.notes() {
             self.run.observer.note(note);
         }

@@ -11,13 +11,12 @@ use measure::instance::ServerProcess;
 use plan::Follow;
 use workload::session::SessionError;
 
-use crate::failure::Failure;
 use crate::observe::monitors::MonitoredServer;
+use crate::servers::{Node, Services};
 use crate::setup::server_process::{self, FoundProcess};
-use crate::setup::servers::{Node, Services};
-use crate::setup::template::DATABASE;
 use crate::site::{Site, ThisHost};
-use crate::{Database, Rows};
+use crate::template::DATABASE;
+use crate::{Database, Failure, Rows};
 
 /// How long members may take to start replicating once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
@@ -43,12 +42,10 @@ pub(crate) struct Cluster {
 pub(crate) struct Member {
     /// Its number among all servers of the trial.
     pub(crate) number: u32,
-    /// The database, with the load's account.
     pub(crate) database: Database,
     server: Server,
 }
 
-/// What a member is.
 #[derive(Debug)]
 enum Server {
     Started {
@@ -119,7 +116,6 @@ impl Cluster {
         }
     }
 
-    /// Adds the services that the members share.
     pub(crate) fn with_services(self, services: Option<Services>) -> Self {
         Self { services, ..self }
     }
@@ -143,7 +139,6 @@ impl Cluster {
         self.replication
     }
 
-    /// Whether dyno started the servers.
     pub(crate) fn is_started(&self) -> bool {
         self.members.iter().any(|member| member.site().is_some())
     }

@@ -1,21 +1,17 @@
 //! Sets up what a trial drives: existing databases, temporary ones, or private servers.
 
 pub(crate) mod build;
-pub(crate) mod clean;
 pub(crate) mod cluster;
-pub(crate) mod instance;
+pub(crate) mod data;
 pub mod needs;
-pub(crate) mod preload;
-pub(crate) mod prepare;
-pub(crate) mod preview;
 pub(crate) mod rig;
 pub(crate) mod server_process;
 pub mod servers;
-pub(crate) mod settle;
 pub(crate) mod spec;
 pub mod template;
 
 use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -24,21 +20,16 @@ use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
-use crate::Database;
-use crate::failure::{Failure, placed};
-use crate::home::Home;
+use crate::failure::placed;
+use crate::home::{Cleaned, Home};
 use crate::observe::probe;
-use crate::observer::Observer;
-use crate::run::Run;
 use crate::setup::build::Building;
-use crate::setup::instance::Instance;
-use crate::setup::prepare::prepare_for;
-use crate::setup::rig::{DataKey, ReuseKey, Rig, reset};
+use crate::setup::data::prepare_for;
+use crate::setup::rig::{ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
-use crate::setup::template::{Recipe, Template};
-use crate::site::{self, Site, ThisHost};
-use crate::trial::{Target, Trial};
-use crate::volume;
+use crate::site::{Site, ThisHost};
+use crate::template::{Recipe, Template};
+use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home, site, volume};
 
 /// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]
@@ -117,7 +108,6 @@ impl Lab {
         engine.open(url, access, directory)
     }
 
-    /// Starts a trial's servers with their data.
     pub(crate) fn set_up(&mut self, trial: &Trial, run: &mut Run<'_>) -> Result<Rig, Failure> {
         let mut rig = match &trial.target {
             Target::Given(database) => found(trial, database, run),
@@ -200,26 +190,22 @@ impl Lab {
             spec: spec.clone(),
             site: node.site.clone(),
             network: trial.planned.topology.network(),
-            data: DataKey {
-                recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.planned.topology.nodes(),
-                volume: node.volume.clone(),
-                log_volume: node.log_volume.clone(),
-            },
+            recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
+            instances: trial.planned.topology.nodes(),
+            volume: node.volume.clone(),
+            log_volume: node.log_volume.clone(),
         };
         let kept = self.kept.take();
         let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
-        let (data, reset) = match kept {
-            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => {
-                return Ok(unchanged(kept));
-            }
+        let kept = match kept {
+            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => return Ok(kept),
             Some(kept) => {
                 run.observer
                     .stage("restarting the servers with other settings");
-                let reset = kept_reset(kept.reset.as_ref());
-                (Some(kept.into_data(run.interrupted)?), reset)
+                let reset = kept.reset.clone();
+                Some(kept.into_data(run.interrupted)?).zip(reset)
             }
-            None => (None, None),
+            None => None,
         };
         let home = self.home()?.clone();
         let mut building = Building {
@@ -232,10 +218,10 @@ impl Lab {
         let began = Instant::now();
         let sites = building.sites(&home)?;
         let sites_took = began.elapsed();
-        let (data, reset) = match (data, reset) {
-            (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
-            _ => building.copied(&home, &sites, &mut self.template)?,
+        let (data, reset) = match kept {
+            Some(kept) => kept,
+            None if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
+            None => building.copied(&home, &sites, &mut self.template)?,
         };
         let began = Instant::now();
         let instances = building.instances(sites, data)?;
@@ -264,11 +250,18 @@ fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), F
 fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
     let before = kept.reuse_key.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
-    let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
+    let has_data = is_reused && before.is_some_and(|before| before.has_same_data(next));
     let mut faults = trial.planned.topology.faults.iter();
     let has_devices = !faults.any(|fault| fault.kind().has("device"));
     if has_data && has_devices && kept.is_alive() {
-        return Some(kept);
+        let reset = kept.reset.as_ref().map(|reset| Reset {
+            how: ResetHow::Kept,
+            took_s: 0.0,
+            settle_s: None,
+            startup_s: None,
+            ..reset.clone()
+        });
+        return Some(Rig { reset, ..kept });
     }
     if has_data {
         observer.note(&format!(
@@ -278,23 +271,6 @@ fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observ
     }
     kept.end(observer);
     None
-}
-
-fn unchanged(kept: Rig) -> Rig {
-    Rig {
-        reset: kept_reset(kept.reset.as_ref()),
-        ..kept
-    }
-}
-
-fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
-    before.map(|before| Reset {
-        how: ResetHow::Kept,
-        took_s: 0.0,
-        settle_s: None,
-        startup_s: None,
-        ..before.clone()
-    })
 }
 
 /// An existing database; loads the rows that are missing.
@@ -318,4 +294,27 @@ fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, F
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         reuse_key: None,
     })
+}
+
+/// Removes what dead runs left behind; with `templates`, also every template that no process uses.
+pub fn clean(templates: bool) -> Result<Cleaned, Failure> {
+    clean_in(&home::place()?, templates)
+}
+
+/// Like [`clean`], in the directory `root`. Creates nothing, so that it works on a full disk.
+pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, Failure> {
+    let Some((root, mut cleaned)) = home::remove_dead_runs(root, &servers::account()?)? else {
+        return Ok(Cleaned::default());
+    };
+    if templates {
+        template::cache::remove_unused(&home::templates_in(&root), &mut cleaned)?;
+    }
+    Ok(cleaned)
+}
+
+/// The cache's directory, or the nearest existing one above it.
+pub fn disk_of_cache() -> Result<PathBuf, Failure> {
+    let cache = home::place()?;
+    let there = cache.ancestors().find(|path| path.is_dir());
+    Ok(there.unwrap_or(Path::new("/")).to_owned())
 }

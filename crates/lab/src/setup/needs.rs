@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::Server;
 use host::{Files, Memory, Space};
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Bytes of a row of the load's tables, with its index entry and unused space in pages. Tables of 1
 /// million rows take 252 to 264 after loading.
@@ -15,7 +15,6 @@ pub(crate) const ROW_BYTES: u64 = 270;
 const LOAD_ROWS_PER_S: u64 = 100_000;
 /// Minimum speed of copying data without sharing blocks.
 const COPY_BYTES_PER_S: u64 = 500_000_000;
-/// Time to start and stop a server.
 const START: Duration = Duration::from_secs(2);
 
 /// What the needs of a trial depend on.

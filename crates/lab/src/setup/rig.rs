@@ -1,23 +1,19 @@
 //! The instances of a trial, with their data, ready to be driven.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::instance::{Reset, ResetHow, Space};
+use measure::setup::Setup;
+use measure::warning::Warning;
 use plan::EngineSpec;
 
-use crate::Database;
-use crate::failure::Failure;
-use crate::observe::monitors::Monitored;
-use crate::observer::Observer;
+use crate::faults::ActiveFaults;
 use crate::process::POLL_INTERVAL;
-use crate::setup::cluster::Member;
-use crate::setup::instance::Instance;
-use crate::setup::servers::{DataDir, Node, REPORT_LIMIT, Services};
-use crate::setup::template::Recipe;
-use crate::site::ThisHost;
+use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
+use crate::template::Recipe;
+use crate::{Cluster, Database, Failure, Member, Observer, Trial};
 
 #[derive(Debug)]
 pub(crate) struct Rig {
@@ -34,16 +30,60 @@ pub(crate) struct ReuseKey {
     pub(crate) spec: EngineSpec,
     pub(crate) site: plan::Site,
     pub(crate) network: plan::Network,
-    pub(crate) data: DataKey,
-}
-
-/// What the data of nodes depends on.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DataKey {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
     pub(crate) volume: plan::Volume,
     pub(crate) log_volume: Option<plan::Volume>,
+}
+
+impl ReuseKey {
+    /// Whether nodes with other settings have the same data.
+    pub(crate) fn has_same_data(&self, other: &Self) -> bool {
+        self.recipe == other.recipe
+            && self.instances == other.instances
+            && self.volume == other.volume
+            && self.log_volume == other.log_volume
+    }
+}
+
+/// A cluster with data and a load of its own.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    /// What its load connects to: all members.
+    pub(crate) database: Database,
+    pub(crate) cluster: Cluster,
+    /// Server settings that differ from the defaults.
+    pub(crate) settings: Vec<(String, String)>,
+    /// How long the cluster took to form; `None` for a single server, or if dyno formed no cluster.
+    pub(crate) formation: Option<Duration>,
+    /// What the study has broken of it.
+    pub(crate) faults: ActiveFaults,
+}
+
+impl Instance {
+    /// A database of servers that dyno did not start; `number` is the instance's.
+    pub(crate) fn found(database: Database, number: u32) -> Self {
+        Self::new(Cluster::found(&database, number), database)
+    }
+
+    /// The database of a cluster that dyno started; `None` if a member has another protocol.
+    pub(crate) fn on(cluster: Cluster) -> Option<Self> {
+        let members = cluster.members().iter();
+        let databases: Vec<Database> = members.map(|member| member.database.clone()).collect();
+        let primary = cluster.primary().database.server()?;
+        let database = primary.with_members(&databases)?;
+        Some(Self::new(cluster, database))
+    }
+
+    fn new(cluster: Cluster, database: Database) -> Self {
+        Self {
+            database,
+            cluster,
+            settings: Vec::new(),
+            formation: None,
+            faults: ActiveFaults::default(),
+        }
+    }
 }
 
 impl Rig {
@@ -88,11 +128,31 @@ impl Rig {
         }
     }
 
-    /// What the monitors sample.
-    pub(crate) fn monitored(&self) -> Monitored {
-        Monitored {
-            site: Arc::new(ThisHost::default()),
-            servers: self.members().map(Member::monitored).collect(),
+    /// Warns about foreign servers and logins that the running servers see or have refused.
+    pub(crate) fn strangers(&self) -> Option<Warning> {
+        let nodes = self.members().filter_map(|member| member.lock().ok());
+        let seen: Vec<String> = nodes
+            .flat_map(|node| {
+                let (number, seen) = (node.number(), node.strangers());
+                let words = move |what| format!("server {number}: {what}");
+                seen.into_iter().map(words)
+            })
+            .collect();
+        (!seen.is_empty()).then_some(Warning::Strangers { seen })
+    }
+
+    /// The setup of a trial on these instances.
+    pub(crate) fn setup(&self, trial: &Trial) -> Setup {
+        let Some(first) = self.databases().next() else {
+            return trial.planned_setup();
+        };
+        Setup {
+            server: self.shown(),
+            tls: first.server().and_then(|server| server.tls()),
+            workers: trial.workers(first),
+            platform: self.platform(),
+            emulated: self.is_emulated(),
+            ..trial.setup_of(first)
         }
     }
 

@@ -1,12 +1,14 @@
-//! A study's private servers as the laboratory needs them.
+//! A study's private servers as the laboratory needs them, and what is known of them without running
+//! a program or changing a file.
 
 use std::path::PathBuf;
 
+use engine::data::Wanted;
 use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
-use crate::failure::{Failure, placed};
-use crate::setup::servers;
+use crate::failure::placed;
+use crate::{Failure, home, servers, template, volume};
 
 /// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
@@ -41,4 +43,36 @@ pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
 pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     let first = spec.port.as_ref()?.value;
     first.checked_add(u16::try_from(number - 1).ok()?)
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Preview {
+    pub engine: &'static dyn Server,
+    /// Size of the prepared data in the cache; `None` without data for a version that the study
+    /// accepts.
+    pub template_bytes: Option<u64>,
+}
+
+/// Looks for the programs, directory, and prepared data of a study's servers.
+pub fn preview(
+    spec: &EngineSpec,
+    topology: &Topology,
+    wanted: &Wanted<'_>,
+) -> Result<Preview, Failure> {
+    look(spec, topology, wanted).map_err(|failure| placed(failure, spec, topology))
+}
+
+fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
+    let engine = engine_of(spec)?;
+    let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
+    engine::exists(engine, basedir)?;
+    let account = crate::setup::servers::account()?;
+    volume::check(&topology.node, &account)?;
+    let cache = home::place()?;
+    volume::fillable::check_all(topology, &cache)?;
+    let accepts = |version: &str| spec.has_version(version);
+    Ok(Preview {
+        engine,
+        template_bytes: template::bytes_in(&cache, engine, &accepts, wanted, &config(spec)),
+    })
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use engine::{Access, Database};
-use lab::monitors::{self, Monitored, MonitoredServer, Monitors, SampleClock};
+use lab::monitors::{self, MonitoredServer, Monitors, SampleClock};
 use lab::servers::ProcessId;
 use machine::site::ThisHost;
 use measure::metric::{Group, Metric, MonitorPoint};
@@ -38,13 +38,6 @@ fn send(server: &Server, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-fn of(servers: Vec<MonitoredServer>) -> Monitored {
-    Monitored {
-        site: Arc::new(ThisHost::default()),
-        servers,
-    }
-}
-
 /// A clock that begins now, with a warm-up.
 fn measured_after(warmup: Duration) -> SampleClock {
     let now = Instant::now();
@@ -61,7 +54,7 @@ fn watch(servers: Vec<MonitoredServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let tell = move |point| {
         let _ = sender.send(point);
     };
-    let monitors = monitors::prepare(of(servers), Box::new(tell)).unwrap();
+    let monitors = monitors::prepare(servers, Box::new(tell)).unwrap();
     monitors.begin(measured_after(Duration::ZERO));
     (monitors, points)
 }
@@ -252,7 +245,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
 
 #[test]
 fn stopped_before_the_measure_phase_there_is_nothing() {
-    let prepared = || monitors::prepare(of(Vec::new()), Box::new(|_| {})).unwrap();
+    let prepared = || monitors::prepare(Vec::new(), Box::new(|_| {})).unwrap();
     let monitors = prepared();
     monitors.begin(measured_after(PATIENCE));
     assert!(monitors.stop().is_empty());

@@ -8,21 +8,19 @@
 //! ```
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::process::{self, POLL_INTERVAL};
-use crate::site::TOOL_DIRS;
+use crate::process::{self, NEVER, POLL_INTERVAL};
 
-/// Maximum length of a command's error messages.
-const MAX_BYTES: u64 = 64 << 10;
+/// Directories of tools that may be missing from another user's PATH.
+pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// Precedes the names of containers that podman keeps.
-pub(crate) const PODMAN: &str = "/podman";
+const PODMAN: &str = "/podman";
 /// Precedes the socket of docker's daemon, and the container's name.
 const DOCKER: &str = "/docker";
 /// docker's message that a container or an image does not exist.
@@ -32,9 +30,58 @@ const IN_PROGRESS: &str = "is already in progress";
 /// How long such a removal, or a command, may take.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
 
-/// The prefix of containers of the daemon that listens on `socket`.
-pub(crate) fn of_docker(socket: &Path) -> PathBuf {
-    Path::new(DOCKER).join(socket.strip_prefix("/").unwrap_or(socket))
+/// podman, or docker's client.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) program: PathBuf,
+    /// The socket that docker's daemon listens on; `None` for podman.
+    pub(crate) socket: Option<PathBuf>,
+}
+
+impl Client {
+    /// The one that keeps a container with this path; `None` if that is not a container's.
+    fn of(path: &Path) -> Option<Result<Self, String>> {
+        let (name, socket) = match path.strip_prefix(DOCKER) {
+            Ok(place) => (
+                "docker",
+                place.parent().map(|place| Path::new("/").join(place)),
+            ),
+            Err(_) if path.starts_with(PODMAN) => ("podman", None),
+            Err(_) => return None,
+        };
+        let found = program(name).ok_or_else(|| format!("{name} is not in PATH"));
+        Some(found.map(|program| Self { program, socket }))
+    }
+
+    /// Precedes the names of the containers that it keeps.
+    pub(crate) fn prefix(&self) -> PathBuf {
+        match &self.socket {
+            None => PODMAN.into(),
+            Some(socket) => Path::new(DOCKER).join(socket.strip_prefix("/").unwrap_or(socket)),
+        }
+    }
+
+    /// The option that precedes each command.
+    pub(crate) fn option(&self) -> String {
+        match &self.socket {
+            None => "--log-level=error".to_owned(),
+            Some(socket) => format!("--host=unix://{}", socket.display()),
+        }
+    }
+
+    pub(crate) fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(self.option()).args(words).stdin(Stdio::null());
+        command
+    }
+
+    /// The commands that remove a container. docker's image has the container's name, too.
+    fn removals(&self) -> &'static [&'static [&'static str]] {
+        match &self.socket {
+            None => &[&["rm", "--force", "--ignore", "--time=0"]],
+            Some(_) => &[&["rm", "--force"], &["rmi", "--force"]],
+        }
+    }
 }
 
 /// `None` if the program is not installed.
@@ -45,83 +92,35 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// docker's client, for the daemon that listens on `socket`.
-pub(crate) fn docker(program: &Path, socket: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.arg(host_option(socket)).stdin(Stdio::null());
-    command
-}
-
-/// The option that tells docker's client where its daemon listens.
-pub(crate) fn host_option(socket: &Path) -> String {
-    format!("--host=unix://{}", socket.display())
-}
-
 /// Removes a container. It may be gone already, removed together with its program, and so may the
 /// process that created it.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
-    let name = path.file_name().unwrap_or_default();
     let failed = |why: String| Failure::at("remove", path)(io::Error::other(why));
-    let found = |name: &str| program(name).ok_or_else(|| failed(format!("{name} is not in PATH")));
-    if let Ok(place) = path.strip_prefix(DOCKER) {
-        let socket = Path::new("/").join(place.parent().unwrap_or(place));
-        let docker = found("docker")?;
-        let host = host_option(&socket);
-        for what in ["rm", "rmi"] {
-            let words = [&*host, what, "--force"].map(OsStr::new);
-            run(&docker, words.iter().chain([&name])).map_err(failed)?;
-        }
-    } else if path.starts_with(PODMAN) {
-        let words = ["--log-level=error", "rm", "--force", "--ignore", "--time=0"];
-        let words = words.map(OsStr::new);
-        run(&found("podman")?, words.iter().chain([&name])).map_err(failed)?;
+    let Some(client) = Client::of(path) else {
+        return Ok(());
+    };
+    let client = client.map_err(failed)?;
+    let name = path.file_name().unwrap_or_default();
+    for words in client.removals() {
+        let words: Vec<&OsStr> = words.iter().map(OsStr::new).chain([name]).collect();
+        run(|| client.command(&words)).map_err(failed)?;
     }
     Ok(())
 }
 
 /// Repeats a command until what it removes is gone; an error says why it is not.
-fn run<'a>(
-    program: &Path,
-    arguments: impl Iterator<Item = &'a &'a OsStr> + Clone,
-) -> Result<(), String> {
+fn run(command: impl Fn() -> Command) -> Result<(), String> {
     let deadline = Instant::now() + GONE_LIMIT;
     loop {
-        let words = match said(program, arguments.clone()) {
-            Ok(None) => return Ok(()),
-            Ok(Some(words)) if words.contains(NONE_SUCH) => return Ok(()),
-            Ok(Some(words)) => words,
-            Err(error) => return Err(format!("{}: {error}", program.display())),
-        };
+        let output = process::output(command(), GONE_LIMIT, &NEVER);
+        let output = output.map_err(|error| error.to_string())?;
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if output.status.success() || words.contains(NONE_SUCH) {
+            return Ok(());
+        }
         if !words.contains(IN_PROGRESS) || Instant::now() > deadline {
             return Err(words);
         }
         sleep(POLL_INTERVAL);
     }
-}
-
-/// The messages of a command that fails. It has a time limit because a daemon may hang, and a
-/// process group of its own because Ctrl-C in a terminal must not end it.
-fn said<'a>(
-    program: &Path,
-    arguments: impl Iterator<Item = &'a &'a OsStr>,
-) -> io::Result<Option<String>> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.process_group(0).spawn()?;
-    let status = process::wait(&mut child, GONE_LIMIT);
-    process::kill(&mut child);
-    let mut words = String::new();
-    if let Some(errors) = child.stderr.take() {
-        errors.take(MAX_BYTES).read_to_string(&mut words)?;
-    }
-    let words = words.trim().to_owned();
-    Ok(match status {
-        Some(status) if status.success() => None,
-        Some(_) => Some(words),
-        None => Some(format!(
-            "it did not end in {} s: {words}",
-            GONE_LIMIT.as_secs()
-        )),
-    })
 }

@@ -44,13 +44,13 @@ impl Lock {
 
     /// `None` while another process holds the lock in any mode.
     pub fn try_exclusive(path: &Path) -> Result<Option<Self>, Failure> {
-        Self::attempt(path, open_or_create, File::try_lock)
+        Self::attempt(path, true, File::try_lock)
     }
 
     /// Takes an existing lock. `None` if there is no such file, or while another process holds the
     /// lock in any mode.
     pub fn try_existing(path: &Path) -> Result<Option<Self>, Failure> {
-        match Self::attempt(path, open_existing, File::try_lock) {
+        match Self::attempt(path, false, File::try_lock) {
             Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => Ok(None),
             taken => taken,
         }
@@ -58,16 +58,16 @@ impl Lock {
 
     /// `None` while another process holds the lock exclusively.
     pub fn try_shared(path: &Path) -> Result<Option<Self>, Failure> {
-        Self::attempt(path, open_or_create, File::try_lock_shared)
+        Self::attempt(path, true, File::try_lock_shared)
     }
 
     fn attempt(
         path: &Path,
-        open: impl Fn(&Path) -> Result<File, Failure>,
+        is_made: bool,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Option<Self>, Failure> {
         loop {
-            let file = open(path)?;
+            let file = open(path, is_made)?;
             match lock(&file) {
                 Ok(()) if is_current(&file, path)? => return Ok(Some(Self { _file: file })),
                 Ok(()) => {}
@@ -78,23 +78,15 @@ impl Lock {
     }
 }
 
-fn open_or_create(path: &Path) -> Result<File, Failure> {
-    open(OpenOptions::new().create(true).truncate(false), path)
-}
-
-fn open_existing(path: &Path) -> Result<File, Failure> {
-    open(&mut OpenOptions::new(), path)
-}
-
-/// Opens a file that only this user can have created, and refuses anything else in its place.
-fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Failure> {
+/// Opens a file that only this user can have created, and refuses anything else in its place. With
+/// `is_made`, creates it if there is none.
+fn open(path: &Path, is_made: bool) -> Result<File, Failure> {
     // Opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let options = options.read(true).write(true).mode(0o600);
-    let file = options
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .map_err(Failure::at("open", path))?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(is_made).mode(0o600);
+    options.custom_flags(flags.bits().cast_signed());
+    let file = options.open(path).map_err(Failure::at("open", path))?;
     let meta = file.metadata().map_err(Failure::at("inspect", path))?;
     if !meta.is_file() {
         return Err(untrusted(path, "is not a regular file"));

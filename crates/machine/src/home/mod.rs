@@ -4,27 +4,28 @@
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
-//! CACHE/run/5e1c…/host    the host that it belongs to: see `host`
+//! CACHE/run/5e1c…/host    the host that it belongs to: see `run_dir`
 //! CACHE/run/5e1c…/lock    held as long as that process lives
 //! CACHE/run/5e1c…/s1.0/   one of its servers: see `lab::servers::DataDir`
 //! ```
 //!
 //! Everything that a killed dyno leaves behind is in its run directory, whose lock the kernel then
-//! releases: that is how the next run knows what to clean up. Whatever dyno creates elsewhere is
-//! first recorded there: see `outside`.
+//! releases: that is how the next run knows what to clean up. Whatever dyno creates or changes
+//! elsewhere is first recorded there: see `journal`.
 //!
 //! This module and [`crate::port`] read only this host, whatever sites a study has: the processes,
 //! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
 
 pub(crate) mod containers;
-mod host;
+pub(crate) mod journal;
 pub mod lock;
 pub(crate) mod marker;
 pub(crate) mod mounted;
 pub mod outside;
-mod root;
+pub(crate) mod remote;
+pub(crate) mod root;
 mod run_dir;
-pub(crate) mod shared_memory;
+pub mod scheduler;
 pub mod survivors;
 mod sweep;
 pub(crate) mod trust;
@@ -37,12 +38,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::account::Account;
 use crate::process;
+use journal::{Journal, Step, Undo};
 use lock::Lock;
 
 use crate::failure::Failure;
 
-pub use outside::Unmounted;
-pub(crate) use root::check_reachable;
+pub use sweep::{Undone, undo_steps};
 
 /// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
@@ -63,6 +64,7 @@ struct Inner {
     account: Account,
     cache_limit_bytes: u64,
     next: AtomicU32,
+    journal: Arc<Journal>,
     swept: Cleaned,
     /// Dropped after the directory is removed.
     _lock: Lock,
@@ -81,6 +83,15 @@ pub struct Cleaned {
     /// Directories on disks that are not mounted; their run directories stay.
     pub unmounted: Vec<Unmounted>,
     pub left: Vec<Leftover>,
+}
+
+/// A directory of a dead run on a disk that is not mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmounted {
+    pub path: PathBuf,
+    /// The run directory, whose journal has the directory; it can be removed if the disk is gone
+    /// for good.
+    pub run: PathBuf,
 }
 
 /// Something that a dead run left behind and that could not be removed.
@@ -135,8 +146,8 @@ impl Home {
         // Another process must not claim the new directory before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
         let run = run_dir::make(&root)?;
-        host::record(&run)?;
         let own = Lock::exclusive(&run.join(LOCK))?;
+        let journal = Arc::new(Journal::open(&run)?);
         let found = sweep::claim(&root)?;
         drop(whole);
         let home = Self {
@@ -147,6 +158,7 @@ impl Home {
                 account,
                 cache_limit_bytes,
                 next: AtomicU32::new(0),
+                journal,
                 _lock: own,
             }),
         };
@@ -174,8 +186,27 @@ impl Home {
 
     /// A unique path in the run directory.
     pub fn new_path(&self, prefix: &str) -> PathBuf {
-        let number = self.inner.next.fetch_add(1, Ordering::Relaxed);
-        self.inner.run.join(format!("{prefix}{number}"))
+        self.inner
+            .run
+            .join(format!("{prefix}{}", self.new_number()))
+    }
+
+    /// The number of a step, and the name of what it creates outside the run directory.
+    pub(crate) fn new_name(&self) -> (u32, String) {
+        let number = self.new_number();
+        (
+            number,
+            format!("{}{number}", outside::own_prefix(&self.inner.run)),
+        )
+    }
+
+    /// Records how to undo a step that is about to be taken.
+    pub(crate) fn record(&self, number: u32, undo: Undo) -> Result<Step, Failure> {
+        self.inner.journal.record(number, undo)
+    }
+
+    fn new_number(&self) -> u32 {
+        self.inner.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A command that runs `program` as the servers' account, with an environment that identifies

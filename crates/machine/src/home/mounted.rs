@@ -14,9 +14,9 @@ use host::mounts::{self, Mount};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use crate::device;
 use crate::failure::Failure;
 use crate::process::POLL_INTERVAL;
-use crate::volume::{release, wipe_own};
 
 /// How long killed processes may keep a file system in use.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ pub(crate) fn end_below(dir: &Path) -> Result<(), Failure> {
         let is_named = !is_loop_on_file_in(source, dir);
         take_down(&mount)?;
         if is_named {
-            wipe_own(source)?;
+            device::wipe_own(source)?;
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
 }
 
 fn take_down(mount: &Mount) -> Result<(), Failure> {
-    let files = release(&mount.point, Path::new(&mount.source));
+    let files = device::release(&mount.point, Path::new(&mount.source));
     unmount(&mount.point)?;
     for file in files {
         // The file exists only for file systems that can scrub.

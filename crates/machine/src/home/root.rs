@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::trust::{OWN_DIRECTORY, untrusted};
 use super::{marker, trust};
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::trust::{OWN_DIRECTORY, untrusted};
 
 pub(super) const RUN: &str = "run";
 pub(super) const TEMPLATES: &str = "templates";
@@ -145,7 +145,7 @@ fn check_characters(root: &Path) -> Result<(), Failure> {
 }
 
 /// Creates a directory that others may enter but not change.
-pub(super) fn make_dir(path: &Path) -> io::Result<()> {
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o755).create(path)?;
     // The mode of `DirBuilder` is subject to the umask.
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))

@@ -1,4 +1,4 @@
-//! Kills processes that outlived their run, and no others.
+//! Kills processes that outlived their run, and no others, and removes their shared memory.
 //!
 //! The kernel kills a run's servers with dyno, except child processes of servers. Each program has
 //! its run directory in its environment, and a server has its configuration file as its standard
@@ -6,6 +6,10 @@
 //! Either one, together with the owner, proves to which run
 //! a process belongs. Without that proof, a process of the same user whose command line names the
 //! directory is never killed, and the directory stays.
+//!
+//! A System V segment outlives the processes that use it, and a host allows a few thousand. A
+//! server's directory records its process ID: a segment was the server's if that process created
+//! it, it belongs to the servers' account, and no process has it attached.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,15 +18,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::process::POLL_INTERVAL;
+use crate::process::{self, NEVER, POLL_INTERVAL, TOOL_LIMIT};
 
 /// The environment variable that holds a program's run directory.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
@@ -34,6 +39,13 @@ const GONE_LIMIT: Duration = Duration::from_secs(30);
 /// How many consecutive searches must find no process: during exec, a process briefly shows neither
 /// environment nor arguments, and a killed process may just have started another.
 const EMPTY_SEARCHES: u32 = 4;
+
+/// The kernel's list of segments.
+const SEGMENTS: &str = "/proc/sysvipc/shm";
+/// Removes a segment; doing so directly would require `unsafe` code.
+const IPCRM: &str = "ipcrm";
+/// The file in a server's directory that holds its process ID.
+const PROCESS: &str = "process";
 
 const UNPROVEN: &str = "its command line names the directory, but dyno cannot tell whether it started \
                         that process, and does not kill it";
@@ -138,8 +150,7 @@ fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
 
 /// `None` if there is no such process.
 fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    match pidfd_open(raw.ok_or(Errno::INVAL)?, PidfdFlags::empty()) {
+    match process::handle(pid) {
         Ok(handle) => Ok(Some(handle)),
         Err(Errno::SRCH) => Ok(None),
         Err(error) => Err(error),
@@ -217,9 +228,44 @@ fn names_option_below(cmdline: &[u8], dir: &Path) -> bool {
     })
 }
 
+/// Records a process in a server's directory.
+pub(crate) fn record_process(dir: &Path, pid: u32) -> Result<(), Failure> {
+    let path = dir.join(PROCESS);
+    fs::write(&path, pid.to_string()).map_err(Failure::at("write", &path))
+}
+
+/// Removes the segments of an ended process, whose ID a server's directory records.
+pub(crate) fn remove_shared_memory(dir: &Path, account: &Account) {
+    let pid = fs::read_to_string(dir.join(PROCESS)).ok();
+    let Some(pid) = pid.and_then(|text| text.parse().ok()) else {
+        return;
+    };
+    // A kernel without this list has no System V segments.
+    let list = fs::read_to_string(SEGMENTS).unwrap_or_default();
+    for id in unused(&list, pid, account.uid()) {
+        let mut ipcrm = Command::new(IPCRM);
+        ipcrm.args(["-m", &id.to_string()]);
+        // Not fatal: some memory stays allocated.
+        let _ = process::output(ipcrm, TOOL_LIMIT, &NEVER);
+    }
+}
+
+/// The segments that `pid` created, that `uid` owns, and that no process has attached.
+fn unused(list: &str, pid: u32, uid: u32) -> Vec<u32> {
+    let segments = list.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let field = |at: usize| fields.get(at)?.parse::<u32>().ok();
+        let (id, creator, users, owner) = (field(1)?, field(4)?, field(6)?, field(7)?);
+        (creator == pid && users == 0 && owner == uid).then_some(id)
+    });
+    segments.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, Stdio};
+
+    use rustix::process::Pid;
 
     use super::*;
 
@@ -377,5 +423,15 @@ mod tests {
         assert!(!is(b"less\0/c/run/ab/s1/error.log\0"));
         assert!(!is(b"dbserver\0--datadir=/data/c/run/ab/s1\0"));
         assert!(!is(b""));
+    }
+
+    #[test]
+    fn only_detached_segments_of_the_process_are_removed() {
+        let list = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n\
+            9994426      98307   600                    56 17308 17311      0   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994427      98308   600                    56 17308 17311      6   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994428      98309   600                    56 17308 17311      0   102   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994429      98310   600                    56 17309 17311      0   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n";
+        assert_eq!(unused(list, 17308, 101), [98307]);
     }
 }

@@ -5,40 +5,32 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::journal::{self, Journal, Undo};
 use super::lock::Lock;
-use super::outside::{self, Unmounted};
 use super::{
-    Cleaned, LOCK, Leftover, host, mounted, root, run_dir, shared_memory, survivors, trust,
+    Cleaned, LOCK, Leftover, Unmounted, mounted, outside, remote, root, run_dir, scheduler,
+    survivors, trust,
 };
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::site::machine;
 use crate::tree;
-use crate::volume::put_back_all;
 
 /// A dead run's directory, claimed by this process.
 #[derive(Debug)]
-struct Dead {
+pub(super) struct Dead {
     dir: PathBuf,
     /// Held until the directory is removed.
     _lock: Lock,
 }
 
-/// The dead runs in the cache.
-#[derive(Debug, Default)]
-pub(super) struct DeadRuns {
-    dead: Vec<Dead>,
-    /// Directories that are named like a run's and are not certain to be a dead run's.
-    left: Vec<Leftover>,
-}
-
-/// Claims every run directory of this host that no live process holds. Meanwhile, the caller
-/// prevents the creation of new ones.
-pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
+/// Claims every run directory of this host that no live process holds; also returns those that are
+/// named like a run's and are not certain to be a dead run's. Meanwhile, the caller prevents the
+/// creation of new ones.
+pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> {
     let run = root.join(root::RUN);
-    let mut found = DeadRuns::default();
+    let (mut found, mut left) = (Vec::new(), Vec::new());
     let entries = match fs::read_dir(&run) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((found, left)),
         entries => entries.map_err(Failure::at("read", &run))?,
     };
     for entry in entries {
@@ -48,12 +40,12 @@ pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
         }
         let dir = entry.path();
         match try_claim(&dir) {
-            Ok(Some(dead)) => found.dead.push(dead),
+            Ok(Some(dead)) => found.push(dead),
             Ok(None) => {}
-            Err(error) => found.left.push(Leftover::new(&dir, &error)),
+            Err(error) => left.push(Leftover::new(&dir, &error)),
         }
     }
-    Ok(found)
+    Ok((found, left))
 }
 
 fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
@@ -61,7 +53,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
-    host::check(dir)?;
+    run_dir::check_host(dir)?;
     if let Some(lock) = Lock::try_existing(&dir.join(LOCK))? {
         let dir = dir.to_owned();
         return Ok(Some(Dead { dir, _lock: lock }));
@@ -70,21 +62,25 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     if entries
         .flatten()
-        .all(|entry| entry.file_name() == host::FILE)
+        .all(|entry| entry.file_name() == run_dir::HOST)
     {
-        let _ = fs::remove_file(dir.join(host::FILE));
+        let _ = fs::remove_file(dir.join(run_dir::HOST));
         let _ = fs::remove_dir(dir);
     }
     Ok(None)
 }
 
 /// Kills the processes of dead runs and removes their directories. Reports what it cannot remove.
-pub(super) fn remove(root: &Path, found: DeadRuns, account: &Account) -> Cleaned {
+pub(super) fn remove(
+    root: &Path,
+    (found, left): (Vec<Dead>, Vec<Leftover>),
+    account: &Account,
+) -> Cleaned {
     let mut cleaned = Cleaned {
-        left: found.left,
+        left,
         ..Cleaned::default()
     };
-    for dead in found.dead {
+    for dead in found {
         if let Err(error) = remove_dead(root, &dead, account, &mut cleaned) {
             cleaned.left.push(Leftover::new(&dead.dir, &error));
         }
@@ -101,52 +97,93 @@ fn remove_dead(
     cleaned.processes += survivors::end(&dead.dir, account)?;
     let entries = fs::read_dir(&dead.dir).map_err(Failure::at("read", &dead.dir))?;
     for entry in entries.flatten() {
-        shared_memory::remove_recorded(&entry.path(), account);
+        survivors::remove_shared_memory(&entry.path(), account);
     }
-    let released = release(&dead.dir);
-    let inside_bytes = match released {
-        Ok(()) => tree::used_bytes(&dead.dir),
-        Err(_) => 0,
-    };
-    let outside = outside::remove_all(&dead.dir)?;
-    released?;
-    remove_content(root, &dead.dir, &outside.unmounted)?;
-    cleaned.bytes += outside.bytes + inside_bytes;
-    cleaned.run_dirs += u32::from(outside.unmounted.is_empty());
-    cleaned.unmounted.extend(outside.unmounted);
+    let undone = undo_all(&dead.dir)?;
+    let inside_bytes = tree::used_bytes(&dead.dir);
+    remove_content(root, &dead.dir, undone.unmounted.is_empty())?;
+    cleaned.bytes += undone.bytes + inside_bytes;
+    cleaned.run_dirs += u32::from(undone.unmounted.is_empty());
+    cleaned.unmounted.extend(undone.unmounted);
     Ok(())
 }
 
-/// Removes a run directory whose lock the caller holds, except links to directories whose disk is
-/// not mounted. Removes nothing while a process of the run remains.
+/// Removes a run directory whose lock the caller holds, except its journal while a disk that it
+/// names is not mounted. Removes nothing while a process of the run remains.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
     survivors::end(dir, account)?;
-    let released = release(dir);
-    let unmounted = outside::remove_all(dir)?.unmounted;
-    released?;
-    remove_content(root, dir, &unmounted)
+    let undone = undo_all(dir)?;
+    remove_content(root, dir, undone.unmounted.is_empty())
 }
 
-/// Undoes everything but files that a run set up: settings, mounts, and what is outside its
-/// directory. Continues if a host is gone; returns the first error.
-fn release(dir: &Path) -> Result<(), Failure> {
-    [
-        put_back_all(dir),
-        mounted::end_below(dir),
-        machine::remove_all(dir),
-    ]
-    .into_iter()
-    .fold(Ok(()), Result::and)
+/// The outcome of undoing everything but files that a run set up.
+#[derive(Debug, Default)]
+pub struct Undone {
+    /// Disk space of what was removed outside the run directory.
+    pub bytes: u64,
+    pub unmounted: Vec<Unmounted>,
+}
+
+/// Undoes what a run recorded, and ends its mounts.
+fn undo_all(run: &Path) -> Result<Undone, Failure> {
+    let undone = undo_steps(run);
+    let ended = mounted::end_below(run);
+    undone.and_then(|undone| ended.map(|()| undone))
+}
+
+/// Undoes the steps of a run's journal, the last one first. One failure does not keep the others
+/// from being undone; returns the first.
+pub fn undo_steps(run: &Path) -> Result<Undone, Failure> {
+    let mut undone = Undone::default();
+    let mut failed = Ok(());
+    let steps = journal::remaining(run)?;
+    let journal = (!steps.is_empty())
+        .then(|| Journal::open(run))
+        .transpose()?;
+    for (number, undo) in steps.iter().rev() {
+        match undo_step(run, *number, undo, &mut undone) {
+            Ok(true) => journal.iter().for_each(|journal| journal.done(*number)),
+            Ok(false) => {}
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    failed.map(|()| undone)
+}
+
+/// Returns false for a step that remains, and one that is not this run's: what it names stays.
+fn undo_step(run: &Path, number: u32, undo: &Undo, undone: &mut Undone) -> Result<bool, Failure> {
+    let name = format!("{}{number}", outside::own_prefix(run));
+    let is_own = |path: &Path| path.is_absolute() && path.file_name() == Some(name.as_ref());
+    match undo {
+        Undo::Remove(target) if is_own(&target.path) => {
+            let bytes = match target.kind {
+                journal::Kind::Directory => tree::used_bytes(&target.path),
+                _ => 0,
+            };
+            let is_gone = outside::remove(target)?;
+            match is_gone {
+                true => undone.bytes += bytes,
+                false => undone.unmounted.push(Unmounted {
+                    path: target.path.clone(),
+                    run: run.to_owned(),
+                }),
+            }
+            Ok(is_gone)
+        }
+        Undo::RemoveRemote { to, dir } if is_own(dir) => remote::remove(to, dir).map(|()| true),
+        Undo::Remove(_) | Undo::RemoveRemote { .. } => Ok(false),
+        Undo::RestoreSchedulers(before) => scheduler::put_back(before).map(|()| true),
+    }
 }
 
 /// Removes the lock last, while nobody searches for dead runs, so that nobody finds a directory
 /// without one.
-fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), Failure> {
-    let lasting = [LOCK, host::FILE].map(|name| dir.join(name));
+fn remove_content(root: &Path, dir: &Path, is_undone: bool) -> Result<(), Failure> {
+    let lasting = [LOCK, run_dir::HOST, journal::FILE].map(|name| dir.join(name));
     for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
         let entry = entry.map_err(Failure::at("read", dir))?;
         let path = entry.path();
-        if lasting.contains(&path) || unmounted.iter().any(|unmounted| unmounted.link == path) {
+        if lasting.contains(&path) {
             continue;
         }
         let kind = entry.file_type().map_err(Failure::at("inspect", &path))?;
@@ -155,7 +192,7 @@ fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<()
             false => fs::remove_file(&path).map_err(Failure::at("remove", &path))?,
         }
     }
-    if unmounted.is_empty() {
+    if is_undone {
         let _whole = Lock::exclusive(&root.join(LOCK))?;
         tree::remove(dir)?;
     }

@@ -1,18 +1,32 @@
 //! Programs that a site runs.
 
+use std::ffi::OsString;
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::failure::Failure;
 use crate::process;
 
 /// How long a client may take to end after its program.
 const CLIENT_LIMIT: Duration = Duration::from_secs(30);
+
+/// A program of this run.
+#[derive(Debug)]
+pub struct Program<'a> {
+    pub path: &'a Path,
+    pub arguments: &'a [OsString],
+    /// The file for standard input.
+    pub input: &'a Path,
+    /// Gets all output.
+    pub log: File,
+}
 
 /// A program that a site has started.
 #[derive(Debug)]
@@ -37,20 +51,19 @@ impl Launched {
     }
 
     /// `child` is the connection to the program.
-    pub fn elsewhere(child: Child, pid: u32) -> Self {
+    pub(super) fn elsewhere(child: Child, pid: u32) -> Self {
         Self {
-            child,
             pid,
-            program: None,
+            ..Self::here(child)
         }
     }
 
     /// `child` is the program's client on this host.
     pub(super) fn by_client(child: Child, pid: u32) -> Self {
         Self {
-            child,
             pid,
-            program: open(pid),
+            program: process::handle(pid).ok(),
+            ..Self::here(child)
         }
     }
 
@@ -84,7 +97,7 @@ impl Launched {
     }
 
     /// Waits for the end of a killed program.
-    pub(super) fn reap(&mut self) {
+    pub fn reap(&mut self) {
         let ended = match &self.program {
             Some(_) => process::wait(&mut self.child, CLIENT_LIMIT).is_some(),
             None => false,
@@ -115,11 +128,7 @@ fn is_running(process: &OwnedFd) -> bool {
     matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
 }
 
-fn open(pid: u32) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
+/// A process to send signals to.
 #[derive(Debug)]
 pub enum Process {
     /// On this host: a handle that stays valid even if the process ID is reused.

@@ -3,122 +3,49 @@
 mod cgroup;
 mod container;
 mod launched;
-pub(crate) mod machine;
+mod machine;
 mod network;
+mod set_up;
 mod ssh;
 mod this_host;
 mod vm;
 
-use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
-use plan::SiteKind;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::{Home, shared_memory, survivors};
+use crate::home::{Home, survivors};
 use crate::process;
 
-pub(crate) use container::TOOL_DIRS;
-pub use launched::{Launched, Process};
-pub use machine::{Destination, Machine, shown};
+pub use crate::ssh::{Destination, shown};
+pub use launched::{Launched, Process, Program};
+pub use machine::Machine;
 pub use network::{Namespace, Switch};
+pub use set_up::{beside, set_up};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;
 
 /// The address of this host, to which nobody else can connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
 
-/// A program of this run.
-#[derive(Debug)]
-pub struct Program<'a> {
-    pub path: &'a Path,
-    pub arguments: &'a [OsString],
-    /// The file for standard input.
-    pub input: &'a Path,
-    /// Gets all output.
-    pub log: File,
-}
-
-/// The power supply of a machine: without it, the machine loses its processes and the content of
-/// its memory.
-pub trait Power {
-    /// Switches the machine off; returns when that was done.
-    fn cut(&self) -> Instant;
-
-    /// Switches the machine on again, with what was on its disk.
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
-}
-
 /// Where a node runs. Dropping a site takes it down.
 pub trait Site: fmt::Debug + Send + Sync {
     /// Starts a program as the servers' account.
     fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure>;
 
-    /// Lets programs read the directories `readable` and write to `writable`. By default, they
-    /// already can.
-    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        let _ = (readable, writable);
-    }
-
-    /// Sends a program the signal to shut down.
-    fn terminate(&self, first: &mut Launched, signal: Signal) {
-        first.signal(signal);
-    }
-
-    /// Kills a program; returns when it was killed.
-    fn kill(&self, first: &mut Launched) -> Instant {
-        first.kill()
-    }
-
-    /// Waits for the end of a killed program.
-    fn reap(&self, first: &mut Launched) {
-        first.reap();
-    }
-
-    /// How a program ended, as the rest of a sentence that begins with its name.
-    fn how_it_ended(&self, status: ExitStatus) -> String {
-        process::how_it_ended(status)
-    }
-
-    /// A process to send signals to; `None` if it has ended.
-    fn process(&self, pid: u32) -> Option<Process> {
-        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        Some(Process::Here(pidfd_open(pid, PidfdFlags::empty()).ok()?))
-    }
-
-    /// Sends a signal to processes, some of which may have ended.
-    fn send(&self, processes: &[Process], signal: Signal) {
-        for process in processes {
-            if let Process::Here(handle) = process {
-                let _ = pidfd_send_signal(handle, signal);
-            }
-        }
-    }
-
-    /// Records a process of the node with this directory, so that [`Site::end_processes`] removes
-    /// its shared memory.
-    fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
-        shared_memory::record(dir, pid)
-    }
-
-    /// Kills all processes of the node with this directory, and removes their shared memory.
-    fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
-        let ended = survivors::end(dir, account).map(drop);
-        shared_memory::remove_recorded(dir, account);
-        ended
-    }
+    /// The files of the site's machine.
+    fn files(&self) -> &dyn Files;
 
     /// Removes what was set up for the site, after its processes have ended.
     fn end(&self) -> Result<(), Failure>;
@@ -129,30 +56,9 @@ pub trait Site: fmt::Debug + Send + Sync {
         LOOPBACK
     }
 
-    /// The address at which dyno reaches a server that listens on `port`.
-    fn reached_at(&self, port: u16) -> SocketAddr {
-        SocketAddr::new(self.address().addr().into(), port)
-    }
-
-    /// The only port that can be reached; `None` if all can.
+    /// The only port that can be reached, which is forwarded from the same port of this host;
+    /// `None` if all can.
     fn port(&self) -> Option<u16> {
-        None
-    }
-
-    /// Sets up another site in the same network, but without limits, for services that the servers
-    /// of several sites share.
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
-        let _ = home;
-        Ok(Arc::new(ThisHost::default()))
-    }
-
-    /// The links to the other sites of its network; `None` if they cannot be broken.
-    fn links(&self) -> Option<&Namespace> {
-        None
-    }
-
-    /// `None` if the site cannot be switched off.
-    fn power(&self) -> Option<&dyn Power> {
         None
     }
 
@@ -167,57 +73,180 @@ pub trait Site: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What contains and limits the site's processes; `None` if nothing can.
+    fn this_host(&self) -> Option<&ThisHost> {
+        None
+    }
+
     /// `None` if the site is on this host.
     fn machine(&self) -> Option<&Machine> {
         None
     }
 
-    /// The files of the site's machine.
-    fn files(&self) -> &dyn Files;
+    /// The links to the other sites of its network; `None` if they cannot be broken.
+    fn links(&self) -> Option<&Namespace> {
+        None
+    }
+
+    /// `None` if the site cannot be switched off.
+    fn power(&self) -> Option<&dyn Power> {
+        None
+    }
+}
+
+/// The power supply of a machine: without it, the machine loses its processes and the content of
+/// its memory.
+pub trait Power {
+    fn is_off(&self) -> bool;
+
+    /// Switches the machine off; returns when that was done.
+    fn cut(&self) -> Instant;
+
+    /// Switches the machine on again, with what was on its disk.
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
+}
+
+/// The processes of a site, which are on this host or on another machine.
+impl dyn Site + '_ {
+    pub fn is_here(&self) -> bool {
+        self.machine().is_none()
+    }
+
+    /// Sends a program the signal to shut down.
+    pub fn terminate(&self, first: &mut Launched, signal: Signal) {
+        match self.machine() {
+            None => first.signal(signal),
+            // Once its session has ended, its process ID may be reused.
+            Some(machine) if matches!(first.child.try_wait(), Ok(None)) => {
+                machine.send(&[Process::Elsewhere(first.pid)], signal);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Kills a program; returns when it was killed.
+    pub fn kill(&self, first: &mut Launched) -> Instant {
+        if self.is_here() {
+            return first.kill();
+        }
+        self.terminate(first, Signal::KILL);
+        Instant::now()
+    }
+
+    /// How a program ended, as the rest of a sentence that begins with its name.
+    pub fn how_it_ended(&self, status: ExitStatus) -> String {
+        match self.is_here() {
+            true => process::how_it_ended(status),
+            false => Machine::how_it_ended(status),
+        }
+    }
+
+    /// A process to send signals to; `None` if it has ended.
+    pub fn process(&self, pid: u32) -> Option<Process> {
+        match self.is_here() {
+            true => Some(Process::Here(process::handle(pid).ok()?)),
+            false => Some(Process::Elsewhere(pid)),
+        }
+    }
+
+    /// Sends a signal to processes, some of which may have ended.
+    pub fn send(&self, processes: &[Process], signal: Signal) {
+        if let Some(machine) = self.machine() {
+            return machine.send(processes, signal);
+        }
+        for process in processes {
+            if let Process::Here(handle) = process {
+                let _ = pidfd_send_signal(handle, signal);
+            }
+        }
+    }
+
+    /// Records a process of the node with this directory, so that `end_processes` removes its
+    /// shared memory. On another machine, starting a program records it.
+    pub fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
+        match self.is_here() {
+            true => survivors::record_process(dir, pid),
+            false => Ok(()),
+        }
+    }
+
+    /// Kills all processes of the node with this directory, and removes their shared memory.
+    pub fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
+        match (self.machine(), self.power()) {
+            (None, _) => {
+                let ended = survivors::end(dir, account).map(drop);
+                survivors::remove_shared_memory(dir, account);
+                ended
+            }
+            // A guest's processes end with it.
+            (Some(_), Some(power)) if power.is_off() => Ok(()),
+            (Some(machine), _) => machine.end_processes(dir),
+        }
+    }
+}
+
+/// What else depends on the site's machine.
+impl dyn Site + '_ {
+    /// Lets programs read the directories `readable` and write to `writable`.
+    pub fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        if let Some(host) = self.this_host() {
+            host.admit(readable, writable);
+        }
+    }
 
     /// What the processes of the site's control groups use; `None` without control groups.
-    fn usage(&self) -> Option<Usage> {
-        None
+    pub fn usage(&self) -> Option<Usage> {
+        self.this_host()?.usage()
     }
 
     /// Limits what processes read and write on these devices, given by their major and minor
     /// numbers, and replaces earlier limits of those devices. The first call must precede the first
     /// process, even if it sets no limits.
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), Failure> {
-        let _ = (devices, limits);
-        Err(Failure::server(
-            "this kind of site cannot limit the requests to devices",
-        ))
+    pub fn limit_io(
+        &self,
+        devices: &[(u32, u32)],
+        limits: &plan::DiskLimits,
+    ) -> Result<(), Failure> {
+        let host = self.this_host().ok_or_else(|| {
+            Failure::server("this kind of site cannot limit the requests to devices")
+        })?;
+        host.limit_io(devices, limits)
     }
-}
 
-/// Sets up a site for each node; `guest_image` is the directory that `scripts/build-guest.sh` fills.
-pub fn set_up(
-    home: &Home,
-    topology: &plan::Topology,
-    nodes: u32,
-    guest_image: &Path,
-) -> Result<Vec<Arc<dyn Site>>, Failure> {
-    let planned = &topology.node.site;
-    let switch = match topology.network() {
-        plan::Network::Loopback => None,
-        plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
-    };
-    let site = |_| -> Result<Arc<dyn Site>, Failure> {
-        if let (SiteKind::Ssh, Some(host)) = (planned.kind.value, &planned.host) {
-            let to = Destination {
-                host: host.name.value.clone(),
-                ssh_config: host.ssh_config.clone(),
-            };
-            return Ok(Arc::new(Ssh::new(home, &to, &host.directory)?));
-        }
-        if planned.kind.value == SiteKind::Vm {
-            return Ok(Arc::new(Ssh::guest(home, &planned.limits, guest_image)?));
-        }
-        Ok(match &switch {
-            None => Arc::new(ThisHost::new(home, planned)?),
-            Some(switch) => Arc::new(Namespace::new(home, switch, planned)?),
-        })
-    };
-    (0..nodes).map(site).collect()
+    /// The address at which dyno reaches a server that listens on `port`.
+    pub fn reached_at(&self, port: u16) -> SocketAddr {
+        let address = match self.port() {
+            None => self.address().addr(),
+            Some(_) => Ipv4Addr::LOCALHOST,
+        };
+        SocketAddr::new(address.into(), port)
+    }
+
+    /// The path on the site of `here`, a path in the run directory on this host.
+    pub fn path(&self, here: &Path) -> PathBuf {
+        let machine = self.machine();
+        machine.map_or_else(|| here.to_owned(), |machine| machine.path(here))
+    }
+
+    /// Copies the node's directory `dir` to the site before its server starts, without the data, and
+    /// connects the socket `here` on this host to the server's.
+    pub fn bring(
+        &self,
+        dir: &Path,
+        (here, there): (&Path, &Path),
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(machine) = self.machine() else {
+            return Ok(());
+        };
+        machine.bring(dir, false, interrupted)?;
+        machine.forward(here, there)
+    }
+
+    /// Removes a file of a node's directory, here and on the site.
+    pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
+        fs::remove_file(here).map_err(Failure::at("remove", here))?;
+        let machine = self.machine();
+        machine.map_or(Ok(()), |machine| machine.remove_file(here))
+    }
 }

@@ -1,21 +1,17 @@
 //! Another host, or a guest on this one, reached over ssh.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use host::Files;
 use ipnet::Ipv4Net;
-use rustix::process::Signal;
 
 use super::vm::Guest;
-use super::{Destination, Launched, Machine, Power, Process, Program, Site};
-use crate::account::Account;
+use super::{Launched, Machine, Power, Program, Site};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::process;
+use crate::ssh::Destination;
 
 #[derive(Debug)]
 pub struct Ssh {
@@ -28,16 +24,17 @@ impl Ssh {
     /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Ok(Self {
-            machine: Machine::connect(home, to, below)?,
+            machine: Machine::connect(home, to, below, None)?,
             guest: None,
         })
     }
 
     /// Boots a guest with the CPUs and memory of these limits.
     pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let (guest, to, disk) = Guest::boot(home, limits, image)?;
+        let guest = Guest::boot(home, limits, image)?;
+        let (to, disk) = (&guest.destination, guest.disk.clone());
         Ok(Self {
-            machine: Machine::guest(home, &to, disk)?,
+            machine: Machine::connect(home, to, Path::new("/var/tmp"), Some(disk))?,
             guest: Some(guest),
         })
     }
@@ -48,45 +45,8 @@ impl Site for Ssh {
         self.machine.spawn(program)
     }
 
-    fn terminate(&self, first: &mut Launched, signal: Signal) {
-        // Once its session has ended, its process ID may be reused.
-        if let Ok(None) = first.child.try_wait() {
-            self.send(&[Process::Elsewhere(first.pid)], signal);
-        }
-    }
-
-    fn kill(&self, first: &mut Launched) -> Instant {
-        self.terminate(first, Signal::KILL);
-        Instant::now()
-    }
-
-    fn reap(&self, first: &mut Launched) {
-        process::kill(&mut first.child);
-    }
-
-    fn how_it_ended(&self, status: ExitStatus) -> String {
-        Machine::how_it_ended(status)
-    }
-
-    fn process(&self, pid: u32) -> Option<Process> {
-        Some(Process::Elsewhere(pid))
-    }
-
-    fn send(&self, processes: &[Process], signal: Signal) {
-        self.machine.send(processes, signal);
-    }
-
-    /// Starting a program already records its process.
-    fn record(&self, _: &Path, _: u32) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), Failure> {
-        // A guest's processes end with it.
-        match &self.guest {
-            Some(guest) if guest.is_off() => Ok(()),
-            _ => self.machine.end_processes(dir),
-        }
+    fn files(&self) -> &dyn Files {
+        &self.machine.agent
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -96,23 +56,11 @@ impl Site for Ssh {
     }
 
     fn address(&self) -> Ipv4Net {
-        self.machine.address()
-    }
-
-    fn reached_at(&self, port: u16) -> SocketAddr {
-        let address = match &self.guest {
-            None => self.address().addr(),
-            Some(_) => Ipv4Addr::LOCALHOST,
-        };
-        SocketAddr::new(address.into(), port)
+        self.machine.address
     }
 
     fn port(&self) -> Option<u16> {
         self.guest.as_ref().map(Guest::port)
-    }
-
-    fn power(&self) -> Option<&dyn Power> {
-        self.guest.as_ref().map(|_| -> &dyn Power { self })
     }
 
     fn platform(&self) -> Option<String> {
@@ -131,15 +79,20 @@ impl Site for Ssh {
         Some(&self.machine)
     }
 
-    fn files(&self) -> &dyn Files {
-        self.machine.files()
+    fn power(&self) -> Option<&dyn Power> {
+        self.guest.as_ref().map(|_| -> &dyn Power { self })
     }
 }
 
 impl Power for Ssh {
+    fn is_off(&self) -> bool {
+        self.guest.as_ref().is_some_and(Guest::is_off)
+    }
+
     fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
-        self.machine.disconnect();
+        // No request waits for an answer.
+        self.machine.agent.disconnect();
         cut_at.unwrap_or_else(Instant::now)
     }
 

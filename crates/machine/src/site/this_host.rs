@@ -36,12 +36,8 @@ impl ThisHost {
         Self::with(home, site, false)
     }
 
-    /// Like [`ThisHost::new`], for programs in a network namespace.
-    pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, Failure> {
-        Self::with(home, site, true)
-    }
-
-    fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, Failure> {
+    /// Like [`ThisHost::new`]; with `own_network`, for programs in a network namespace.
+    pub(super) fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, Failure> {
         let groups = match site.kind.value {
             SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
@@ -60,6 +56,33 @@ impl ThisHost {
         })
     }
 
+    pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        if let Some(container) = &self.container {
+            container.admit(readable, writable);
+        }
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        Some(self.groups.get()?.usage(&LOCAL))
+    }
+
+    /// Creates a control group for this if the site has none.
+    pub fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
+        if self.groups.get().is_none() {
+            let home = self.home.as_ref();
+            let home = home.filter(|_| !self.is_used.load(Ordering::Relaxed));
+            let home = home.ok_or_else(|| {
+                let why = "a server that already runs without limits cannot get one";
+                Failure::server(why)
+            })?;
+            let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
+            // Only one thread sets a site up.
+            let _ = self.groups.set(groups);
+        }
+        let groups = self.groups.get();
+        groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
+    }
+
     /// Starts a program through an entry.
     pub(super) fn start(
         &self,
@@ -74,7 +97,7 @@ impl ThisHost {
         let errors = errors.map_err(Failure::at("write the log of", path))?;
         let groups = self.groups.get();
         let entry = match &self.container {
-            Some(container) => container.entry(groups, entry)?,
+            Some(container) => container.entry(groups, entry),
             None => [&groups.map(Groups::entry).unwrap_or_default(), entry].concat(),
         };
         let mut command = home.command_via(&entry, path);
@@ -95,10 +118,8 @@ impl Site for ThisHost {
         self.start(home, &[], program)
     }
 
-    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        if let Some(container) = &self.container {
-            container.admit(readable, writable);
-        }
+    fn files(&self) -> &dyn Files {
+        &LOCAL
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -110,27 +131,7 @@ impl Site for ThisHost {
         self.container.as_ref().map(Container::platform)
     }
 
-    fn files(&self) -> &dyn Files {
-        &LOCAL
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        Some(self.groups.get()?.usage(self.files()))
-    }
-
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
-        if self.groups.get().is_none() {
-            let home = self.home.as_ref();
-            let home = home.filter(|_| !self.is_used.load(Ordering::Relaxed));
-            let home = home.ok_or_else(|| {
-                let why = "a server that already runs without limits cannot get one";
-                Failure::server(why)
-            })?;
-            let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
-            // Only one thread sets a site up.
-            let _ = self.groups.set(groups);
-        }
-        let groups = self.groups.get();
-        groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
+    fn this_host(&self) -> Option<&ThisHost> {
+        Some(self)
     }
 }

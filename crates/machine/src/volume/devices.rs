@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,19 +10,18 @@ use std::time::{Duration, Instant};
 use measure::fault::Scrub;
 
 use super::Volume;
-use super::btrfs;
 use super::loop_device::LoopDevice;
 use super::made::Made;
-use super::tool::{Tool, shown};
+use crate::device;
 use crate::failure::{Failure, canceled};
+use crate::locked;
 use crate::process;
+use crate::tool::{Tool, shown};
 
 /// How often to check whether a job is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Exit code of `btrfs scrub` if there are errors that it could not correct.
 const UNCORRECTABLE: i32 = 3;
-/// The directory in which `btrfs scrub` keeps a file for each file system.
-const STATUS_DIR: &str = "/var/lib/btrfs";
 
 /// A task on a whole volume, performed by a program.
 #[derive(Debug)]
@@ -117,14 +115,14 @@ impl Made {
     }
 
     pub fn cancel(&self, mut job: Job) {
-        release_at(self.path());
+        device::cancel_jobs(self.path());
         process::kill(&mut job.child);
     }
 
     /// Puts the new device, which has the content of number `device`, in the place of that one,
     /// which is detached.
     fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), Failure> {
-        let mut loops = self.loops();
+        let mut loops = locked(&self.loops);
         let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
             return Err(no_device(device, loops.len()));
         };
@@ -136,7 +134,7 @@ impl Made {
         device: u32,
         work: impl FnOnce(&LoopDevice) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let loops = self.loops();
+        let loops = locked(&self.loops);
         let found = index(device).and_then(|index| loops.get(index));
         found.map_or_else(|| Err(no_device(device, loops.len())), work)
     }
@@ -147,37 +145,6 @@ impl Job {
     pub fn new_device(&self) -> Option<Result<(u32, u32), Failure>> {
         let replacement = self.replacement.as_ref();
         replacement.map(|(_, device)| device.numbers())
-    }
-}
-
-/// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
-///
-/// Returns the [`scrub_files`], to be removed once the file system is unmounted: the scrub program
-/// writes them again before it closes the file system.
-pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
-    let files = scrub_files(source);
-    if !files.is_empty() {
-        release_at(mount_point);
-    }
-    files
-}
-
-/// The files that a scrub program keeps about the file system on this device; none if its kind has
-/// no scrub.
-pub(super) fn scrub_files(source: &Path) -> Vec<PathBuf> {
-    let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
-        return Vec::new();
-    };
-    let id = dir.file_name().unwrap_or_default().to_string_lossy();
-    let kinds = ["status", "progress"].into_iter();
-    let names = kinds.map(|kind| format!("{STATUS_DIR}/scrub.{kind}.{id}"));
-    names.map(PathBuf::from).collect()
-}
-
-fn release_at(mount_point: &Path) {
-    for job in ["replace", "scrub"] {
-        // Usually, no job is running.
-        let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
     }
 }
 

@@ -9,30 +9,26 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::outside::{Kind, Outside};
-use crate::home::{self, Home, trust};
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
+use crate::home::{Home, root, trust};
 use crate::volume::Volume;
 
 const KEY: &str = "volume.directory";
 
 /// A new directory below one that the study names.
-#[derive(Debug)]
-pub(super) struct Directory(Outside);
-
-impl Directory {
-    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, Failure> {
-        let below = check(below, home.account())?;
-        Outside::make(home, Kind::Directory, &below).map(Self)
-    }
+pub(super) fn make(home: &Home, below: &Path) -> Result<Outside, Failure> {
+    let below = check(below, home.account())?;
+    Outside::make(home, Kind::Directory, &below)
 }
 
-impl Volume for Directory {
+impl Volume for Outside {
     fn path(&self) -> &Path {
-        self.0.path()
+        self.path()
     }
 
     fn end(&self) -> Result<(), Failure> {
-        self.0.end()
+        self.end()
     }
 }
 
@@ -77,7 +73,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, Fail
         )
     })?;
     if let Some(user) = account.other_name() {
-        home::check_reachable(&path, user).map_err(|error| {
+        root::check_reachable(&path, user).map_err(|error| {
             unfit(
                 format!("cannot be used: {error}"),
                 "let other users enter it (chmod o+x), or choose another directory",

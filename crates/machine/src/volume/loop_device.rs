@@ -13,9 +13,8 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
 
-use super::tool::shown;
 use crate::failure::Failure;
-use crate::volume::no_volume;
+use crate::tool::{no_volume, shown};
 
 /// The file that allocates free devices.
 const CONTROL: &str = "/dev/loop-control";
@@ -42,22 +41,18 @@ pub(crate) struct LoopDevice {
     file: PathBuf,
 }
 
-/// The layout of the kernel's `struct loop_info64`.
+/// The layout of the kernel's `struct loop_info64`; what dyno does not set is zero.
 #[repr(C)]
 struct Info {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
+    /// Device, inode, device number, and offset.
+    place: [u64; 4],
     size_limit: u64,
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
+    /// Number, and kind and key size of an encryption.
+    kind: [u32; 3],
     flags: u32,
     file_name: [u8; NAME_BYTES],
-    crypt_name: [u8; NAME_BYTES],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
+    /// Name and key of an encryption, and reserved bytes.
+    rest: [u8; 112],
 }
 
 /// The layout of the kernel's `struct loop_config`.
@@ -193,19 +188,12 @@ fn info(size_limit: u64, name: &str) -> Info {
         *to = from;
     }
     Info {
-        device: 0,
-        inode: 0,
-        rdevice: 0,
-        offset: 0,
+        place: [0; 4],
         size_limit,
-        number: 0,
-        encrypt_type: 0,
-        encrypt_key_size: 0,
+        kind: [0; 3],
         flags: AUTO_CLEAR,
         file_name,
-        crypt_name: [0; NAME_BYTES],
-        encrypt_key: [0; 32],
-        init: [0; 2],
+        rest: [0; 112],
     }
 }
 

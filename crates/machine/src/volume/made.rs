@@ -8,33 +8,37 @@
 //! The directory is in the run directory, or below one that the study names. Cleaning up unmounts
 //! what is mounted in it; then the kernel detaches the loop devices.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::{Devices, DiskLimits};
 
-use super::claim::Claim;
+use super::file_system::{FileSystem, file_system};
 use super::loop_device::LoopDevice;
-use super::tool::{Tool, shown};
-use super::{FileSystem, Volume, directory, file_system, named_device};
+use super::{Volume, directory};
+use crate::device::{self, Claim};
 use crate::failure::{Failure, disk_full};
-use crate::home::outside::{Kind, Outside};
-use crate::home::{Home, mounted};
+use crate::home::outside::Outside;
+use crate::home::{Home, mounted, root};
+use crate::locked;
 use crate::site::{Site, ThisHost};
+use crate::tool::{Tool, no_volume, shown};
 use crate::tree;
-use crate::volume::no_volume;
 
 #[derive(Debug)]
 pub struct Made {
     kind: Box<dyn FileSystem>,
     plan: plan::FileSystem,
-    base: Base,
+    /// The directory of the loop devices' files and of the mount point.
+    base: PathBuf,
+    /// `base`, if it is not in the run directory.
+    outside: Option<Outside>,
     mount_point: PathBuf,
     /// Emptied when they are detached.
-    loops: Mutex<Vec<LoopDevice>>,
+    pub(super) loops: Mutex<Vec<LoopDevice>>,
     /// Number of the latest file.
     last_file: AtomicU32,
     limits: DiskLimits,
@@ -44,44 +48,10 @@ pub struct Made {
     _claim: Option<Claim>,
 }
 
-/// The directory of the loop devices' files and of the mount point.
-#[derive(Debug)]
-enum Base {
-    InRun(PathBuf),
-    Outside(Outside),
-}
-
-impl Base {
-    fn new(home: &Home, below: Option<&Path>) -> Result<Self, Failure> {
-        if let Some(below) = below {
-            let below = directory::check(below, home.account())?;
-            return Outside::make(home, Kind::Directory, &below).map(Self::Outside);
-        }
-        let path = home.new_path("volume");
-        make_dir(&path)?;
-        Ok(Self::InRun(path))
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::InRun(path) => path,
-            Self::Outside(outside) => outside.path(),
-        }
-    }
-
-    fn end(&self) -> Result<(), Failure> {
-        match self {
-            Self::InRun(path) if !path.exists() => Ok(()),
-            Self::InRun(path) => tree::remove(path),
-            Self::Outside(outside) => outside.end(),
-        }
-    }
-}
-
 /// Checks that the file system can be made: its tools are installed, and its device is empty.
 pub(super) fn check(plan: &plan::FileSystem) -> Result<(), Failure> {
     check_tools(plan)?;
-    plan.named_device().map_or(Ok(()), named_device::check)
+    plan.named_device().map_or(Ok(()), device::check)
 }
 
 fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
@@ -108,14 +78,21 @@ impl Made {
     ) -> Result<Self, Failure> {
         check_tools(plan)?;
         // Checked while nobody else can format the device.
-        let claim = plan.named_device().map(named_device::claim).transpose()?;
-        plan.named_device().map_or(Ok(()), named_device::check)?;
-        let base = Base::new(home, below)?;
+        let claim = plan.named_device().map(device::claim).transpose()?;
+        plan.named_device().map_or(Ok(()), device::check)?;
+        let outside = below
+            .map(|below| directory::make(home, below))
+            .transpose()?;
+        let base = match &outside {
+            Some(outside) => outside.path().to_owned(),
+            None => make_dir(home.new_path("volume"))?,
+        };
         let mut made = Self {
             kind: file_system(plan),
             plan: plan.clone(),
-            mount_point: base.path().join(mounted::MOUNT_POINT),
+            mount_point: base.join(mounted::MOUNT_POINT),
             base,
+            outside,
             loops: Mutex::default(),
             last_file: AtomicU32::new(0),
             limits: *limits,
@@ -125,7 +102,7 @@ impl Made {
         // If a step below fails, dropping this value undoes the earlier ones.
         made.attach()?;
         made.format(interrupted)?;
-        make_dir(&made.mount_point)?;
+        make_dir(made.mount_point.clone())?;
         made.mount()?;
         made.empty_bytes = made.all_used_bytes()?;
         Ok(made)
@@ -149,7 +126,7 @@ impl Made {
         self.has_room()?;
         for _ in 0..count.value {
             let attached = self.new_device()?;
-            self.loops().push(attached);
+            locked(&self.loops).push(attached);
         }
         Ok(())
     }
@@ -161,7 +138,7 @@ impl Made {
             Devices::Loop { bytes, .. } => bytes.value,
         };
         let number = self.last_file.fetch_add(1, Ordering::Relaxed) + 1;
-        let file = self.base.path().join(format!("device{number}"));
+        let file = self.base.join(format!("device{number}"));
         let mut options = OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&file);
         let made = made.and_then(|made| made.set_len(bytes));
@@ -173,7 +150,7 @@ impl Made {
         match &self.plan.devices {
             Devices::Named(device) => vec![device.value.clone()],
             Devices::Loop { .. } => {
-                let loops = self.loops();
+                let loops = locked(&self.loops);
                 loops.iter().map(|one| one.path().to_owned()).collect()
             }
         }
@@ -183,7 +160,7 @@ impl Made {
     fn has_room(&self) -> Result<(), Failure> {
         let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
         let host = ThisHost::default();
-        let path = self.base.path();
+        let path = &self.base;
         let space = host.files().space(path);
         let free_bytes = space
             .map_err(Failure::at("read the file system of", path))?
@@ -192,9 +169,8 @@ impl Made {
             return Ok(());
         }
         let count = self.plan.device_count();
-        let base = self.base.path();
         let what = format!("a volume of {count} loop devices, whose sparse files may grow so far,");
-        let disk = base.parent().unwrap_or(base);
+        let disk = path.parent().unwrap_or(path);
         Err(disk_full(&what, disk, needed_bytes, free_bytes))
     }
 
@@ -218,7 +194,7 @@ impl Made {
     }
 
     pub(super) fn unmount(&self) -> Result<(), Failure> {
-        mounted::unmount_below(self.base.path())
+        mounted::unmount_below(&self.base)
     }
 
     /// The limits of each device.
@@ -236,10 +212,6 @@ impl Made {
     fn all_used_bytes(&self) -> Result<u64, Failure> {
         self.sync()?;
         self.kind.used_bytes(&self.mount_point, &self.devices())
-    }
-
-    pub(super) fn loops(&self) -> MutexGuard<'_, Vec<LoopDevice>> {
-        self.loops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -272,16 +244,19 @@ impl Volume for Made {
     }
 
     fn end(&self) -> Result<(), Failure> {
-        if !self.base.path().exists() {
+        if !self.base.exists() {
             return Ok(());
         }
         self.unmount()?;
         self.kind.forget(&self.devices());
-        self.loops().clear();
+        locked(&self.loops).clear();
         if let Some(device) = self.plan.named_device() {
-            named_device::wipe_own(device)?;
+            device::wipe_own(device)?;
         }
-        self.base.end()
+        match &self.outside {
+            Some(outside) => outside.end(),
+            None => tree::remove(&self.base),
+        }
     }
 }
 
@@ -292,18 +267,8 @@ impl Drop for Made {
     }
 }
 
-pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, Failure> {
-    let space = rustix::fs::statvfs(mount_point);
-    let space = space.map_err(Failure::at("read the file system of", mount_point))?;
-    Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
-}
-
-/// A directory that dyno owns and others may enter.
-fn make_dir(path: &Path) -> Result<(), Failure> {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o755);
-    builder.create(path).map_err(Failure::at("create", path))?;
-    // `DirBuilder`'s mode is subject to the umask.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
+/// Creates a directory that others may enter.
+fn make_dir(path: PathBuf) -> Result<PathBuf, Failure> {
+    root::make_dir(&path).map_err(Failure::at("create", &path))?;
+    Ok(path)
 }

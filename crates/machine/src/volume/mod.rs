@@ -1,20 +1,13 @@
 //! Where a node's data is stored. Each kind of volume is one file.
 
-mod btrfs;
-mod claim;
 mod devices;
 mod directory;
-mod ext4;
+mod file_system;
 pub mod fillable;
 mod loop_device;
 mod made;
-mod named_device;
-mod scheduler;
-mod tool;
-mod xfs;
 
 use std::fmt;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,15 +16,10 @@ use crate::account::Account;
 use crate::failure::{Failure, of_log};
 use crate::home::Home;
 
+pub use crate::device::LABEL;
+pub use crate::tool::no_volume;
 pub use devices::Job;
-pub(crate) use devices::release;
 pub use made::Made;
-pub(crate) use named_device::wipe_own;
-pub use scheduler::{Scheduler, put_back_all};
-pub(crate) use tool::Tool;
-
-/// Label of each file system that dyno makes.
-pub const LABEL: &str = "dyno-volume";
 
 /// Where a node's data is stored. Dropping a volume removes it.
 pub trait Volume: fmt::Debug + Send + Sync {
@@ -64,33 +52,6 @@ pub trait Volume: fmt::Debug + Send + Sync {
     fn end(&self) -> Result<(), Failure>;
 }
 
-trait FileSystem: fmt::Debug + Send + Sync {
-    /// Checks that the required programs are installed.
-    fn check(&self) -> Result<(), Failure>;
-
-    /// Makes the file system on empty devices, with [`LABEL`].
-    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure>;
-
-    /// Mount options required for these devices.
-    fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
-
-    /// Bytes on the devices. The caller has synchronized the file system.
-    fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, Failure>;
-
-    /// Makes the kernel forget unmounted devices.
-    fn forget(&self, devices: &[PathBuf]) {
-        let _ = devices;
-    }
-}
-
-fn file_system(plan: &plan::FileSystem) -> Box<dyn FileSystem> {
-    match plan.kind.value {
-        plan::FileSystemKind::Ext4 => Box::new(ext4::Ext4),
-        plan::FileSystemKind::Xfs => Box::new(xfs::Xfs),
-        plan::FileSystemKind::Btrfs => Box::new(btrfs::Btrfs::new(plan)),
-    }
-}
-
 /// Creates a volume for one node; `own` is the node's directory in the cache.
 pub fn create(
     home: &Home,
@@ -106,7 +67,7 @@ pub fn create(
             below.map(|d| &*d.value),
             interrupted,
         )?),
-        (None, Some(below)) => Arc::new(directory::Directory::new(home, below)?),
+        (None, Some(below)) => Arc::new(directory::make(home, below)?),
         (None, None) => Arc::new(own),
     })
 }
@@ -137,14 +98,6 @@ fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
         Some(plan) => made::check(plan),
         None => Ok(()),
     }
-}
-
-/// The failure of a host that cannot, or a user that may not, make a volume as the study describes
-/// it.
-pub fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
-    Failure::usage(format!("cannot set up the volume: {why}"))
-        .remedy(remedy)
-        .key("volume.filesystem")
 }
 
 /// A directory on the disk that holds such volumes.

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
@@ -12,12 +11,16 @@ use std::time::{Duration, Instant};
 use plan::FileSystemKind::{self, Btrfs, Ext4, Xfs};
 use plan::{Compression, Devices, Profile, Spanned};
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 use testkit::SmallDisk;
 
 use super::*;
+use crate::device;
 use crate::home::lock::Lock;
+use crate::home::scheduler::Scheduler;
+use crate::home::undo_steps;
+use crate::locked;
 use crate::process::NEVER;
+use crate::testing::home;
 
 /// What this machine can have; the test ends if it cannot.
 macro_rules! or_skip {
@@ -68,13 +71,6 @@ fn on_device(kind: FileSystemKind, path: &Path) -> plan::Volume {
 /// A file system on one loop device.
 fn simple(kind: FileSystemKind) -> plan::Volume {
     volume_of(plan_of(kind, 1, Profile::Single))
-}
-
-fn home() -> (TempDir, Home) {
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
-    (dir, home)
 }
 
 /// `None`, and a skipped test, if this machine cannot make the volume.
@@ -217,7 +213,7 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     assert_eq!(words(), before);
     // As after a kill.
     let killed = ManuallyDrop::new(Scheduler::set(&home, made.path(), other).unwrap());
-    put_back_all(home.run_dir()).unwrap();
+    undo_steps(home.run_dir()).unwrap();
     assert_eq!(words(), before);
     drop(ManuallyDrop::into_inner(killed));
     let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();
@@ -234,7 +230,7 @@ fn what_another_dyno_has_set_or_formats_is_left_to_it() {
     let device = or_skip!(Device::new());
     let volume = on_device(Ext4, &device.path);
     let before = device.begins_with();
-    let lock = claim::file(&claim::number(&device.path).unwrap());
+    let lock = device::claim_file(&device::number(&device.path).unwrap());
     let theirs = Lock::try_exclusive(&lock).unwrap().unwrap();
     let error = create(&home, &volume, PathBuf::new(), &NEVER).unwrap_err();
     assert!(error.to_string().contains("another dyno has it"), "{error}");
@@ -254,13 +250,13 @@ fn what_another_dyno_has_set_or_formats_is_left_to_it() {
     let wanted = before.replace(['[', ']'], "");
     let wanted = wanted.split_whitespace().last().unwrap();
     let number = fs::read_to_string(device.join("dev")).unwrap();
-    let theirs = Lock::try_exclusive(&claim::file(number.trim()));
+    let theirs = Lock::try_exclusive(&device::claim_file(number.trim()));
     let theirs = theirs.unwrap().unwrap();
     let error = Scheduler::set(&home, disk.path(), wanted).unwrap_err();
     assert!(error.to_string().contains("another dyno"), "{error}");
     assert_eq!(words(), before);
     drop(theirs);
-    std::fs::remove_file(claim::file(number.trim())).unwrap();
+    std::fs::remove_file(device::claim_file(number.trim())).unwrap();
 }
 
 /// A block device, detached when this value is dropped.
@@ -274,7 +270,7 @@ struct Alias(PathBuf);
 
 impl Alias {
     fn of(device: &Device) -> Self {
-        let number = claim::number(&device.path).unwrap();
+        let number = device::number(&device.path).unwrap();
         let (major, minor) = number.split_once(':').unwrap();
         let name = device.path.file_name().unwrap().to_string_lossy();
         let path = PathBuf::from(format!("/dev/dyno-test-{name}-{}", std::process::id()));
@@ -379,7 +375,7 @@ fn a_device_that_holds_something_is_not_touched() {
         ("/dev/no-such-device", "does not exist"),
         ("/dev/null", "no block device"),
     ] {
-        let error = named_device::check(Path::new(path)).unwrap_err();
+        let error = device::check(Path::new(path)).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
 }
@@ -464,7 +460,7 @@ fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     let plan = simple(Btrfs);
     let volume = or_skip!(made(&home, &plan));
     let made = volume.made().unwrap();
-    let files = devices::scrub_files(made.loops()[0].path());
+    let files = device::scrub_files(locked(&made.loops)[0].path());
     let are_kept = || files.iter().any(|file| file.exists());
     fs::write(made.path().join("data"), content(1_000_000).repeat(200)).unwrap();
     let scrub = made.scrub().unwrap();

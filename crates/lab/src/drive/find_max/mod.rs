@@ -2,25 +2,29 @@
 //! that measures the capacity, then a series of open loops, each a trial of its own.
 
 pub(crate) mod search;
-mod step;
 
-use measure::find_max::{FoundMax, LONG, SearchEnd};
+use measure::column;
+use measure::find_max::{FoundMax, LONG, SearchEnd, SearchStep, StepCaveat, StepVerdict};
+use measure::steady::Steady;
 use measure::summary::TrialSummary;
-use plan::Arrivals;
-use plan::{FindMax, Limited, Point, Value};
+use measure::until::Ended;
+use measure::warning::Warning;
+use plan::{Arrivals, FindMax, Limited, Point, Value};
 
-use crate::run::Run;
-use crate::setup::Lab;
 use crate::study::attempt;
-use crate::trial::{Target, Trial};
+use crate::{Failure, Lab, Run, Target, Trial};
 use search::{MAX_TRIALS, Next, Search};
-
-use crate::failure::Failure;
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
 /// The value of [`RATE`] for the closed loop.
 const CLOSED: &str = "closed loop";
+
+/// The fraction by which completed transactions may fall short of the target rate, besides random
+/// variation.
+const SHORTFALL: f64 = 0.02;
+/// The random variation of Poisson arrivals, in standard deviations.
+const DEVIATIONS: f64 = 4.0;
 
 pub fn max_trials() -> u32 {
     MAX_TRIALS as u32
@@ -45,8 +49,7 @@ pub fn find_max(
             wanted,
             known,
             run,
-            finished,
-            search: None,
+            finished: &mut finished,
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
@@ -66,7 +69,6 @@ pub fn find_max(
             searched.found.end = searched.stopped(failure);
         }
         let found = searched.found;
-        finished = searched.finished;
         run.observer.found(found)?;
         match failed {
             Some(Failed::All(failure)) => return Err(failure),
@@ -77,7 +79,6 @@ pub fn find_max(
     first.map_or(Ok(()), Err)
 }
 
-/// The column that the limit applies to.
 fn limited_column(of: Limited) -> &'static str {
     match of {
         Limited::Mean => "response_ms.mean",
@@ -86,7 +87,6 @@ fn limited_column(of: Limited) -> &'static str {
     }
 }
 
-/// Why a search ended without a rate.
 enum Failed {
     /// The next search may still succeed.
     Search(Failure),
@@ -94,7 +94,6 @@ enum Failed {
     All(Failure),
 }
 
-/// A running search.
 struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
@@ -102,9 +101,7 @@ struct SearchRun<'a, 'r> {
     known: &'a [TrialSummary],
     run: &'a mut Run<'r>,
     /// The trials of this search and of earlier ones, including those taken from `known`.
-    finished: Vec<TrialSummary>,
-    /// `None` until the closed loop has ended.
-    search: Option<Search>,
+    finished: &'a mut Vec<TrialSummary>,
     found: FoundMax,
 }
 
@@ -120,9 +117,8 @@ impl SearchRun<'_, '_> {
             return Err(Failed::Search(failure));
         };
         self.found.capacity_per_s = Some(capacity);
-        let mut search = Search::new(capacity, self.found.limit_ms);
         loop {
-            let (rate, long) = match search.next() {
+            let (rate, long) = match search_of(&self.found).next() {
                 Next::Try(rate) => (rate, false),
                 Next::Confirm(rate) => (rate, true),
                 Next::End(end) => {
@@ -131,21 +127,20 @@ impl SearchRun<'_, '_> {
                 }
             };
             let summary = self.measure(self.step(rate, long))?;
-            let step = step::judge(&summary, &self.found, rate, long);
-            search.observe(rate, long, step::outcome(&step));
-            let line = step::progress_line(&step, &self.found, &search);
-            self.run.observer.searching(&line);
-            self.found.steps.push(step);
-            self.search = Some(search.clone());
+            let step = judge(&summary, &self.found, rate, long);
+            self.found.steps.push(step.clone());
+            self.run
+                .observer
+                .searching(&progress_line(&step, &self.found));
         }
     }
 
     fn stopped(&self, failure: &Failure) -> SearchEnd {
-        let search = self.search.as_ref();
+        let search = search_of(&self.found);
         SearchEnd::Stopped {
             reason: failure.message.clone(),
-            held_per_s: search.and_then(Search::held),
-            failed_per_s: search.and_then(Search::failed),
+            held_per_s: search.held(),
+            failed_per_s: search.failed(),
         }
     }
 
@@ -191,10 +186,9 @@ impl SearchRun<'_, '_> {
 
     /// The finished trials of this run and of the interrupted one.
     fn all_trials(&self) -> impl Iterator<Item = &TrialSummary> {
-        self.known.iter().chain(&self.finished)
+        self.known.iter().chain(&*self.finished)
     }
 
-    /// The lowest unused trial number.
     fn free_number(&self) -> u32 {
         let is_used = |number: &u32| {
             self.all_trials()
@@ -257,4 +251,66 @@ fn step_label(label: &str, step: &str) -> String {
         "" | "single" | "bench" => step.to_owned(),
         label => format!("{label}, {step}"),
     }
+}
+
+fn search_of(found: &FoundMax) -> Search<'_> {
+    Search {
+        capacity: found.capacity_per_s.unwrap_or_default(),
+        limit_ms: found.limit_ms,
+        steps: &found.steps,
+    }
+}
+
+fn judge(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> SearchStep {
+    let number = |column| column::value(summary, column).map(|estimate| estimate.value);
+    let value = number(&found.column);
+    let verdict = match value {
+        _ if is_overloaded(summary, rate) => StepVerdict::Overloaded,
+        None => StepVerdict::Nothing,
+        Some(value) if value >= found.limit_ms => StepVerdict::TooSlow,
+        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepVerdict::Unsteady,
+        Some(_) => StepVerdict::Held,
+    };
+    SearchStep {
+        trial: summary.setup.planned.number,
+        rate_per_s: rate,
+        achieved_per_s: number("tps"),
+        mean_ms: number("response_ms.mean"),
+        value_ms: value,
+        long,
+        verdict,
+        caveats: match verdict {
+            // These verdicts do not depend on the limited column.
+            StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
+            _ => StepCaveat::all_of(summary, &found.column),
+        },
+    }
+}
+
+/// Whether arrivals exceeded completed transactions by more than random variation explains.
+fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
+    let reports_it = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    let arrived = rate * summary.measured_s;
+    let expected = arrived * (1.0 - SHORTFALL) - DEVIATIONS * arrived.sqrt();
+    matches!(summary.ended, Some(Ended::Overloaded { .. }))
+        || summary.warnings.iter().any(reports_it)
+        || (summary.transactions.count as f64) < expected
+}
+
+/// A progress line: `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
+fn progress_line(step: &SearchStep, found: &FoundMax) -> String {
+    let search = search_of(found);
+    let rate = step.rate_per_s;
+    let value = step
+        .value_ms
+        .map_or("none".to_owned(), |ms| format!("{ms:.1}"));
+    let (column, limit) = (&found.column, found.limit_ms);
+    let between = match (search.held(), search.failed()) {
+        (Some(held), Some(failed)) => format!("between {held} and {failed}/s"),
+        (Some(held), None) => format!("above {held}/s"),
+        (None, Some(failed)) => format!("below {failed}/s"),
+        (None, None) => "not known yet".to_owned(),
+    };
+    let verdict = step.verdict;
+    format!("  {rate}/s: {column} {value} of {limit} ms, {verdict}; the highest rate is {between}")
 }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use measure::find_max::{LONG, SearchEnd};
+use measure::find_max::{LONG, SearchEnd, SearchStep, StepVerdict};
 
 /// The first rate, as a fraction of the capacity.
 const START: f64 = 0.7;
@@ -22,7 +22,6 @@ const LOWEST: f64 = 1.0 / 128.0;
 const RESOLUTION: f64 = 1.05;
 /// A value within this fraction of the limit needs a second step.
 const DOUBTFUL: f64 = 0.1;
-/// Maximum number of short steps.
 const MAX_SHORT: usize = 13;
 /// Maximum number of longer steps, which confirm a rate.
 const MAX_LONG: usize = 4;
@@ -47,28 +46,13 @@ pub(crate) enum Next {
     End(SearchEnd),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum StepOutcome {
-    /// Value of the limited column.
-    Value(f64),
-    /// Value of the limited column under a load that never became steady.
-    Unsteady(f64),
-    /// There is no meaningful value.
-    Failed,
-}
-
+/// A search as far as it has come.
 #[derive(Debug, Clone, Copy)]
-struct RateTrial {
-    rate: f64,
-    outcome: StepOutcome,
-    long: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Search {
-    capacity: f64,
-    limit: f64,
-    tried: Vec<RateTrial>,
+pub(crate) struct Search<'a> {
+    /// Transactions per second of the closed loop.
+    pub(crate) capacity: f64,
+    pub(crate) limit_ms: f64,
+    pub(crate) steps: &'a [SearchStep],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,24 +62,7 @@ enum RateVerdict {
     Doubtful,
 }
 
-impl Search {
-    /// `capacity` is in transactions per second, `limit` in the unit of the outcomes.
-    pub(crate) fn new(capacity: f64, limit: f64) -> Self {
-        Self {
-            capacity,
-            limit,
-            tried: Vec::new(),
-        }
-    }
-
-    pub(crate) fn observe(&mut self, rate: f64, long: bool, outcome: StepOutcome) {
-        self.tried.push(RateTrial {
-            rate,
-            outcome,
-            long,
-        });
-    }
-
+impl Search<'_> {
     /// The highest rate that held the limit.
     pub(crate) fn held(&self) -> Option<f64> {
         let failed = self.failed().unwrap_or(f64::INFINITY);
@@ -109,14 +76,14 @@ impl Search {
     }
 
     pub(crate) fn next(&self) -> Next {
-        let count = |long| self.tried.iter().filter(|tried| tried.long == long).count();
+        let count = |long| self.steps.iter().filter(|step| step.long == long).count();
         let (held, failed) = (self.held(), self.failed());
         let may_try = count(false) < MAX_SHORT;
-        if let Some(last) = self.tried.last()
-            && self.verdict(last.rate) == RateVerdict::Doubtful
+        if let Some(last) = self.steps.last()
+            && self.verdict(last.rate_per_s) == RateVerdict::Doubtful
             && may_try
         {
-            return Next::Try(last.rate);
+            return Next::Try(last.rate_per_s);
         }
         let next = match (held, failed) {
             (None, None) => self.capacity * START,
@@ -139,7 +106,7 @@ impl Search {
     }
 
     fn confirm(&self, held: f64, failed: f64, may_confirm: bool) -> Next {
-        let is_confirmed = |rate: &f64| self.at(*rate).any(|tried| tried.long);
+        let is_confirmed = |rate: &f64| self.at(*rate).any(|step| step.long);
         match [held, failed].into_iter().find(|rate| !is_confirmed(rate)) {
             None => Next::End(SearchEnd::Found {
                 held_per_s: held,
@@ -157,39 +124,36 @@ impl Search {
         }
     }
 
-    fn at(&self, rate: f64) -> impl Iterator<Item = &RateTrial> {
-        let tried = self.tried.iter();
-        tried.filter(move |tried| tried.rate.total_cmp(&rate).is_eq())
+    fn at(&self, rate: f64) -> impl Iterator<Item = &SearchStep> {
+        let steps = self.steps.iter();
+        steps.filter(move |step| step.rate_per_s.total_cmp(&rate).is_eq())
     }
 
     fn rates_that(&self, verdict: RateVerdict) -> impl Iterator<Item = f64> {
-        let rates = self.tried.iter().map(|tried| tried.rate);
+        let rates = self.steps.iter().map(|step| step.rate_per_s);
         rates.filter(move |rate| self.verdict(*rate) == verdict)
     }
 
-    /// A longer step overrides all short ones. A step without a value fails the rate.
+    /// A longer step overrides all short ones. A step without a meaningful value fails the rate.
     fn verdict(&self, rate: f64) -> RateVerdict {
-        let long = self.at(rate).filter(|tried| tried.long).last();
-        let counting: Vec<&RateTrial> = match long {
+        let long = self.at(rate).filter(|step| step.long).last();
+        let counting: Vec<&SearchStep> = match long {
             Some(long) => vec![long],
             None => self.at(rate).collect(),
         };
-        let mut values = Vec::new();
-        let mut unsteady = 0;
-        for tried in &counting {
-            match tried.outcome {
-                StepOutcome::Failed => return RateVerdict::Fails,
-                StepOutcome::Value(value) => values.push(value),
-                StepOutcome::Unsteady(value) => {
-                    unsteady += 1;
-                    values.push(value);
-                }
-            }
-        }
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let near = (mean / self.limit - 1.0).abs() <= DOUBTFUL;
+        let has_value =
+            |verdict| !matches!(verdict, StepVerdict::Overloaded | StepVerdict::Nothing);
+        let values = counting.iter();
+        let values = values.map(|step| step.value_ms.filter(|_| has_value(step.verdict)));
+        let Some(values) = values.collect::<Option<Vec<f64>>>() else {
+            return RateVerdict::Fails;
+        };
+        let is_unsteady = |step: &&&SearchStep| step.verdict == StepVerdict::Unsteady;
+        let unsteady = counting.iter().filter(is_unsteady).count();
+        let mean_ms = values.iter().sum::<f64>() / values.len() as f64;
+        let near = (mean_ms / self.limit_ms - 1.0).abs() <= DOUBTFUL;
         let once = values.len() == 1 && long.is_none();
-        match mean < self.limit {
+        match mean_ms < self.limit_ms {
             _ if once && (near || unsteady > 0) => RateVerdict::Doubtful,
             true if unsteady == values.len() => RateVerdict::Fails,
             true => RateVerdict::Holds,

@@ -1,6 +1,48 @@
 use std::collections::BinaryHeap;
 
+use measure::find_max::StepVerdict::{Held, Overloaded, Unsteady};
+
 use super::*;
+
+/// The verdict on a step and its value.
+type Judged = (StepVerdict, f64);
+
+fn step(rate_per_s: f64, long: bool, (verdict, value_ms): Judged) -> SearchStep {
+    SearchStep {
+        trial: 1,
+        rate_per_s,
+        achieved_per_s: None,
+        mean_ms: None,
+        value_ms: Some(value_ms),
+        long,
+        verdict,
+        caveats: Vec::new(),
+    }
+}
+
+/// The steps of a search in which `of` judges each rate, longer step, and step index.
+fn search(
+    capacity: f64,
+    limit_ms: f64,
+    mut of: impl FnMut(f64, bool, usize) -> Judged,
+) -> (Vec<SearchStep>, SearchEnd) {
+    let mut steps = Vec::new();
+    loop {
+        let search = Search {
+            capacity,
+            limit_ms,
+            steps: &steps,
+        };
+        let (rate, long) = match search.next() {
+            Next::Try(rate) => (rate, false),
+            Next::Confirm(rate) => (rate, true),
+            Next::End(end) => return (steps, end),
+        };
+        let judged = of(rate, long, steps.len());
+        steps.push(step(rate, long, judged));
+        assert!(steps.len() < MAX_TRIALS);
+    }
+}
 
 /// A portable random number generator (SplitMix64, as published by its author).
 struct Random(u64);
@@ -72,26 +114,14 @@ fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
 }
 
 /// Runs a search against a simulated server.
-fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Search) {
+fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (Vec<SearchStep>, SearchEnd) {
     let mut random = Random(seed);
-    let mut search = Search::new(per_s * servers as f64, limit_s);
-    for _ in 0..MAX_TRIALS {
-        let (rate, long) = match search.next() {
-            Next::Try(rate) => (rate, false),
-            Next::Confirm(rate) => (rate, true),
-            Next::End(end) => return (end, search),
-        };
+    search(per_s * servers as f64, limit_s, |rate, long, _| {
         let length_s = if long { 3.0 * 20.0 } else { 20.0 };
         let (p99, waiting) = m_m_c(&mut random, rate, servers, per_s, length_s);
         let is_overloaded = waiting > 0.05 * rate * length_s;
-        let outcome = if is_overloaded {
-            StepOutcome::Failed
-        } else {
-            StepOutcome::Value(p99)
-        };
-        search.observe(rate, long, outcome);
-    }
-    panic!("the search never ends: {search:?}")
+        (if is_overloaded { Overloaded } else { Held }, p99)
+    })
 }
 
 #[test]
@@ -100,7 +130,12 @@ fn the_rate_of_a_simulated_server_is_found() {
         let exact = exact(limit_s, servers, per_s);
         let mut near = 0;
         for seed in 0..20 {
-            let (end, search) = find(seed, servers, per_s, limit_s);
+            let (steps, end) = find(seed, servers, per_s, limit_s);
+            let search = Search {
+                capacity: per_s * servers as f64,
+                limit_ms: limit_s,
+                steps: &steps,
+            };
             let (held, failed) = (search.held().unwrap(), search.failed().unwrap());
             assert!(held < failed, "{search:?}");
             if let SearchEnd::Found { held_per_s, .. } = end {
@@ -121,35 +156,26 @@ fn the_formula_holds_for_one_server() {
 
 #[test]
 fn no_rate_is_found_if_a_single_transaction_exceeds_the_limit() {
-    let (end, search) = find(1, 4, 10.0, 0.02);
+    let (steps, end) = find(1, 4, 10.0, 0.02);
     let SearchEnd::NoRate { failed_per_s } = end else {
         panic!("{end:?}")
     };
     assert!(failed_per_s <= 40.0 * LOWEST * 1.01, "{failed_per_s}");
-    assert!(search.tried.len() <= MAX_SHORT);
+    assert!(steps.len() <= MAX_SHORT);
 }
 
-/// The steps of a search in which `of` gives the outcome for each rate and step index.
-fn path(limit: f64, of: impl Fn(f64, usize) -> StepOutcome) -> (Vec<(f64, bool)>, SearchEnd) {
-    let mut search = Search::new(1000.0, limit);
-    let mut path = Vec::new();
-    loop {
-        let (rate, long) = match search.next() {
-            Next::Try(rate) => (rate, false),
-            Next::Confirm(rate) => (rate, true),
-            Next::End(end) => return (path, end),
-        };
-        search.observe(rate, long, of(rate, path.len()));
-        path.push((rate, long));
-        assert!(path.len() < MAX_TRIALS);
-    }
+/// The rates of a search's steps, and whether each was a longer one.
+fn path(limit_ms: f64, of: impl Fn(f64, usize) -> Judged) -> (Vec<(f64, bool)>, SearchEnd) {
+    let (steps, end) = search(1000.0, limit_ms, |rate, _, index| of(rate, index));
+    let path = steps.iter().map(|step| (step.rate_per_s, step.long));
+    (path.collect(), end)
 }
 
 #[test]
 fn rates_increase_by_a_factor_and_are_then_bisected() {
     let (path, end) = path(20.0, |rate, _| match rate <= 777.0 {
-        true => StepOutcome::Value(5.0),
-        false => StepOutcome::Failed,
+        true => (Held, 5.0),
+        false => (Overloaded, 0.0),
     });
     let rates: Vec<f64> = path.iter().map(|(rate, _)| *rate).collect();
     assert_eq!(rates, [700.0, 840.0, 766.8, 802.6, 766.8, 802.6]);
@@ -165,10 +191,10 @@ fn rates_increase_by_a_factor_and_are_then_bisected() {
 #[test]
 fn a_step_near_the_limit_is_repeated() {
     let (path, _) = path(20.0, |rate, index| match (rate as u32, index) {
-        (700, 0) => StepOutcome::Value(19.0),
-        (700, _) => StepOutcome::Value(22.0),
-        (0..=699, _) => StepOutcome::Value(3.0),
-        _ => StepOutcome::Failed,
+        (700, 0) => (Held, 19.0),
+        (700, _) => (Held, 22.0),
+        (0..=699, _) => (Held, 3.0),
+        _ => (Overloaded, 0.0),
     });
     // The mean of 19 and 22 exceeds the limit.
     assert_eq!(path[..3], [(700.0, false), (700.0, false), (350.0, false)]);
@@ -180,15 +206,15 @@ fn a_step_near_the_limit_is_repeated() {
 #[test]
 fn an_unsteady_step_is_repeated() {
     let (steady, _) = path(20.0, |rate, index| match (rate < 800.0, index) {
-        (true, 0) => StepOutcome::Unsteady(5.0),
-        (true, _) => StepOutcome::Value(5.0),
-        (false, _) => StepOutcome::Failed,
+        (true, 0) => (Unsteady, 5.0),
+        (true, _) => (Held, 5.0),
+        (false, _) => (Overloaded, 0.0),
     });
     assert_eq!(
         steady[..3],
         [(700.0, false), (700.0, false), (840.0, false)]
     );
-    let (unsteady, end) = path(20.0, |_, _| StepOutcome::Unsteady(5.0));
+    let (unsteady, end) = path(20.0, |_, _| (Unsteady, 5.0));
     assert!(matches!(
         end,
         SearchEnd::OutOfTrials { .. } | SearchEnd::NoRate { .. }
@@ -198,27 +224,16 @@ fn an_unsteady_step_is_repeated() {
 
 #[test]
 fn a_rate_that_cannot_be_confirmed_does_not_hold() {
-    let mut search = Search::new(1000.0, 20.0);
     let mut confirmed = Vec::new();
-    let end = loop {
-        match search.next() {
-            Next::Try(rate) => {
-                let outcome = if rate < 790.0 {
-                    StepOutcome::Value(5.0)
-                } else {
-                    StepOutcome::Failed
-                };
-                search.observe(rate, false, outcome);
-            }
-            Next::Confirm(rate) => {
-                // The first longer step exceeds the limit.
-                let value = if confirmed.is_empty() { 30.0 } else { 10.0 };
-                confirmed.push(rate);
-                search.observe(rate, true, StepOutcome::Value(value));
-            }
-            Next::End(end) => break end,
+    let (_, end) = search(1000.0, 20.0, |rate, long, _| match long {
+        false if rate < 790.0 => (Held, 5.0),
+        false => (Overloaded, 0.0),
+        true => {
+            confirmed.push(rate);
+            // The first longer step exceeds the limit.
+            (Held, if confirmed.len() == 1 { 30.0 } else { 10.0 })
         }
-    };
+    });
     let SearchEnd::Found {
         held_per_s,
         failed_per_s,
@@ -234,10 +249,10 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
 #[test]
 fn a_longer_step_corrects_a_rate_that_failed_by_chance() {
     let (path, end) = path(20.0, |rate, index| match (rate > 830.0, index) {
-        (true, _) => StepOutcome::Failed,
+        (true, _) => (Overloaded, 0.0),
         // A stall in the fourth step.
-        (false, 3) => StepOutcome::Value(90.0),
-        (false, _) => StepOutcome::Value(5.0),
+        (false, 3) => (Held, 90.0),
+        (false, _) => (Held, 5.0),
     });
     assert_eq!(path[3], (802.6, false));
     assert!(path.contains(&(802.6, true)) && path.contains(&(840.0, true)));
@@ -251,7 +266,7 @@ fn a_longer_step_corrects_a_rate_that_failed_by_chance() {
 #[test]
 fn a_search_ends_at_its_maximum_of_trials() {
     // Every rate holds the limit, so the rate only increases.
-    let (path, end) = path(20.0, |_, _| StepOutcome::Value(1.0));
+    let (path, end) = path(20.0, |_, _| (Held, 1.0));
     assert_eq!(path.len(), MAX_SHORT);
     assert!(matches!(
         end,

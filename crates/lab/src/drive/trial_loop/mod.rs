@@ -1,14 +1,13 @@
 //! The loop of a running trial: merges what loads, servers, faults, and monitors report, and ends the
 //! trial when one of them fails.
 
-mod failure;
 mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use load::{Barrier, End, LoadError, LoadOutcome, Stop};
+use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Stop};
 use measure::fault::FaultRecord;
 use measure::instance::{NodeEvent, NodeEventKind};
 use measure::metric::{Metrics, MonitorPoint};
@@ -20,22 +19,19 @@ use measure::summarize::Summarizer;
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
-use crate::failure::Failure;
 use crate::observe::monitors::{Monitors, SampleClock};
-use crate::observer::Observer;
-use crate::setup::rig::Rig;
-use crate::trial::Trial;
+use crate::{Failure, Observer, Rig, Trial};
 
-use failure::failed;
-pub(crate) use results::LoadResults;
+pub(crate) use results::MeasuredLoads;
+use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A message to the trial's thread.
 pub(crate) enum TrialMessage {
     /// From the load of the instance with this index.
-    Load(usize, LoadMessage),
+    Load(usize, LoadEvent),
+    LoadEnded(usize, Result<LoadOutcome, LoadError>),
     Monitored(MonitorPoint),
     /// Something that happened to a node.
     Event(NodeEvent),
@@ -43,15 +39,6 @@ pub(crate) enum TrialMessage {
     Fault(Box<FaultRecord>, Option<Failure>),
     /// The trial cannot continue.
     Failed(Failure),
-}
-
-pub(crate) enum LoadMessage {
-    /// Number of open connections.
-    Connecting(u32),
-    Second(Box<Second>),
-    /// Number of transactions that still run after the load's end.
-    Draining(usize),
-    Ended(Result<LoadOutcome, LoadError>),
 }
 
 pub(crate) struct TrialLoop<'a> {
@@ -156,7 +143,13 @@ impl<'a> TrialLoop<'a> {
 
     fn receive(&mut self, message: TrialMessage) {
         match message {
-            TrialMessage::Load(index, message) => self.load_message(index, message),
+            TrialMessage::Load(index, event) => self.load_event(index, event),
+            TrialMessage::LoadEnded(index, ended) => {
+                self.loads[index].running = 0;
+                self.merger.end(index);
+                self.take_merged();
+                self.load_ended(index, ended);
+            }
             TrialMessage::Monitored(point) => {
                 self.tell_of_others(&point);
                 self.observer.monitored(&point);
@@ -206,29 +199,20 @@ impl<'a> TrialLoop<'a> {
         }
     }
 
-    fn load_message(&mut self, index: usize, message: LoadMessage) {
-        let Some(load) = self.loads.get_mut(index) else {
-            return;
-        };
-        match message {
-            LoadMessage::Connecting(open) => {
-                load.open = open;
+    fn load_event(&mut self, index: usize, event: LoadEvent) {
+        match event {
+            LoadEvent::Connecting { open } => {
+                self.loads[index].open = open;
                 let open = self.loads.iter().map(|load| load.open).sum();
                 let users = self.trial.planned.load.threads * self.trial.planned.topology.instances;
                 self.observer.connecting(open, users);
             }
-            LoadMessage::Second(second) => self.second(index, *second),
-            LoadMessage::Draining(running) => {
-                load.running = running;
+            LoadEvent::Second(second) => self.second(index, *second),
+            LoadEvent::Draining { running } => {
+                self.loads[index].running = running;
                 self.stop_monitors();
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.draining(running);
-            }
-            LoadMessage::Ended(ended) => {
-                load.running = 0;
-                self.merger.end(index);
-                self.take_merged();
-                self.load_ended(index, ended);
             }
         }
     }
@@ -237,15 +221,13 @@ impl<'a> TrialLoop<'a> {
         if second.phase == Phase::Drain {
             self.stop_monitors();
         }
-        if self.trial.has_faults()
-            && let Some(load) = self.loads.get_mut(index)
-        {
-            load.seconds.push(ResponseSecond::from(&second));
+        if self.trial.has_faults() {
+            let seconds = &mut self.loads[index].seconds;
+            seconds.push(ResponseSecond::from(&second));
         }
-        if self.loads.len() > 1
-            && let (Some(load), Ok(number)) = (self.loads.get_mut(index), u32::try_from(index + 1))
-        {
-            load.gather.add(&second);
+        if self.loads.len() > 1 {
+            self.loads[index].gather.add(&second);
+            let number = index as u32 + 1;
             self.observer.instance_second(number, &second, &self.kinds);
         }
         self.merger.add(index, second);
@@ -270,15 +252,13 @@ impl<'a> TrialLoop<'a> {
     fn load_ended(&mut self, index: usize, ended: Result<LoadOutcome, LoadError>) {
         let failure = match &ended {
             Ok(load) if self.is_expected(index, &load.end) => None,
-            ended => failure::of_load(self.rig.databases().nth(index), ended),
+            ended => results::failure_of_load(self.rig.databases().nth(index), ended),
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
             // The death of the server explains more than its load's error.
             self.ended_by = self.node_death(true).or(Some((outcome, failure)));
         }
-        if let Some(load) = self.loads.get_mut(index) {
-            load.ended = Some(ended);
-        }
+        self.loads[index].ended = Some(ended);
     }
 
     /// Whether a fault of the study explains that an instance's load lost its server.
@@ -287,8 +267,7 @@ impl<'a> TrialLoop<'a> {
             return false;
         };
         let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
-        let instance = self.rig.instances.get(index);
-        instance.is_some_and(|instance| instance.faults.explains_loss(lost_at))
+        self.rig.instances[index].faults.explains_loss(lost_at)
     }
 
     /// The first death of a node that no fault of the study caused.

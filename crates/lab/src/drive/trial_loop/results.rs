@@ -1,36 +1,21 @@
-//! The results of a trial's loads, once all of them have ended.
+//! The results of a trial's loads once all of them have ended: which failures end a trial, and with
+//! which outcome.
 
-use load::{End, LoadOutcome};
-use measure::fault::FaultRecord;
-use measure::instance::{InstanceSummary, NodeEvent};
+use std::time::Duration;
+
+use load::{End, LoadError, LoadOutcome};
+use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, split};
 use measure::recovery::ResponseSecond;
-use measure::setup::{Outcome, Unfinished};
-use measure::summarize::Summarizer;
+use measure::setup::{Outcome, Unfinished, server_lost};
 use measure::summary::TrialSummary;
-use measure::until::Ended;
-
 use plan::Volume;
+use workload::session::SessionError;
 
-use super::failure::outcome_of;
 use super::{LoadState, TrialLoop};
-use crate::failure::Failure;
+use crate::{Database, Failure, FinishedTrial};
 
-pub(crate) struct LoadResults {
-    pub(crate) gather: Summarizer,
-    /// Wall-clock time at the origin of the loads' clock.
-    pub(crate) started_at: String,
-    pub(crate) instances: Vec<InstanceSummary>,
-    pub(crate) metrics: Metrics,
-    pub(crate) unfinished: Unfinished,
-    /// `None` unless a stop rule ended the trial early.
-    pub(crate) ended: Option<Ended>,
-    pub(crate) outcome: Outcome,
-    pub(crate) failure: Option<Failure>,
-    /// What happened to nodes apart from faults.
-    pub(crate) events: Vec<NodeEvent>,
-    /// The trial's faults, in order of time.
-    pub(crate) faults: Vec<FaultRecord>,
+pub(crate) struct MeasuredLoads {
     /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
     pub(crate) measured_ns: Option<(u64, u64)>,
     /// The seconds of each load; only in a trial with faults.
@@ -38,45 +23,50 @@ pub(crate) struct LoadResults {
 }
 
 impl TrialLoop<'_> {
-    pub(crate) fn into_results(mut self) -> Result<LoadResults, Failure> {
+    pub(crate) fn into_results(mut self) -> Result<(FinishedTrial, MeasuredLoads), Failure> {
+        let (outcome, failure) = self.end()?;
+        let mut metrics = std::mem::take(&mut self.metrics);
+        leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
+        let is_complete = outcome == Outcome::Completed;
+        let mut summary = self.gather.finish(TrialSummary {
+            started_at: Some(self.started_at.clone()),
+            unfinished: self.unfinished(),
+            instances: self.instances(&outcome),
+            metrics,
+            reset: self.rig.reset.clone(),
+            ended: self.early_stop.ended().filter(|_| is_complete),
+            outcome,
+            ..TrialSummary::new(self.rig.setup(self.trial))
+        });
+        summary.events = self.events;
+        summary.faults = self.faults;
+        let loads = MeasuredLoads {
+            measured_ns: self.measured_ns,
+            seconds: self.loads.into_iter().map(|load| load.seconds).collect(),
+        };
+        Ok((FinishedTrial { summary, failure }, loads))
+    }
+
+    /// How the trial ended; fails if it did so before it measured anything.
+    fn end(&mut self) -> Result<(Outcome, Option<Failure>), Failure> {
         let has_begun = self.barrier.begun().is_some();
-        let (outcome, failure) = match self.ended_by.take() {
-            Some((_, failure)) if !has_begun => return Err(failure),
-            Some((outcome, failure)) => (outcome, Some(failure)),
+        match self.ended_by.take() {
+            Some((_, failure)) if !has_begun => Err(failure),
+            Some((outcome, failure)) => Ok((outcome, Some(failure))),
             None if !has_begun => {
                 let message = "interrupted before the load started";
-                return Err(Failure::interrupted(message));
+                Err(Failure::interrupted(message))
             }
             None if self.is_interrupted() && self.measured_ns.is_none() => {
                 let message = "interrupted during the warm-up, before the measurement";
-                return Err(Failure::interrupted(message));
+                Err(Failure::interrupted(message))
             }
             None if self.is_interrupted() => {
-                let message = "interrupted; results until then are kept";
-                let failure = Failure::interrupted(message);
-                (Outcome::Interrupted, Some(failure))
+                let failure = Failure::interrupted("interrupted; results until then are kept");
+                Ok((Outcome::Interrupted, Some(failure)))
             }
-            None => (Outcome::Completed, None),
-        };
-        let mut metrics = std::mem::take(&mut self.metrics);
-        leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
-        Ok(LoadResults {
-            instances: self.instances(&outcome),
-            unfinished: self.unfinished(),
-            ended: self
-                .early_stop
-                .ended()
-                .filter(|_| outcome == Outcome::Completed),
-            seconds: self.loads.into_iter().map(|load| load.seconds).collect(),
-            gather: self.gather,
-            started_at: self.started_at,
-            events: self.events,
-            faults: self.faults,
-            measured_ns: self.measured_ns,
-            metrics,
-            outcome,
-            failure,
-        })
+            None => Ok((Outcome::Completed, None)),
+        }
     }
 
     fn outcomes(&self) -> impl Iterator<Item = &LoadOutcome> {
@@ -147,4 +137,77 @@ impl LoadState {
     fn outcome(&self) -> Option<Outcome> {
         outcome_of(&self.ended.as_ref()?.as_ref().ok()?.end)
     }
+}
+
+/// A failure and the outcome with its message. `lost_at` is when a server was lost, on the trial's
+/// clock.
+pub(super) fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, Failure) {
+    let reason = match lost_at {
+        Some(at) => format!("{}: {}", server_lost(at), failure.message),
+        None => failure.message.clone(),
+    };
+    (Outcome::Failed { reason }, failure)
+}
+
+/// The failure of a load that ended; `None` if it did not fail, or failed only because of another
+/// one.
+pub(super) fn failure_of_load(
+    database: Option<&Database>,
+    ended: &Result<LoadOutcome, LoadError>,
+) -> Option<(Outcome, Failure)> {
+    let load = match ended {
+        Ok(load) => load,
+        Err(error) => return Some(failed(start_failure(database, error)?, None)),
+    };
+    let outcome = outcome_of(&load.end)?;
+    let failure = match &load.end {
+        End::Completed | End::Interrupted => return None,
+        End::Failed(error) => statement_failure(database, error),
+        End::ServerLost { error, .. } => {
+            let message = format!("{outcome}; results until then are kept");
+            let remedy = database.and_then(|database| database.remedy(error));
+            Failure::interrupted(message).perhaps(remedy)
+        }
+    };
+    Some((outcome, failure))
+}
+
+/// The outcome of a load; `None` if it was interrupted, perhaps because of another one.
+pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
+    match end {
+        End::Completed => Some(Outcome::Completed),
+        End::Failed(error) => Some(Outcome::Stopped {
+            error: error.to_string(),
+        }),
+        End::ServerLost { at_ns, error } => Some(Outcome::ServerLost {
+            at_ms: at_ns / 1_000_000,
+            error: error.to_string(),
+        }),
+        End::Interrupted => None,
+    }
+}
+
+/// Why a load could not start or continue; `None` if another failure caused that.
+fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
+    match error {
+        LoadError::Connect(error) => {
+            let remedy = database.and_then(|database| database.remedy(error));
+            let message = format!("cannot open the load's connections: {error}");
+            Some(Failure::server(message).perhaps(remedy))
+        }
+        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
+        LoadError::Interrupted | LoadError::OtherFailed => None,
+    }
+}
+
+fn statement_failure(database: Option<&Database>, error: &SessionError) -> Failure {
+    let message = format!("the load was stopped by the server's {error}");
+    let known = database.and_then(|database| database.remedy(error));
+    let remedy = known.map(str::to_owned).unwrap_or_else(|| {
+        format!(
+            "to continue despite this error, use --ignore-errors {}",
+            error.code()
+        )
+    });
+    Failure::interrupted(message).remedy(remedy)
 }

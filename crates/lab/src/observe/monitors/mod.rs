@@ -2,12 +2,10 @@
 //! clock.
 //!
 //! A snapshot holds counters; the metrics of an interval are derived from two snapshots
-//! ([`snapshot`]). `host` reads the counters of the machine. `measure::metric::METRICS` names and
+//! (`metrics`). `host` reads the counters of the machine. `measure::metric::METRICS` names and
 //! explains all metrics.
 
-mod sampler;
-mod snapshot;
-mod window;
+mod metrics;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,15 +13,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use client::reactor::Reactor;
+use engine::counters::{Counters, Reading, ask_all, leave_all};
+use host::{Files, OtherPrograms, ReadAhead, device, process};
 use measure::metric::{Metrics, MonitorPoint};
-use measure::values;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::Database;
-use crate::setup::servers::ProcessId;
-use crate::site::Site;
-use sampler::Sampler;
-use snapshot::{Snapshot, derive, others_share};
-use window::MeasureWindow;
+use crate::servers::ProcessId;
+use crate::site::{Site, ThisHost};
+use metrics::{MeasureWindow, ServerSnapshot, Snapshot, derive, others_share};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval with metrics, because the kernel counts CPU time in hundredths of a
@@ -32,13 +31,6 @@ const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Share of the CPUs (0 to 1) used by other programs above which they are identified.
 const OTHERS_SHARE: f64 = 0.1;
-
-#[derive(Debug, Clone)]
-pub struct Monitored {
-    /// The host that dyno runs on.
-    pub site: Arc<dyn Site>,
-    pub servers: Vec<MonitoredServer>,
-}
 
 #[derive(Debug, Clone)]
 pub struct MonitoredServer {
@@ -76,7 +68,6 @@ impl SampleClock {
     }
 }
 
-/// Running monitors, which end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
     /// Sends the clock when the load begins; dropped to stop the thread.
@@ -89,7 +80,7 @@ pub struct Monitors {
 /// interval on the monitors' thread. A server that cannot be reached is missing from the metrics
 /// and retried; everything else is still sampled.
 pub fn prepare(
-    monitored: Monitored,
+    servers: Vec<MonitoredServer>,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
     let (clock, clocks) = channel();
@@ -97,7 +88,7 @@ pub fn prepare(
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
         .spawn(move || {
-            let mut sampler = Sampler::new(monitored);
+            let mut sampler = Sampler::new(servers);
             sampler.sample(Duration::ZERO);
             drop(prepared);
             // Disconnected if the load fails to begin.
@@ -111,7 +102,6 @@ pub fn prepare(
 }
 
 impl Monitors {
-    /// Starts sampling.
     pub fn begin(&self, clock: SampleClock) {
         // The thread has ended only if it panicked.
         let _ = self.clock.send(clock);
@@ -187,6 +177,168 @@ fn report_interval(
         values: values.0,
     });
     others
+}
+
+struct Sampler {
+    /// The host that dyno runs on.
+    host: ThisHost,
+    servers: Vec<SampledServer>,
+    /// Directories of the servers' data and logs on this host; faults may replace the devices below
+    /// them.
+    directories: Vec<PathBuf>,
+    counters: Vec<Option<Counters>>,
+    reactor: Option<Reactor>,
+    others: OtherPrograms,
+    last: Instant,
+}
+
+struct SampledServer {
+    server: MonitoredServer,
+    /// `None` if the server runs on this host.
+    machine: Option<SampledMachine>,
+}
+
+/// A machine other than this host.
+#[derive(Default)]
+struct SampledMachine {
+    disks: Vec<String>,
+    /// The files that the last sample read.
+    paths: Vec<PathBuf>,
+}
+
+impl SampledServer {
+    fn new(server: MonitoredServer) -> Self {
+        let machine = (!server.site.is_here()).then(|| SampledMachine {
+            disks: disks(&*server.site, &server.directories),
+            paths: Vec::new(),
+        });
+        Self { server, machine }
+    }
+
+    fn sample(&mut self) -> ServerSnapshot {
+        let files = self.server.site.files();
+        match &mut self.machine {
+            None => self.snapshot(Instant::now(), files, None),
+            Some(machine) => {
+                let machine = std::mem::take(machine);
+                let asked = Instant::now();
+                let files = ReadAhead::new(files, machine.paths);
+                // The files were read at some moment during the exchange; take its middle.
+                let at = asked + asked.elapsed() / 2;
+                let sample = host::Sample::take(&files, &machine.disks);
+                let snapshot = self.snapshot(at, &files, Some(sample));
+                let paths = files.into_paths();
+                self.machine = Some(SampledMachine { paths, ..machine });
+                snapshot
+            }
+        }
+    }
+
+    fn snapshot(
+        &self,
+        at: Instant,
+        files: &dyn Files,
+        machine: Option<host::Sample>,
+    ) -> ServerSnapshot {
+        let read = |pid| process::read_family(files, pid);
+        ServerSnapshot {
+            number: self.server.number,
+            at,
+            process: self.server.process.get().and_then(read),
+            manager: self.server.process.manager().and_then(read),
+            machine,
+            usage: self.server.site.usage(),
+            counters: None,
+        }
+    }
+}
+
+impl Sampler {
+    /// Must be called on the thread that takes the snapshots.
+    fn new(servers: Vec<MonitoredServer>) -> Self {
+        let here = servers.iter().filter(|server| server.site.is_here());
+        let directories = here.flat_map(|server| server.directories.clone()).collect();
+        let counters = servers.iter();
+        let counters = counters.map(|server| Some(server.database.as_ref()?.server()?.counters()));
+        Self {
+            counters: counters.collect(),
+            servers: servers.into_iter().map(SampledServer::new).collect(),
+            host: ThisHost::default(),
+            directories,
+            // Without a reactor, the servers' own counters are missing.
+            reactor: Reactor::new().ok(),
+            others: OtherPrograms::default(),
+            last: Instant::now(),
+        }
+    }
+
+    /// Takes a snapshot that was due `late` ago. The servers come last, because they may take time
+    /// to answer.
+    fn sample(&mut self, late: Duration) -> Snapshot {
+        let disks = disks(&self.host, &self.directories);
+        let mut snapshot = Snapshot {
+            at: Instant::now(),
+            late,
+            own_cpu: Duration::ZERO,
+            host: host::Sample::take(self.host.files(), &disks),
+            generator: process::read(self.host.files(), "self"),
+            servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
+            others_s: self.others.used_s().clone(),
+        };
+        self.last = snapshot.at;
+        for (server, counters) in snapshot.servers.iter_mut().zip(self.read_counters()) {
+            server.counters = counters;
+        }
+        snapshot.own_cpu = own_cpu();
+        snapshot
+    }
+
+    /// Identifies the programs besides the trial that used the CPUs since the last sample, or skips
+    /// that interval.
+    fn look_for_others(&mut self, are_others: bool) {
+        if !are_others {
+            return self.others.skip();
+        }
+        let here = self.servers.iter().filter(|one| one.machine.is_none());
+        let servers = here
+            .map(|one| &one.server.process)
+            .flat_map(|process| [process.get(), process.manager()]);
+        let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
+        let seconds = self.last.elapsed().as_secs_f64();
+        self.others.look(self.host.files(), &own, seconds);
+    }
+
+    fn read_counters(&mut self) -> Vec<Option<Reading>> {
+        let read = self
+            .reactor
+            .as_ref()
+            .map(|reactor| reactor.block_on(ask_all(&mut self.counters)));
+        read.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        if let Some(reactor) = &self.reactor {
+            // The monitors are ending, so an error no longer matters.
+            let _ = reactor.block_on(leave_all(&mut self.counters));
+        }
+    }
+}
+
+fn disks(site: &dyn Site, directories: &[PathBuf]) -> Vec<String> {
+    let disks = directories.iter();
+    let mut disks: Vec<String> = disks
+        .flat_map(|dir| device::below_dir(site.files(), dir))
+        .collect();
+    disks.sort();
+    disks.dedup();
+    disks
+}
+
+fn own_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]

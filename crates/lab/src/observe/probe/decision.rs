@@ -9,13 +9,11 @@ use workload::session::{FailureKind, SessionError};
 /// before it counts as hanging. Users must not leave one that is only busy.
 const HANG_LIMIT: Duration = Duration::from_secs(1);
 
-/// How the members of a cluster become primaries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// They elect one. Otherwise, a member that was just started may seem to be a primary before it
     /// knows its own role.
     pub(super) elects: bool,
-    /// Every member is a primary.
     pub(super) has_many: bool,
 }
 
@@ -32,7 +30,6 @@ pub(super) struct Decision {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
-    /// The latest answer.
     state: Option<Role>,
     /// Since when it has credibly claimed to be a primary.
     primary_since: Option<Instant>,
@@ -46,10 +43,8 @@ impl Decision {
     /// It is unknown how long `primary` has been the primary.
     pub(super) fn new(members: usize, primary: usize, rules: Rules, now: Instant) -> Self {
         let mut seen = vec![Seen::default(); members];
-        if let Some(first) = seen.get_mut(primary) {
-            first.state = Some(Role::Primary);
-            first.primary_since = Some(now);
-        }
+        seen[primary].state = Some(Role::Primary);
+        seen[primary].primary_since = Some(now);
         Self {
             rules,
             primary: Some(primary),
@@ -72,11 +67,9 @@ impl Decision {
         answer: Result<Role, &SessionError>,
         named: usize,
     ) -> bool {
-        let elects = self.rules.elects;
-        let Some(seen) = self.members.get_mut(index) else {
-            return false;
-        };
-        seen.update(asked_at, answer, elects || named == index);
+        let is_credible = self.rules.elects || named == index;
+        let seen = &mut self.members[index];
+        seen.update(asked_at, answer, is_credible);
         if self.primary == Some(index) && (seen.is_away || !seen.is_primary()) {
             self.primary = None;
         }
@@ -84,55 +77,41 @@ impl Decision {
     }
 
     /// Makes a member that has accepted a write the primary, unless the state has changed
-    /// meanwhile. Returns the previous primary if it did.
-    pub(super) fn take(&mut self, index: usize, named: usize) -> Option<Option<usize>> {
-        self.is_next(index, named)
-            .then(|| self.primary.replace(index))
-    }
-
-    /// Records the primary; returns the one recorded before.
-    pub(super) fn announce(&mut self, index: usize) -> usize {
-        std::mem::replace(&mut self.announced, index)
+    /// meanwhile. Returns the latest primary before it, which may be the same.
+    pub(super) fn take(&mut self, index: usize, named: usize) -> Option<usize> {
+        self.is_next(index, named).then(|| {
+            self.primary = Some(index);
+            std::mem::replace(&mut self.announced, index)
+        })
     }
 
     /// Whether the primary is known and answers.
     pub(super) fn is_settled(&self) -> bool {
-        let primary = self.primary.and_then(|index| self.members.get(index));
-        primary.is_some_and(|seen| seen.silent_since.is_none())
+        self.primary
+            .is_some_and(|index| !self.members[index].is_silent())
     }
 
     /// Whether virtual users that use any member may connect to this one.
     pub(super) fn is_usable(&self, index: usize, now: Instant) -> bool {
-        let Some(seen) = self.members.get(index) else {
-            return false;
-        };
+        let seen = &self.members[index];
         let is_alone = self.rules.has_many && seen.state == Some(Role::Detached);
         !seen.is_away && !seen.hangs(now) && !is_alone
     }
 
     fn is_next(&self, index: usize, named: usize) -> bool {
-        let Some(seen) = self.members.get(index) else {
+        let seen = &self.members[index];
+        let Some(since) = seen.primary_since.filter(|_| seen.answers_as_primary()) else {
             return false;
         };
-        if self.primary == Some(index) || !seen.is_primary() || seen.is_silent() {
-            return false;
-        }
-        let Some(since) = seen.primary_since else {
-            return false;
-        };
-        match self.primary.and_then(|primary| self.members.get(primary)) {
+        match self.primary.map(|primary| &self.members[primary]) {
+            _ if self.primary == Some(index) => false,
             Some(_) if named == index => true,
             Some(current) if self.rules.has_many => current.hangs(Instant::now()),
             Some(current) => current.primary_since.is_none_or(|earlier| earlier < since),
             None => {
-                let rivals = self
-                    .members
-                    .iter()
-                    .filter(|rival| rival.answers_as_primary());
-                let is_last = |rival: &Seen| rival.primary_since.is_none_or(|other| other <= since);
-                self.rules.has_many
-                    || named == index
-                    || rivals.copied().all(|rival| is_last(&rival))
+                let mut rivals = self.members.iter().filter(|one| one.answers_as_primary());
+                let is_last = |rival: &Seen| rival.primary_since.is_none_or(|at| at <= since);
+                self.rules.has_many || named == index || rivals.all(is_last)
             }
         }
     }

@@ -1,26 +1,29 @@
-//! Probes one member while the load runs.
+//! The probers of an instance: one thread for each member while the load runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
-use std::thread::sleep;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::{Role, View};
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::recovery::{Probe, ProbedView, ProbedWrite};
+use plan::Follow;
+use workload::session::SessionError;
 
-use super::Shared;
-use super::alert::Level;
-use super::member_probe::{MemberProbe, Probed, Write};
+use super::MemberProbe;
+use super::decision::{Decision, Rules};
 use crate::drive::clock::Clock;
-use crate::observe::watch::Watch;
-use crate::setup::cluster::Member;
+use crate::drive::trial_loop::TrialMessage;
+use crate::observe::watch::{Level, Watch};
+use crate::{Cluster, Failure, Member, Trial, threads};
 
 /// Maximum number of probes that are kept for a member; after that, only probes that show a change.
 const MAX_PROBES: usize = 200_000;
 /// The probe interval while no working primary is known, and after a fault.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The probe interval otherwise.
 fn interval(level: Level) -> Duration {
     match level {
         Level::Quiet => Duration::from_millis(200),
@@ -29,121 +32,221 @@ fn interval(level: Level) -> Duration {
     }
 }
 
-pub(super) struct Prober<'a> {
-    shared: Arc<Shared<'a>>,
-    /// The member's index in its cluster.
-    index: usize,
-    probe: MemberProbe<'a>,
-    kept: Kept,
+/// What the probers of an instance share.
+pub(crate) struct Probers<'a> {
+    cluster: &'a Cluster,
+    follow: Follow,
+    watch: &'a Watch,
+    /// Whether the probes are kept: in a trial with faults.
+    is_watched: bool,
+    clock: Clock<'a>,
+    sender: Sender<TrialMessage>,
+    decision: Mutex<Decision>,
 }
 
-impl<'a> Prober<'a> {
-    pub(super) fn new(shared: Arc<Shared<'a>>, index: usize, member: &'a Member) -> Self {
-        let cluster = shared.probers.cluster;
+impl<'a> Probers<'a> {
+    pub(crate) fn new(
+        trial: &Trial,
+        cluster: &'a Cluster,
+        watch: &'a Watch,
+        clock: Clock<'a>,
+        sender: Sender<TrialMessage>,
+    ) -> Self {
+        let rules = Rules {
+            elects: cluster.elects(),
+            has_many: cluster.has_many_primaries(),
+        };
+        let (count, primary) = (cluster.members().len(), cluster.primary_index());
         Self {
-            shared,
-            index,
-            probe: MemberProbe::new(cluster, member),
-            kept: Kept {
-                server: member.number,
-                probes: Vec::new(),
-                repeated: None,
-            },
+            cluster,
+            follow: trial.planned.topology.follow,
+            watch,
+            is_watched: trial.has_faults(),
+            clock,
+            sender,
+            decision: Mutex::new(Decision::new(count, primary, rules, Instant::now())),
         }
     }
 
-    /// Probes until the load has ended; returns the probes of a load that is watched.
-    pub(super) fn run(mut self) -> Vec<Probe> {
-        let clock = self.shared.probers.clock;
+    /// Starts the threads, which probe until the trial is over and return what they found around
+    /// faults; none if nobody needs to know.
+    pub(crate) fn spawn<'scope>(
+        &'a self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Vec<ScopedJoinHandle<'scope, Vec<Probe>>>, Failure>
+    where
+        'a: 'scope,
+    {
+        if !self.cluster.is_replicated() && !self.is_watched {
+            return Ok(Vec::new());
+        }
+        let members = self.cluster.members().iter().enumerate();
+        let spawned = members.map(|(index, member)| {
+            let name = format!("dyno-probe-{}", member.number);
+            let run = move || Prober::new(self, index, member).run();
+            threads::spawn(scope, name, run)
+        });
+        spawned.collect()
+    }
+
+    /// A member's answer; returns whether it becomes the primary if it accepts a write.
+    fn observe(
+        &self,
+        index: usize,
+        asked_at: Instant,
+        answer: Result<Role, &SessionError>,
+    ) -> bool {
+        let mut decision = self.decision();
+        let was_settled = decision.is_settled();
+        let named = self.cluster.primary_index();
+        let is_next = decision.observe(index, asked_at, answer, named);
+        self.reroute(&decision);
+        if was_settled && !decision.is_settled() {
+            // All members are probed at once.
+            self.watch.route.alert();
+        }
+        is_next
+    }
+
+    /// A member that may become the primary has accepted a write.
+    fn take(&self, index: usize) {
+        let mut decision = self.decision();
+        let Some(before) = decision.take(index, self.cluster.primary_index()) else {
+            return;
+        };
+        self.cluster.set_primary(index);
+        self.reroute(&decision);
+        // An operator may have named it already.
+        if before != index {
+            let number = |index: usize| self.cluster.members()[index].number;
+            let event = NodeEvent {
+                at_s: self.clock.seconds(Instant::now()),
+                node: number(index),
+                what: NodeEventKind::BecamePrimary,
+                reason: format!("server {} was the primary", number(before)),
+            };
+            // Without a receiver, the trial is over.
+            let _ = self.sender.send(TrialMessage::Event(event));
+        }
+    }
+
+    fn reroute(&self, decision: &Decision) {
+        let (route, now) = (&self.watch.route, Instant::now());
+        match self.follow {
+            _ if !self.cluster.is_replicated() => {}
+            Follow::Primary => route.set(|index| decision.primary() == Some(index)),
+            Follow::Any => route.set(|index| decision.is_usable(index, now)),
+            Follow::Hosts | Follow::Fixed => {}
+        }
+    }
+
+    /// Whether a working primary is being searched for.
+    fn searches(&self) -> bool {
+        self.cluster.is_replicated() && !self.decision().is_settled()
+    }
+
+    fn decision(&self) -> MutexGuard<'_, Decision> {
+        self.decision.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Prober<'a> {
+    shared: &'a Probers<'a>,
+    index: usize,
+    server: u32,
+    member: MemberProbe<'a>,
+    /// Of equal results in quiet periods, only the first and the last.
+    kept: Vec<Probe>,
+    /// The last probe, if its result equals that of the one before: the end of an unchanged period.
+    repeated: Option<Probe>,
+}
+
+impl<'a> Prober<'a> {
+    fn new(shared: &'a Probers<'a>, index: usize, member: &'a Member) -> Self {
+        Self {
+            shared,
+            index,
+            server: member.number,
+            member: MemberProbe::new(shared.cluster, member),
+            kept: Vec::new(),
+            repeated: None,
+        }
+    }
+
+    /// Probes until the load has ended.
+    fn run(mut self) -> Vec<Probe> {
+        let clock = self.shared.clock;
         let mut alerts = 0;
         while !clock.is_over() {
             let begun = Instant::now();
             // Only what happens under load is measured.
-            let watch = self.shared.probers.watch;
-            let watch = watch.filter(|_| clock.barrier.begun().is_some());
-            let probed = self.probe(watch.is_some());
-            if let Some(watch) = watch {
-                self.keep(&probed, watch, clock);
+            let is_measured = self.shared.is_watched && clock.barrier.begun().is_some();
+            let probe = self.probe(is_measured);
+            if is_measured {
+                self.keep(probe);
             }
             alerts = self.wait(begun, alerts);
         }
-        self.kept.probes.extend(self.kept.repeated);
-        self.kept.probes
+        self.kept.extend(self.repeated);
+        self.kept
     }
 
     /// Asks for the member's view, and writes only if it claims to accept writes: another member
     /// could accept a write and be damaged by it.
-    fn probe(&mut self, is_watched: bool) -> Probed {
+    fn probe(&mut self, is_measured: bool) -> Probe {
         let asked_at = Instant::now();
-        let view = self.probe.view();
+        let view = self.member.view();
         let answered_at = Instant::now();
         let role = view.as_ref().map(|view| view.state);
         let is_next = self.shared.observe(self.index, asked_at, role);
-        let is_written = is_next || (is_watched && role == Ok(Role::Primary));
-        let probed = Probed {
-            asked_at,
-            answered_at,
-            write: is_written.then(|| self.probe.write()),
-            view,
-        };
-        if is_next && probed.has_accepted() {
+        let is_written = is_next || (is_measured && role == Ok(Role::Primary));
+        let write = is_written.then(|| self.write(is_measured));
+        if is_next && write.is_some_and(|write| write.is_accepted) {
             self.shared.take(self.index);
         }
-        probed
+        Probe {
+            server: self.server,
+            asked_s: self.shared.clock.seconds(asked_at),
+            answered_s: self.shared.clock.seconds(answered_at),
+            view: view.as_ref().ok().map(probed),
+            write,
+        }
     }
 
-    fn keep(&mut self, probed: &Probed, watch: &Watch, clock: Clock<'_>) {
-        if let Some(write) = probed.write.as_ref().filter(|_| probed.has_accepted()) {
-            watch.alert.written(write.sent_at);
+    fn write(&mut self, is_measured: bool) -> ProbedWrite {
+        let sent_at = Instant::now();
+        let is_accepted = self.member.write().is_ok();
+        let answered_at = Instant::now();
+        if is_accepted && is_measured {
+            self.shared.watch.written(sent_at);
         }
-        let is_close = watch.alert.level() == Level::Alert;
-        self.kept.add(probed, is_close, clock);
+        ProbedWrite {
+            sent_s: self.shared.clock.seconds(sent_at),
+            answered_s: self.shared.clock.seconds(answered_at),
+            is_accepted,
+        }
+    }
+
+    fn keep(&mut self, probe: Probe) {
+        let is_close = self.shared.watch.level() == Level::Alert;
+        let has_changed = self.kept.last().is_none_or(|last| differ(last, &probe));
+        if (is_close && self.kept.len() < MAX_PROBES) || has_changed {
+            self.kept.extend(self.repeated.take());
+            self.kept.push(probe);
+        } else {
+            self.repeated = Some(probe);
+        }
     }
 
     /// Waits until the next probe is due, or something alerts all probers of the cluster.
     fn wait(&self, begun: Instant, alerts: u64) -> u64 {
         sleep(SHORTEST_INTERVAL.saturating_sub(begun.elapsed()));
-        let probers = &self.shared.probers;
-        let level = probers.watch.map_or(Level::Quiet, |one| one.alert.level());
         let interval = match self.shared.searches() {
             true => SHORTEST_INTERVAL,
-            false => interval(level),
+            false => interval(self.shared.watch.level()),
         };
         let rest = interval.saturating_sub(begun.elapsed());
-        probers.route.wait_for_alert(alerts, rest)
-    }
-}
-
-/// The probes of a member. Of equal results in quiet periods, only the first and the last are kept.
-struct Kept {
-    server: u32,
-    probes: Vec<Probe>,
-    /// The last probe, if its result equals that of the one before: the end of an unchanged period.
-    repeated: Option<Probe>,
-}
-
-impl Kept {
-    fn add(&mut self, probed: &Probed, is_close: bool, clock: Clock<'_>) {
-        let seconds = |at| clock.seconds(at);
-        let write = |write: &Write| ProbedWrite {
-            sent_s: seconds(write.sent_at),
-            answered_s: seconds(write.answered_at),
-            is_accepted: write.accepted.is_ok(),
-        };
-        let probe = Probe {
-            server: self.server,
-            asked_s: seconds(probed.asked_at),
-            answered_s: seconds(probed.answered_at),
-            view: probed.view.as_ref().ok().map(view),
-            write: probed.write.as_ref().map(write),
-        };
-        let has_changed = self.probes.last().is_none_or(|last| differ(last, &probe));
-        if (is_close && self.probes.len() < MAX_PROBES) || has_changed {
-            self.probes.extend(self.repeated.take());
-            self.probes.push(probe);
-        } else {
-            self.repeated = Some(probe);
-        }
+        self.shared.watch.route.wait_for_alert(alerts, rest)
     }
 }
 
@@ -152,7 +255,7 @@ fn differ(one: &Probe, other: &Probe) -> bool {
     one.view != other.view || accepted(one) != accepted(other)
 }
 
-fn view(view: &View) -> ProbedView {
+fn probed(view: &View) -> ProbedView {
     let mut hasher = DefaultHasher::new();
     view.others.hash(&mut hasher);
     ProbedView {

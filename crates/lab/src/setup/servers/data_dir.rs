@@ -20,10 +20,11 @@ use crate::copy::{Copied, copy_dir, copy_entries};
 use crate::failure::{Failure, of_log};
 use crate::home::Home;
 use crate::home::outside::own_prefix;
+use crate::home::scheduler::Scheduler;
 use crate::site::Site;
 use crate::tree::{self, OpenDir};
 use crate::volume::no_volume;
-use crate::volume::{self, Scheduler, Volume};
+use crate::volume::{self, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
@@ -496,7 +497,7 @@ mod tests {
         // As after a kill.
         let set = |scheduler: &str| Scheduler::set(&home, disk.path(), scheduler).unwrap();
         let killed = [one, other].map(|scheduler| ManuallyDrop::new(set(scheduler)));
-        volume::put_back_all(home.run_dir()).unwrap();
+        crate::home::undo_steps(home.run_dir()).unwrap();
         assert_eq!(words(), before);
         drop(killed.map(ManuallyDrop::into_inner));
     }

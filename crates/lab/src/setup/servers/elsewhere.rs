@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use engine::{Installed, Paths};
-use machine::site::{Machine, shown};
+use machine::site::{Machine, Site, shown};
 
 use super::DataDir;
 use crate::failure::Failure;
@@ -41,14 +41,17 @@ pub fn place(machine: &Machine, data: &DataDir, interrupted: &AtomicBool) -> Res
     data.empty()
 }
 
-/// The paths on the machine of a node whose paths on this host are `here`.
-pub(super) fn paths(machine: &Machine, here: &Paths) -> Paths {
-    let own = machine.path(&here.own);
+/// The paths on the site of a node whose paths on this host are `here`.
+pub(super) fn paths(site: &dyn Site, here: &Paths) -> Paths {
+    let Some(machine) = site.machine() else {
+        return here.clone();
+    };
+    let own = site.path(&here.own);
     let socket = here.socket.file_name().unwrap_or_default();
     Paths {
-        dir: machine.path(&here.dir),
-        data: machine.path(&here.data),
-        closed: machine.path(&here.closed),
+        dir: site.path(&here.dir),
+        data: site.path(&here.data),
+        closed: site.path(&here.closed),
         socket: own.join(socket),
         user: Some(machine.user().to_owned()),
         own,

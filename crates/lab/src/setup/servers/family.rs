@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn who_has_the_number_of_a_process_that_ended_is_no_relative() {
-        let site = ThisHost::default();
+        let site: &dyn Site = &ThisHost::default();
         let sleeping = || Command::new("sleep").arg("600").spawn().unwrap();
         let (mut ended, mut other) = (sleeping(), sleeping());
         let handle = site.process(ended.id()).unwrap();
         let family = Family {
-            site: &site,
+            site,
             first: other.id(),
             handle,
         };
@@ -120,7 +120,7 @@ mod tests {
         ended.kill().unwrap();
         ended.wait().unwrap();
         assert!(family.all().is_empty() && family.stop().is_none());
-        assert!(Family::of(&site, other.id(), || false).is_none());
+        assert!(Family::of(site, other.id(), || false).is_none());
         other.kill().unwrap();
         other.wait().unwrap();
     }

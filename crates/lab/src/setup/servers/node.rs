@@ -107,28 +107,18 @@ impl Node {
 
     /// The data directory on the site.
     pub fn data_dir(&self) -> PathBuf {
-        let here = self.data.data();
-        match self.site().machine() {
-            None => here,
-            Some(machine) => machine.path(&here),
-        }
+        self.site().path(&self.data.data())
     }
 
     /// The directories of data and log on the site.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let here = self.data.directories().into_iter();
-        here.map(|here| match self.site().machine() {
-            None => here,
-            Some(machine) => machine.path(&here),
-        })
-        .collect()
+        here.map(|here| self.site().path(&here)).collect()
     }
 
     /// Disk space of the data; `None` if it cannot be read or is on another machine.
     pub(crate) fn space(&self) -> Option<Space> {
-        self.data
-            .space()
-            .filter(|_| self.site().machine().is_none())
+        self.data.space().filter(|_| self.site().is_here())
     }
 
     /// The volume of the data or of the log; `None` if the log has no volume of its own.

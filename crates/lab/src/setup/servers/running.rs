@@ -211,7 +211,7 @@ impl Running {
         let killed_at = self.site.kill(&mut self.first);
         self.site.send(&others, Signal::KILL);
         self.id.set(0);
-        self.site.reap(&mut self.first);
+        self.first.reap();
         killed_at
     }
 
@@ -233,7 +233,7 @@ impl Running {
         }
         self.id.set(0);
         let killed_at = self.site.kill(&mut self.first);
-        self.site.reap(&mut self.first);
+        self.first.reap();
         Some(killed_at)
     }
 
@@ -285,7 +285,7 @@ impl Running {
         self.record_server();
         self.id.set(0);
         self.site.kill(&mut self.first);
-        self.site.reap(&mut self.first);
+        self.first.reap();
         // Some servers consist of processes that each lead a process group and briefly outlive
         // their parent.
         let ended = self.site.end_processes(&self.dir, &self.account);

@@ -219,10 +219,7 @@ impl Launcher {
         running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
-            fs::remove_file(&path).map_err(Failure::at("remove", &path))?;
-            if let Some(machine) = self.site.machine() {
-                machine.remove_file(&path)?;
-            }
+            self.site.remove_file(&path)?;
         }
         Ok(Started {
             running,
@@ -234,8 +231,7 @@ impl Launcher {
 
     /// The paths of a node as its server sees them.
     pub(super) fn on_site(&self, here: &Paths) -> Paths {
-        let machine = self.site.machine();
-        machine.map_or_else(|| here.clone(), |machine| elsewhere::paths(machine, here))
+        elsewhere::paths(&*self.site, here)
     }
 
     /// Copies the files that the server reads to its site, if that is another machine, and connects
@@ -247,22 +243,19 @@ impl Launcher {
         on_site: &Paths,
         interrupted: &AtomicBool,
     ) -> Result<Paths, Failure> {
-        let Some(machine) = self.site.machine() else {
-            return Ok(here);
-        };
-        machine.bring(data.dir(), false, interrupted)?;
         let socket = self.socket(data, here.port);
-        machine.forward(&socket, &on_site.socket)?;
+        let sockets = (&*socket, &*on_site.socket);
+        self.site.bring(data.dir(), sockets, interrupted)?;
         Ok(Paths { socket, ..here })
     }
 
     /// The socket on this host through which dyno logs in.
     pub(super) fn socket(&self, data: &DataDir, port: u16) -> PathBuf {
         let engine = self.installed.engine;
-        match self.site.machine() {
-            None => engine.socket(&data.own(), port),
+        match self.site.is_here() {
+            true => engine.socket(&data.own(), port),
             // `own` belongs to the server's account, which could redirect what dyno creates there.
-            Some(_) => engine.socket(data.dir(), port),
+            false => engine.socket(data.dir(), port),
         }
     }
 

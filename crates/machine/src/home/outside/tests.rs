@@ -1,41 +1,47 @@
 use super::*;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::testing::account;
-
-fn home() -> (tempfile::TempDir, Home) {
-    let dir = tempfile::tempdir().unwrap();
-    let open = PermissionsExt::from_mode(0o755);
-    fs::set_permissions(dir.path(), open).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
-    (dir, home)
-}
+use crate::home::Unmounted;
+use crate::home::journal::remaining;
+use crate::home::undo_steps;
+use crate::testing::{account, home};
 
 fn count(dir: &Path) -> usize {
     fs::read_dir(dir).unwrap().count()
 }
 
+/// Number of steps that remain to be undone.
+fn steps(home: &Home) -> usize {
+    remaining(home.run_dir()).unwrap().len()
+}
+
+fn directory(path: &Path, mount_depth: Option<usize>) -> Undo {
+    Undo::Remove(Target {
+        kind: Kind::Directory,
+        path: path.to_owned(),
+        mount_depth,
+    })
+}
+
 #[test]
-fn a_directory_is_removed_with_its_link_and_nothing_else() {
+fn a_directory_is_removed_with_its_step_and_nothing_else() {
     let (_dir, home) = home();
     let disk = tempfile::tempdir().unwrap();
     fs::write(disk.path().join("theirs"), "x").unwrap();
-    let own = count(home.run_dir());
     let made = Outside::make(&home, Kind::Directory, disk.path()).unwrap();
     fs::write(made.path().join("a"), "x").unwrap();
-    assert_eq!((count(disk.path()), count(home.run_dir())), (2, own + 1));
+    assert_eq!((count(disk.path()), steps(&home)), (2, 1));
     drop(made);
-    assert_eq!((count(disk.path()), count(home.run_dir())), (1, own));
+    assert_eq!((count(disk.path()), steps(&home)), (1, 0));
     assert!(disk.path().join("theirs").exists());
 }
 
 #[test]
-fn a_failed_creation_leaves_no_link() {
+fn a_failed_creation_leaves_no_step() {
     let (_dir, home) = home();
-    let own = count(home.run_dir());
     let error = Outside::make(&home, Kind::Directory, Path::new("/there/is/none"));
     assert!(error.unwrap_err().to_string().contains("/there/is/none"));
-    assert_eq!(count(home.run_dir()), own);
+    assert_eq!(steps(&home), 0);
 }
 
 /// As after a kill, before and after the target was created.
@@ -48,16 +54,16 @@ fn a_sweep_removes_only_targets_with_the_names_of_the_run() {
     fs::write(kept.path().join("a"), vec![1; 100_000]).unwrap();
     std::mem::forget(kept);
     let never_made = disk.path().join(format!("{}77", own_prefix(run)));
-    let noted = run.join("elsewhere77");
-    symlink(&never_made, &noted).unwrap();
-    for (link, name) in [("elsewhere78@99", "theirs"), ("group79", "dyno-other-79")] {
-        fs::create_dir(disk.path().join(name)).unwrap();
-        symlink(disk.path().join(name), run.join(link)).unwrap();
+    home.record(77, directory(&never_made, None)).unwrap();
+    for (number, name) in [(78, "theirs"), (79, "dyno-other-79")] {
+        let theirs = disk.path().join(name);
+        fs::create_dir(&theirs).unwrap();
+        home.record(number, directory(&theirs, Some(99))).unwrap();
     }
-    let removed = remove_all(run).unwrap();
+    let removed = undo_steps(run).unwrap();
     assert!((100_000..1 << 20).contains(&removed.bytes), "{removed:?}");
     assert_eq!((count(disk.path()), removed.unmounted), (2, Vec::new()));
-    assert!(fs::symlink_metadata(noted).is_err() && remove_all(run).unwrap().bytes == 0);
+    assert_eq!((steps(&home), undo_steps(run).unwrap().bytes), (2, 0));
     drop(home);
     assert_eq!(count(disk.path()), 2);
 }
@@ -79,17 +85,17 @@ fn another_directory_at_the_path_is_not_removed() {
     ];
     for exchange in exchange {
         let made = Outside::make(&home, Kind::Directory, disk.path()).unwrap();
-        let path = made.path.clone();
+        let path = made.path().to_owned();
         fs::remove_dir_all(&path).unwrap();
         exchange(&path);
-        remove_all(&run).unwrap_err();
+        undo_steps(&run).unwrap_err();
         drop(made);
         assert!(fs::symlink_metadata(&path).is_ok());
         assert!(path.is_file() || path.join("file").exists());
         fs::remove_dir_all(&path)
             .or_else(|_| fs::remove_file(&path))
             .unwrap();
-        remove_all(&run).unwrap();
+        undo_steps(&run).unwrap();
     }
     assert!(theirs.path().join("file").exists());
 }
@@ -104,12 +110,12 @@ fn nothing_is_removed_below_an_unsafe_directory() {
     let made = Outside::make(&home, Kind::Directory, &parent).unwrap();
     let mode = |mode| fs::Permissions::from_mode(mode);
     fs::set_permissions(&parent, mode(0o777)).unwrap();
-    let error = remove_all(home.run_dir()).unwrap_err();
+    let error = undo_steps(home.run_dir()).unwrap_err();
     assert!(error.message.contains("cannot be used safely"), "{error}");
     fs::set_permissions(&parent, mode(0o755)).unwrap();
     fs::rename(&parent, disk.path().join("moved")).unwrap();
     symlink(disk.path().join("moved"), &parent).unwrap();
-    let error = remove_all(home.run_dir()).unwrap_err().to_string();
+    let error = undo_steps(home.run_dir()).unwrap_err().to_string();
     assert!(error.contains("symbolic link"), "{error}");
     assert_eq!(count(&disk.path().join("moved")), 1);
     fs::remove_file(&parent).unwrap();
@@ -124,20 +130,19 @@ fn a_directory_on_an_unmounted_disk_stays_recorded() {
     let mount_point = tempfile::tempdir().unwrap();
     let mount_point = fs::canonicalize(mount_point.path()).unwrap();
     let made = Outside::make(&home, Kind::Directory, &mount_point).unwrap();
-    let path = made.path.clone();
+    let path = made.path().to_owned();
     let (root, run) = (home.root().to_owned(), home.run_dir().to_owned());
     // As if a disk had been mounted there that is now unmounted.
     let depth = mount_point.iter().skip(1).count();
-    let link = run.join(format!("elsewhere0{MOUNTED_AT}{depth}"));
-    fs::rename(&made.link, &link).unwrap();
+    home.record(0, directory(&path, Some(depth))).unwrap();
     std::mem::forget(made);
     fs::remove_dir_all(&path).unwrap();
     let noted = Unmounted {
         path: path.clone(),
-        link,
+        run: run.clone(),
     };
-    assert_eq!(remove_all(&run).unwrap().unmounted, [noted]);
-    // The run's own end leaves the link, and so does the next sweep.
+    assert_eq!(undo_steps(&run).unwrap().unmounted, [noted]);
+    // The run's own end leaves the step, and so does the next sweep.
     drop(home);
     let (_, cleaned) = crate::home::remove_dead_runs(&root, &account())
         .unwrap()
@@ -161,7 +166,7 @@ fn a_directory_that_is_gone_with_its_parent_is_forgotten() {
     let made = Outside::make(&home, Kind::Directory, &parent).unwrap();
     std::mem::forget(made);
     fs::remove_dir_all(&parent).unwrap();
-    assert_eq!(remove_all(home.run_dir()).unwrap().unmounted, []);
+    assert_eq!(undo_steps(home.run_dir()).unwrap().unmounted, []);
 }
 
 #[test]
@@ -173,7 +178,9 @@ fn the_run_of_another_host_is_left_and_named() {
     fs::write(run.join("lock"), "").unwrap();
     fs::write(run.join("host"), "machine boot elsewhere\n").unwrap();
     // A control group that exists nowhere else.
-    symlink("/sys/fs/cgroup/dyno-6441234567890-1", run.join("group1")).unwrap();
+    let journal = run.join("undo");
+    let group = r#"{"step":1,"undo":{"remove":{"kind":"group","path":"/sys/fs/cgroup/dyno-6441234567890-1"}}}"#;
+    fs::write(&journal, format!("{group}\n")).unwrap();
     for _ in 0..2 {
         let (_, cleaned) = crate::home::remove_dead_runs(&root, &account())
             .unwrap()
@@ -185,7 +192,7 @@ fn the_run_of_another_host_is_left_and_named() {
             left.path == run && left.why.contains("host elsewhere"),
             "{left}"
         );
-        assert!(fs::symlink_metadata(run.join("group1")).is_ok());
+        assert!(journal.exists());
     }
     fs::copy(home.run_dir().join("host"), run.join("host")).unwrap();
     let (_, cleaned) = crate::home::remove_dead_runs(&root, &account())

@@ -71,36 +71,26 @@ pub(super) fn files(
     controller: Controller,
     limits: &Limits,
 ) -> Vec<File> {
-    match (controller, parent.version) {
-        (Controller::Cpu, version) => {
-            let quota = limits.cpus.as_ref().map(|cpus| quota(version, cpus.value));
-            quota.unwrap_or_default()
+    let version = parent.version;
+    let (cpus, memory_bytes) = (limits.cpus.as_ref(), limits.memory.as_ref());
+    let set = match controller {
+        Controller::Cpu => cpus.map(|cpus| quota(version, cpus.value)),
+        Controller::CpuSet => (limits.cpuset.as_ref()).map(|set| cpuset(files, parent, &set.value)),
+        Controller::Memory => memory_bytes.map(|bytes| memory(version, bytes.value)),
+        Controller::CpuAccount | Controller::Io => None,
+    };
+    set.unwrap_or_default()
+}
+
+fn cpuset(files: &dyn Files, parent: &Parent, set: &CpuSet) -> Vec<File> {
+    let set = file("cpuset.cpus", set);
+    match parent.version {
+        // A process can enter the group only once both files are set.
+        Version::One => {
+            let inherited = host::line(files, parent.dir.join("cpuset.mems"));
+            vec![file("cpuset.mems", inherited.unwrap_or_default()), set]
         }
-        (Controller::CpuSet, Version::One) => {
-            // A process can enter the group only once both files are set.
-            let inherited = |name| host::line(files, parent.dir.join(name)).unwrap_or_default();
-            let set = limits.cpuset.as_ref().map(|set| {
-                vec![
-                    file("cpuset.mems", inherited("cpuset.mems")),
-                    file("cpuset.cpus", &set.value),
-                ]
-            });
-            set.unwrap_or_default()
-        }
-        (Controller::CpuSet, Version::Two) => {
-            let set = limits
-                .cpuset
-                .iter()
-                .map(|set| file("cpuset.cpus", &set.value));
-            set.collect()
-        }
-        (Controller::Memory, version) => {
-            let bytes = limits.memory.iter();
-            bytes
-                .flat_map(|bytes| memory(version, bytes.value))
-                .collect()
-        }
-        (Controller::CpuAccount | Controller::Io, _) => Vec::new(),
+        Version::Two => vec![set],
     }
 }
 
@@ -129,39 +119,28 @@ fn memory(version: Version, bytes: u64) -> Vec<File> {
 
 /// The files that set the limits of one device.
 pub(super) fn io_files(version: Version, device: (u32, u32), limits: &DiskLimits) -> Vec<File> {
-    let (major, minor) = device;
-    let all = [
-        ("riops", "blkio.throttle.read_iops_device", limits.read_iops),
-        (
-            "wiops",
-            "blkio.throttle.write_iops_device",
-            limits.write_iops,
-        ),
-        (
-            "rbps",
-            "blkio.throttle.read_bps_device",
-            limits.read_bytes_per_s,
-        ),
-        (
-            "wbps",
-            "blkio.throttle.write_bps_device",
-            limits.write_bytes_per_s,
-        ),
-    ];
+    let device = format!("{}:{}", device.0, device.1);
+    // 0 is no limit.
+    let one = |name, limit: Option<u64>| file(name, format!("{device} {}", limit.unwrap_or(0)));
+    let two = |name, limit: Option<u64>| {
+        let limit = limit.map_or_else(|| "max".to_owned(), |limit| limit.to_string());
+        format!(" {name}={limit}")
+    };
     match version {
-        // 0 is no limit.
-        Version::One => all
-            .map(|(_, name, limit)| file(name, format!("{major}:{minor} {}", limit.unwrap_or(0))))
-            .into(),
+        Version::One => vec![
+            one("blkio.throttle.read_iops_device", limits.read_iops),
+            one("blkio.throttle.write_iops_device", limits.write_iops),
+            one("blkio.throttle.read_bps_device", limits.read_bytes_per_s),
+            one("blkio.throttle.write_bps_device", limits.write_bytes_per_s),
+        ],
         Version::Two => {
-            let limits = all.map(|(name, _, limit)| match limit {
-                Some(limit) => format!(" {name}={limit}"),
-                None => format!(" {name}=max"),
-            });
-            vec![file(
-                "io.max",
-                format!("{major}:{minor}{}", limits.concat()),
-            )]
+            let limits = [
+                two("riops", limits.read_iops),
+                two("wiops", limits.write_iops),
+                two("rbps", limits.read_bytes_per_s),
+                two("wbps", limits.write_bytes_per_s),
+            ];
+            vec![file("io.max", device + &limits.concat())]
         }
     }
 }

@@ -17,11 +17,11 @@ use host::Files;
 use host::group::Usage;
 use plan::{DiskLimits, Limits};
 
-use crate::home::Home;
-use crate::home::outside::{Kind, Outside};
-use parent::Parent;
-
 use crate::failure::Failure;
+use crate::home::Home;
+use crate::home::journal::Kind;
+use crate::home::outside::Outside;
+use parent::Parent;
 
 /// Enters the groups whose files are given before `--`, then executes the program after it. Writing
 /// 0 moves the writing process.
@@ -157,7 +157,8 @@ impl Groups {
 
     /// The directories of the groups.
     pub(crate) fn dirs(&self) -> Vec<PathBuf> {
-        self.groups.iter().map(Group::dir).collect()
+        let dirs = self.groups.iter().map(|group| group.place.path());
+        dirs.map(Path::to_owned).collect()
     }
 
     /// The entry with which a process enters the groups and executes the program that follows.
@@ -178,10 +179,6 @@ impl Groups {
 }
 
 impl Group {
-    fn dir(&self) -> PathBuf {
-        self.place.path().to_owned()
-    }
-
     /// Writes files of a controller; optional ones only if the kernel has them.
     fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), Failure> {
         for file in files {

@@ -29,8 +29,6 @@ fn in_group(controllers: &[&str], path: &str, mount: &Mount) -> OwnGroup {
 impl Tree {
     fn new(root: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(dir.path(), open).unwrap();
         let top = dir.path().join("cgroup");
         let groups = top.join("a/b/c");
         fs::create_dir_all(&groups).unwrap();
@@ -107,10 +105,7 @@ fn a_missing_controller_is_reported_with_a_remedy() {
 /// The limits of a simulated group whose hierarchy has none of the files to write.
 #[test]
 fn a_limit_that_the_kernel_refuses_leaves_no_group() {
-    let dir = tempfile::tempdir().unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(dir.path(), open).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
+    let (_dir, home) = crate::testing::home();
     let limits = Limits {
         // More CPU time than fits in the file.
         cpus: Some(Spanned {

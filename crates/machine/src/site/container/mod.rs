@@ -1,46 +1,51 @@
 //! A container on this host: its root directory has only the system's programs and configuration,
 //! read-only, and the server's directories.
+//!
+//! Besides podman's and docker's containers, there are those of kernel namespaces alone, which need
+//! util-linux, and no other program, image, or daemon. There, each program gets mount, IPC, and UTS
+//! namespaces of its own, and a root directory in memory. It stays a child of dyno, so that it is
+//! stopped, killed, and sampled like any other process, and nothing of the container outlives it.
 
 mod client;
-mod docker;
-mod namespaces;
-mod podman;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
-use std::fs::Permissions;
-use std::mem;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Mutex;
 
 use plan::Runtime;
 
 use super::Launched;
 use super::cgroup::Groups;
-use crate::home::Home;
+use crate::failure::Failure;
+use crate::home::containers::TOOL_DIRS;
+use crate::home::{Home, root};
+use crate::locked;
 use crate::process::{self, NEVER};
 use crate::tree;
-use docker::Docker;
-use podman::Podman;
-
-use crate::failure::Failure;
+use client::{Installed, Named};
 
 /// Directories with the programs, libraries, and configuration that servers need.
 const SYSTEM: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
 ];
-/// Directories of tools that may be missing from another user's PATH.
-pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
+/// Programs that the container's setup requires.
+const TOOLS: [&str; 4] = ["unshare", "mount", "umount", "pivot_root"];
+/// Arguments: an empty directory, pairs of mount options and directories, and, after `--`, a
+/// program.
+const SET_UP: &str = include_str!("namespaces.sh");
 /// Identifies this host in any namespace.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The runtime that [`Runtime::Auto`] selected: for containers in this host's network, and for
-/// those in a network of their own. It is kept so that all containers of a study have the same one.
-static CHOSEN: [OnceLock<Runtime>; 2] = [OnceLock::new(), OnceLock::new()];
+/// A runtime, and whether its containers are in a network of their own.
+type Request = (Runtime, bool);
+
+/// What has run a container for this dyno; `None` for namespaces of dyno's own. Finding that out
+/// takes long, and all containers of a study must have the same runtime.
+static PROVEN: Mutex<Vec<(Request, Option<Installed>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
 pub(super) struct Container {
@@ -48,16 +53,8 @@ pub(super) struct Container {
     root: PathBuf,
     /// Directories of the host that the container has.
     directories: Mutex<Vec<Directory>>,
-    tool: Tool,
-}
-
-/// What sets a container up.
-#[derive(Debug)]
-enum Tool {
-    /// dyno itself, with util-linux.
-    Namespaces,
-    Podman(Podman),
-    Docker(Docker),
+    /// podman's or docker's container; without them, dyno itself sets one up with util-linux.
+    named: Option<Named>,
 }
 
 /// A directory of the host in a container.
@@ -67,34 +64,14 @@ struct Directory {
     is_writable: bool,
 }
 
-impl Tool {
-    fn is_proven(&self) -> bool {
-        match self {
-            Self::Podman(podman) => podman.is_proven(),
-            Self::Docker(docker) => docker.is_proven(),
-            Self::Namespaces => false,
-        }
-    }
-
-    fn prove(&self) {
-        match self {
-            Self::Podman(podman) => podman.prove(),
-            Self::Docker(docker) => docker.prove(),
-            Self::Namespaces => {}
-        }
-    }
-}
-
 impl Container {
     /// Checks that a container can be set up; none is created before a program starts. The
     /// container is in this host's network or, with `own_network`, in that of the process that
     /// [`Container::entry`] begins with.
     pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, Failure> {
         let root = home.new_path("root");
-        std::fs::create_dir(&root).map_err(Failure::at("create", &root))?;
         // The container's programs may run as another user.
-        let open = Permissions::from_mode(0o755);
-        std::fs::set_permissions(&root, open).map_err(Failure::at("create", &root))?;
+        root::make_dir(&root).map_err(Failure::at("create", &root))?;
         let system = SYSTEM.map(|directory| Directory {
             path: directory.into(),
             is_writable: false,
@@ -102,67 +79,53 @@ impl Container {
         let mut container = Self {
             root,
             directories: Mutex::new(system.into()),
-            tool: Tool::Namespaces,
+            named: None,
         };
-        let chosen = match own_network {
-            false => &CHOSEN[0],
-            true => &CHOSEN[1],
+        let request = (runtime, own_network);
+        let mut proven = locked(&PROVEN);
+        if let Some((_, installed)) = proven.iter().find(|(known, _)| *known == request) {
+            let named = installed.clone();
+            let named = named.map(|one| Named::new(home, &container.root, one));
+            container.named = named.transpose()?;
+            return Ok(container);
+        }
+        let named = [runtime];
+        let candidates = match runtime {
+            Runtime::Auto => &[Runtime::Podman, Runtime::Docker, Runtime::Namespaces][..],
+            _ => &named,
         };
-        let runtime = match runtime {
-            Runtime::Auto => chosen.get().copied().unwrap_or(Runtime::Auto),
-            named => named,
-        };
-        match runtime {
-            Runtime::Podman => container.use_podman(home)?,
-            Runtime::Docker if own_network => return Err(no_network_for_docker()),
-            Runtime::Docker => container.use_docker(home)?,
-            Runtime::Namespaces => container.use_namespaces()?,
-            Runtime::Auto => {
-                let found = if container.use_podman(home).is_ok() {
-                    Runtime::Podman
-                } else if !own_network && container.use_docker(home).is_ok() {
-                    Runtime::Docker
-                } else {
-                    container.use_namespaces()?;
-                    Runtime::Namespaces
-                };
-                // Another thread may have recorded the same.
-                let _ = chosen.set(found);
+        let mut outcome = Ok(());
+        for candidate in candidates {
+            outcome = container.try_with(home, *candidate, own_network);
+            if outcome.is_ok() {
+                break;
             }
         }
+        outcome?;
+        let installed = container.named.as_ref().map(|named| &named.installed);
+        proven.push((request, installed.cloned()));
         Ok(container)
     }
 
-    fn use_podman(&mut self, home: &Home) -> Result<(), Failure> {
-        self.tool = Tool::Podman(Podman::find(home, &self.root)?);
-        self.check().or_else(|error| {
-            if let Tool::Podman(podman) = mem::replace(&mut self.tool, Tool::Namespaces) {
-                self.tool = Tool::Podman(podman.with_runc()?);
+    fn try_with(
+        &mut self,
+        home: &Home,
+        runtime: Runtime,
+        own_network: bool,
+    ) -> Result<(), Failure> {
+        let installed = match runtime {
+            Runtime::Podman => Some(Installed::podman()?),
+            Runtime::Docker if own_network => return Err(no_network_for_docker()),
+            Runtime::Docker => Some(Installed::docker()?),
+            Runtime::Namespaces | Runtime::Auto => {
+                let path = env::var_os("PATH").unwrap_or_default();
+                check_tools(&[path, TOOL_DIRS.into()])?;
+                None
             }
-            self.check().map_err(|_| error)
-        })
-    }
-
-    fn use_docker(&mut self, home: &Home) -> Result<(), Failure> {
-        self.tool = Tool::Docker(Docker::find(home)?);
-        self.check()
-    }
-
-    fn use_namespaces(&mut self) -> Result<(), Failure> {
-        self.tool = Tool::Namespaces;
-        let path = env::var_os("PATH").unwrap_or_default();
-        namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
-        self.check()
-    }
-
-    /// Checks that the container can run a program on this host, unless the runtime has already
-    /// done so for this dyno.
-    fn check(&self) -> Result<(), Failure> {
-        if !self.tool.is_proven() {
-            self.try_out()?;
-            self.tool.prove();
-        }
-        Ok(())
+        };
+        let named = installed.map(|one| Named::new(home, &self.root, one));
+        self.named = named.transpose()?;
+        self.try_out()
     }
 
     /// Runs a program in the container that reports whether it is on this host.
@@ -170,22 +133,15 @@ impl Container {
         // dyno's environment may contain passwords, so the program does not get it.
         let mut command = process::own_command(Path::new("env"));
         command.env_clear().envs(process::environment());
-        let directories = match &self.tool {
+        let mut directories = locked(&self.directories).clone();
+        if self.named.as_ref().is_some_and(Named::is_dockers) {
             // A daemon that is in a container itself does not see dyno's directories.
-            Tool::Docker(_) => vec![self.root.clone()],
-            Tool::Podman(_) | Tool::Namespaces => Vec::new(),
-        };
-        let directories = directories.into_iter().map(|path| Directory {
-            path,
-            is_writable: false,
-        });
-        let directories: Vec<Directory> = self
-            .directories()
-            .iter()
-            .cloned()
-            .chain(directories)
-            .collect();
-        command.args(self.entry_with(&directories, None, &[])?);
+            directories.push(Directory {
+                path: self.root.clone(),
+                is_writable: false,
+            });
+        }
+        command.args(self.entry_with(&directories, None, &[]));
         command.args(["cat", BOOT_ID]);
         let output = process::output(command, client::START_LIMIT, &NEVER)?;
         let host = std::fs::read(BOOT_ID).map_err(Failure::at("read", Path::new(BOOT_ID)))?;
@@ -194,27 +150,19 @@ impl Container {
             true => "its programs run on another host".to_owned(),
             false => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         };
-        let remedy = match (rustix::process::geteuid().is_root(), &self.tool) {
+        let remedy = match (rustix::process::geteuid().is_root(), &self.named) {
             (false, _) => "run dyno as root",
-            (true, Tool::Podman(_) | Tool::Docker(_)) => {
-                "use runtime = \"namespaces\" under [site]"
-            }
-            (true, Tool::Namespaces) => {
+            (true, Some(_)) => "use runtime = \"namespaces\" under [site]",
+            (true, None) => {
                 "run dyno where root may mount file systems (inside a container it often may not)"
             }
         };
         Err(no_container(why, remedy))
     }
 
-    fn directories(&self) -> MutexGuard<'_, Vec<Directory>> {
-        self.directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes these directories available to programs in the container.
     pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        let mut all = self.directories();
+        let mut all = locked(&self.directories);
         for (paths, is_writable) in [(readable, false), (writable, true)] {
             for path in paths {
                 // The target of a link must be available, too.
@@ -233,12 +181,8 @@ impl Container {
 
     /// The entry that enters `groups`, a network by its entry `network`, and a new container, in
     /// which it runs the program that follows.
-    pub(super) fn entry(
-        &self,
-        groups: Option<&Groups>,
-        network: &[OsString],
-    ) -> Result<Vec<OsString>, Failure> {
-        self.entry_with(&self.directories(), groups, network)
+    pub(super) fn entry(&self, groups: Option<&Groups>, network: &[OsString]) -> Vec<OsString> {
+        self.entry_with(&locked(&self.directories), groups, network)
     }
 
     fn entry_with(
@@ -246,45 +190,38 @@ impl Container {
         directories: &[Directory],
         groups: Option<&Groups>,
         network: &[OsString],
-    ) -> Result<Vec<OsString>, Failure> {
-        let dirs = groups.map(Groups::dirs).unwrap_or_default();
-        Ok(match &self.tool {
-            Tool::Podman(podman) => {
-                [network, &podman.entry(&self.root, directories, &dirs)?].concat()
+    ) -> Vec<OsString> {
+        match &self.named {
+            Some(named) => {
+                let groups = groups.map(Groups::dirs).unwrap_or_default();
+                [network, &named.entry(&self.root, directories, &groups)].concat()
             }
-            Tool::Docker(docker) => docker.entry(directories, &dirs),
-            Tool::Namespaces => {
+            None => {
                 let groups = groups.map(Groups::entry).unwrap_or_default();
-                let own = namespaces::entry(&self.root, directories);
+                let own = namespaces(&self.root, directories);
                 [&groups, network, &own].concat()
             }
-        })
+        }
     }
 
     /// `command` begins with [`Container::entry`].
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
-        match &self.tool {
-            Tool::Podman(podman) => podman.start(command),
-            Tool::Docker(docker) => docker.start(command),
-            Tool::Namespaces => Ok(Launched::here(process::spawn(command)?)),
+        match &self.named {
+            Some(named) => named.start(command),
+            None => Ok(Launched::here(process::spawn(command)?)),
         }
     }
 
     /// Removes the container after its programs have ended.
     pub(super) fn end(&self) -> Result<(), Failure> {
-        match &self.tool {
-            Tool::Podman(podman) => podman.end(),
-            Tool::Docker(docker) => docker.end(),
-            Tool::Namespaces => Ok(()),
-        }
+        self.named.as_ref().map_or(Ok(()), Named::end)
     }
 
     /// The runtime, for reports.
     pub(super) fn platform(&self) -> String {
-        match &self.tool {
-            Tool::Podman(podman) => podman.version().to_owned(),
-            Tool::Docker(docker) => docker.version().to_owned(),
-            Tool::Namespaces => "mount, IPC, and UTS namespaces of dyno's own".to_owned(),
+        match &self.named {
+            Some(named) => named.installed.version.clone(),
+            None => "mount, IPC, and UTS namespaces of dyno's own".to_owned(),
         }
     }
 }
@@ -308,4 +245,54 @@ fn no_container(why: impl Display, remedy: &str) -> Failure {
     Failure::usage(format!("cannot set up a container: {why}"))
         .remedy(remedy)
         .key("site.kind")
+}
+
+/// The entry that enters a new container, whose root is mounted on `root`, and executes the program
+/// that follows.
+fn namespaces(root: &Path, directories: &[Directory]) -> Vec<OsString> {
+    let words = ["unshare", "--mount", "--ipc", "--uts", "--propagation"];
+    let shell = ["private", "/bin/sh", "-c", SET_UP, "container"];
+    let mut words: Vec<OsString> = words.into_iter().chain(shell).map(Into::into).collect();
+    words.push(root.into());
+    for directory in directories {
+        let options = match directory.is_writable {
+            true => "rbind",
+            false => "rbind,ro",
+        };
+        words.extend([OsString::from(options), directory.path.clone().into()]);
+    }
+    words.push("--".into());
+    words
+}
+
+/// Checks that the tools are in one of these lists of directories.
+fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
+    let has = |list: &OsStr, tool: &&str| env::split_paths(list).any(|dir| dir.join(tool).exists());
+    let mut tools = TOOLS.iter();
+    let Some(missing) = tools.find(|tool| !paths.iter().any(|list| has(list, tool))) else {
+        return Ok(());
+    };
+    Err(no_container(
+        format!("{missing} is not installed"),
+        "install the packages util-linux and mount",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::containers::TOOL_DIRS;
+
+    #[test]
+    fn a_missing_tool_is_named_with_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        for tool in &TOOLS[..3] {
+            std::fs::write(dir.path().join(tool), "").unwrap();
+        }
+        let error = check_tools(&[dir.path().into()]).unwrap_err();
+        assert!(error.message.contains("pivot_root"), "{error}");
+        let remedy = error.remedy.as_deref().unwrap();
+        assert!(remedy.contains("util-linux"), "{remedy}");
+        check_tools(&[dir.path().into(), TOOL_DIRS.into()]).unwrap();
+    }
 }

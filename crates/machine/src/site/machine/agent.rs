@@ -1,20 +1,24 @@
-//! Reads files and runs commands on a host over one connection.
+//! Reads files and runs commands on a host over one connection, on which the host first reports
+//! whether servers can run there.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::mem;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use host::{Files, Space};
+use ipnet::Ipv4Net;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::ssh::{COMMAND_LIMIT, Destination, quoted, script};
 use crate::failure::Failure;
+use crate::locked;
 use crate::process;
+use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
 
 /// The line after which the agent's greeting begins; a shell's start-up files may print something
 /// before it.
@@ -35,7 +39,7 @@ const MEMORY: &str = "tmpfs";
 
 /// A program on a host that answers requests. It and its connection end when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(in crate::site) struct Agent {
     child: Mutex<Child>,
     pipes: Mutex<Pipes>,
 }
@@ -48,12 +52,6 @@ struct Pipes {
     is_lost: bool,
 }
 
-/// The output of a command, and its exit code.
-pub(super) struct Output {
-    pub(super) text: String,
-    pub(super) code: i32,
-}
-
 impl Agent {
     /// Connects to a host; other ssh clients can use the connection through the socket `control`.
     /// Returns the agent and its greeting. Messages of ssh go to the file `log`.
@@ -61,7 +59,7 @@ impl Agent {
         to: &Destination,
         control: &Path,
         log: &Path,
-    ) -> Result<(Self, Vec<String>), Failure> {
+    ) -> Result<(Self, Greeting), Failure> {
         let path = format!("ControlPath={}", control.display());
         let options = [
             "-o",
@@ -81,60 +79,44 @@ impl Agent {
             .stdout(Stdio::piped())
             .stderr(errors);
         let mut child = process::spawn(ssh)?;
-        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let greeted = pipes.and_then(|(requests, answers)| {
+            let mut pipes = Pipes {
+                requests,
+                answers: BufReader::new(answers),
+                is_lost: false,
+            };
+            let greeting = Greeting::of(pipes.greeting().ok()?)?;
+            Some((pipes, greeting))
+        });
+        let Some((pipes, greeting)) = greeted else {
             process::kill(&mut child);
             return Err(to.failed(log));
         };
-        let mut pipes = Pipes {
-            requests,
-            answers: BufReader::new(answers),
-            is_lost: false,
+        let agent = Self {
+            child: Mutex::new(child),
+            pipes: Mutex::new(pipes),
         };
-        match pipes.greeting() {
-            Ok(greeting) => {
-                let agent = Self {
-                    child: Mutex::new(child),
-                    pipes: Mutex::new(pipes),
-                };
-                Ok((agent, greeting))
-            }
-            Err(_) => {
-                process::kill(&mut child);
-                Err(to.failed(log))
-            }
-        }
+        Ok((agent, greeting))
     }
 
-    pub(super) fn disconnect(&self) {
-        process::kill(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(in crate::site) fn disconnect(&self) {
+        process::kill(&mut locked(&self.child));
     }
 
     /// Takes over another agent's connection.
-    pub(super) fn replace(&self, mut other: Self) {
-        let child = other
-            .child
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let pipes = other
-            .pipes
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *self.pipes(), pipes);
-        let mut own = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut *own, child);
+    pub(super) fn replace(&self, other: &Self) {
+        mem::swap(&mut *locked(&self.pipes), &mut *locked(&other.pipes));
+        mem::swap(&mut *locked(&self.child), &mut *locked(&other.child));
     }
 
     /// Runs a shell command without input.
-    pub(super) fn run(&self, command: &str) -> io::Result<Output> {
+    pub(super) fn run(&self, command: &str) -> io::Result<Answer> {
         let request = request('C', command)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         let (text, code) = pipes.answer(COMMAND_LIMIT)?;
-        Ok(Output { text, code })
-    }
-
-    fn pipes(&self) -> MutexGuard<'_, Pipes> {
-        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Answer { text, code })
     }
 
     /// The output of a command that succeeded.
@@ -226,21 +208,20 @@ impl Pipes {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        let child = self.child.get_mut();
-        process::kill(child.unwrap_or_else(PoisonError::into_inner));
+        self.disconnect();
     }
 }
 
 impl Files for Agent {
     fn read(&self, path: &Path) -> io::Result<String> {
         let request = read_request(path)?;
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         pipes.send(&request)?;
         pipes.file()
     }
 
     fn read_all(&self, paths: &[PathBuf]) -> Vec<io::Result<String>> {
-        let mut pipes = self.pipes();
+        let mut pipes = locked(&self.pipes);
         let mut read = Vec::new();
         for some in paths.chunks(MAX_REQUESTS) {
             let requests: Vec<_> = some.iter().map(|path| read_request(path)).collect();
@@ -304,6 +285,78 @@ fn space(said: &str) -> Option<Space> {
     })
 }
 
+/// What a host reports about itself.
+pub(super) struct Greeting {
+    system: String,
+    pub(super) uid: u32,
+    pub(super) user: String,
+    /// The client's address and port, then the host's.
+    pub(super) connection: String,
+    /// The size of its pages in bytes, and its ticks per second.
+    kernel: [String; 2],
+    missing: String,
+}
+
+impl Greeting {
+    fn of(lines: Vec<String>) -> Option<Self> {
+        let lines: [String; GREETING_LINES] = lines.try_into().ok()?;
+        let [
+            system,
+            uid,
+            user,
+            connection,
+            page_bytes,
+            ticks_per_s,
+            missing,
+        ] = lines;
+        Some(Self {
+            system,
+            uid: uid.parse().ok()?,
+            user,
+            connection,
+            kernel: [page_bytes, ticks_per_s],
+            missing: missing.trim().to_owned(),
+        })
+    }
+
+    /// Why servers cannot run there, and the remedy; `None` if they can.
+    pub(super) fn unfit(&self) -> Option<(String, String)> {
+        let [page_bytes, ticks_per_s] = &self.kernel;
+        let here = [
+            rustix::param::page_size().to_string(),
+            rustix::param::clock_ticks_per_second().to_string(),
+        ];
+        if self.system != "Linux" {
+            let why = format!("it runs {}", self.system);
+            Some((why, "choose a host that runs Linux".to_owned()))
+        } else if !self.missing.is_empty() {
+            let why = format!("it has no {}", self.missing.replace(' ', ", "));
+            Some((why, format!("install there: {}", self.missing)))
+        } else if self.kernel != here {
+            let why = format!(
+                "its kernel has pages of {page_bytes} bytes and {ticks_per_s} ticks per second; this host's are {} and {}",
+                here[0], here[1]
+            );
+            Some((why, "choose a host with the same kind of CPU".to_owned()))
+        } else {
+            None
+        }
+    }
+}
+
+/// The address that servers listen on: the one that the client connected to, with the smallest
+/// network that also contains the client's.
+pub(super) fn address(connection: &str) -> Option<Ipv4Net> {
+    let mut words = connection.split_whitespace();
+    let client: Ipv4Addr = words.next()?.parse().ok()?;
+    let server: Ipv4Addr = words.nth(1)?.parse().ok()?;
+    if server.is_loopback() {
+        return Some(Ipv4Addr::LOCALHOST.into());
+    }
+    let differing = (u32::from(client) ^ u32::from(server)).leading_zeros();
+    Ipv4Net::new(server, u8::try_from(differing).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -332,5 +385,17 @@ mod tests {
         assert!(late.kind() == io::ErrorKind::TimedOut && pipes.is_lost);
         host.kill().unwrap();
         host.wait().unwrap();
+    }
+
+    #[test]
+    fn servers_admit_the_smallest_network_with_the_client() {
+        let of = |connection| address(connection).map(|net| net.to_string());
+        assert_eq!(of("127.0.0.1 50 127.0.0.1 22"), Some("127.0.0.1/32".into()));
+        assert_eq!(of("10.0.0.7 50 10.0.0.5 22"), Some("10.0.0.5/30".into()));
+        assert_eq!(of("10.0.0.5 50 10.0.0.5 22"), Some("10.0.0.5/32".into()));
+        assert_eq!(of("192.168.1.1 50 10.0.0.5 22"), Some("10.0.0.5/0".into()));
+        for wrong in ["", "::1 50 ::1 22", "10.0.0.7 50"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 }

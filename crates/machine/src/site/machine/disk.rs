@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use rustix::fs::{Advice, OFlags, fadvise, statvfs};
 
 use crate::failure::Failure;
-use crate::volume::Tool;
+use crate::tool::Tool;
 
 /// The largest file that ext4 can hold, with blocks of 4 KiB.
 const MAX_BYTES: u64 = 16 << 40;

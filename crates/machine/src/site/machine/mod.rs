@@ -13,9 +13,6 @@
 
 mod agent;
 mod disk;
-mod greeting;
-mod record;
-mod ssh;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,24 +23,20 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use host::{Files, HostFacts};
+use host::HostFacts;
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
-use super::{Launched, Process, Program};
+use super::launched::{Launched, Process, Program};
 use crate::account::Account;
-use crate::home::Home;
-use crate::process::{self, NEVER, WORK_LIMIT};
-use agent::Agent;
-use greeting::{Greeting, address};
-use record::Record;
-use ssh::{COMMAND_LIMIT, quoted, script};
-
 use crate::failure::Failure;
+use crate::home::Home;
+use crate::home::remote::{END, Record};
+use crate::process::{self, NEVER, WORK_LIMIT};
+use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
+use agent::{Agent, address};
 
 pub(crate) use disk::Disk;
-pub(crate) use record::remove_all;
-pub use ssh::{Destination, shown};
 
 /// How long a program may take to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -56,13 +49,12 @@ const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 const LAUNCH: &str = include_str!("launch.sh");
-const END: &str = include_str!("end.sh");
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
 pub struct Machine {
     record: Record,
-    agent: Agent,
+    pub(super) agent: Agent,
     control: PathBuf,
     /// Messages of ssh.
     log: PathBuf,
@@ -71,7 +63,7 @@ pub struct Machine {
     /// The user that ssh logs in as.
     user: String,
     /// The address that servers listen on, with the network from which they are reached.
-    address: Ipv4Net,
+    pub(super) address: Ipv4Net,
     /// The run directory on this host, which contains the nodes' directories.
     run: PathBuf,
     /// The disk with the node's data, if the machine is a guest.
@@ -81,17 +73,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Connects to a host, and creates a directory below `below` on it.
-    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
-        Self::new(home, to, below, None)
-    }
-
-    /// Connects to a guest with this disk, which has at most one node.
-    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, Failure> {
-        Self::new(home, to, Path::new("/var/tmp"), Some(disk))
-    }
-
-    fn new(
+    /// Connects to a machine, and creates a directory below `below` on it. A guest, which has at
+    /// most one node, has this disk.
+    pub(super) fn connect(
         home: &Home,
         to: &Destination,
         below: &Path,
@@ -99,7 +83,6 @@ impl Machine {
     ) -> Result<Self, Failure> {
         let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
         let (agent, greeting) = Agent::connect(to, &control, &log)?;
-        let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }
@@ -118,7 +101,9 @@ impl Machine {
                     "install the server's package there, or log in as another user",
                 )
             })?;
-        let record = Record::make(home, to, below, &agent, disk.is_some())?;
+        let record = Record::make(home, to, below, disk.is_some(), |command| {
+            agent.run(command)
+        })?;
         Ok(Self {
             record,
             agent,
@@ -151,21 +136,7 @@ impl Machine {
 
     /// The failure of a machine that cannot be used.
     pub fn unusable(&self, why: String, remedy: &str) -> Failure {
-        self.record.to().unusable(why, remedy)
-    }
-
-    /// The host's name for ssh.
-    pub fn host(&self) -> &str {
-        &self.record.to().host
-    }
-
-    /// The address that servers listen on, with the network from which they are reached.
-    pub fn address(&self) -> Ipv4Net {
-        self.address
-    }
-
-    pub fn files(&self) -> &dyn Files {
-        &self.agent
+        self.record.to.unusable(why, remedy)
     }
 
     /// The host and its properties, for reports.
@@ -176,16 +147,21 @@ impl Machine {
             _ => format!("{cpus} CPUs"),
         });
         let memory = facts.memory.total_bytes.map(plan::shown_bytes);
-        let found = [Some(self.host().to_owned()), facts.cpu.model, cpus, memory];
+        let found = [
+            Some(self.record.to.host.clone()),
+            facts.cpu.model,
+            cpus,
+            memory,
+        ];
         let system = [facts.kernel, facts.virtualization];
         let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
         found.join(", ")
     }
 
     /// The path on the machine of `here`, a path in the run directory on this host.
-    pub fn path(&self, here: &Path) -> PathBuf {
+    pub(super) fn path(&self, here: &Path) -> PathBuf {
         match here.strip_prefix(&self.run) {
-            Ok(path) => self.record.dir().join(path),
+            Ok(path) => self.record.dir.join(path),
             Err(_) => here.to_owned(),
         }
     }
@@ -208,25 +184,19 @@ impl Machine {
         self.session(script(MOUNT, &arguments), interrupted)
     }
 
-    /// Ends the connection to a guest that was switched off, so that no request waits for an
-    /// answer.
-    pub(super) fn disconnect(&self) {
-        self.agent.disconnect();
-    }
-
     /// Connects to a guest that was switched on again, and mounts its disk.
     pub(super) fn reconnect(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
-        let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
-        self.agent.replace(agent);
+        let (agent, _) = Agent::connect(&self.record.to, &self.control, &self.log)?;
+        self.agent.replace(&agent);
         let mounted = self.mounted.get();
         mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
     }
 
     /// Copies the directory of a node to the machine, with or without the part that belongs to the
     /// server's account.
-    pub fn bring(
+    pub(super) fn bring(
         &self,
         dir: &Path,
         with_own: bool,
@@ -243,13 +213,13 @@ impl Machine {
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
-            return Err(self.record.to().error(""));
+            return Err(self.record.to.error(""));
         };
         let owner = self.account.owner();
         let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
         ssh.arg(script(BRING, &arguments)).stdin(archive);
-        let unpacked = ssh::finish(self.record.to(), ssh, WORK_LIMIT, interrupted);
+        let unpacked = ssh::finish(&self.record.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
             Err(_) => None,
@@ -258,7 +228,7 @@ impl Machine {
         unpacked?;
         match packed.is_some_and(|status| status.success()) {
             true => Ok(()),
-            false => Err(self.record.to().error("tar failed on this host")),
+            false => Err(self.record.to.error("tar failed on this host")),
         }
     }
 
@@ -284,16 +254,16 @@ impl Machine {
     }
 
     /// Removes a file of a node's directory.
-    pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
+    pub(super) fn remove_file(&self, here: &Path) -> Result<(), Failure> {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
 
     /// Connects the socket `here` on this host to the socket `there` on the machine.
-    pub fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
+    pub(super) fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
         ssh.stdin(Stdio::null());
-        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, &NEVER)
+        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
     /// Starts a program of a node, whose input is a file of the node's directory on this host.
@@ -326,10 +296,8 @@ impl Machine {
             if has_ended || Instant::now() > deadline {
                 process::kill(&mut child);
                 let why = "a program could not be started there".to_owned();
-                return Err(self
-                    .record
-                    .to()
-                    .unusable(why, "its log is in the result directory"));
+                let remedy = "its log is in the result directory";
+                return Err(self.unusable(why, remedy));
             }
             sleep(process::POLL_INTERVAL);
         }
@@ -345,7 +313,7 @@ impl Machine {
         if pids.is_empty() {
             return;
         }
-        let dir = self.record.dir().display();
+        let dir = self.record.dir.display();
         let (variable, below) = (
             quoted(format!("DYNO_RUN_DIR={dir}/")),
             quoted(format!("{dir}/")),
@@ -378,9 +346,9 @@ impl Machine {
         self.record.end(|command| self.session(command, &NEVER))
     }
 
-    fn run(&self, command: &str) -> Result<agent::Output, Failure> {
+    fn run(&self, command: &str) -> Result<Answer, Failure> {
         self.agent.run(command).map_err(|error| {
-            self.record.to().unusable(
+            self.record.to.unusable(
                 format!("the connection was lost: {error}"),
                 "check the network and the host",
             )
@@ -391,20 +359,20 @@ impl Machine {
         let output = self.run(command)?;
         match output.code {
             0 => Ok(()),
-            _ => Err(self.record.to().error(&output.text)),
+            _ => Err(self.record.to.error(&output.text)),
         }
     }
 
     fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
-        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, interrupted)
+        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, interrupted)
     }
 
     fn client(&self, options: &[&str]) -> Command {
         let path = format!("ControlPath={}", self.control.display());
         let shared = ["-o", "ControlMaster=no", "-o", &path];
-        self.record.to().ssh(shared.iter().chain(options))
+        self.record.to.ssh(shared.iter().chain(options))
     }
 }
 

@@ -7,11 +7,10 @@
 mod delay;
 mod namespace;
 mod neighbors;
-mod shaping;
 mod slow;
-mod subnet;
 
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
@@ -24,12 +23,16 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::home::outside::{Kind, NAMESPACES, Outside};
-use crate::ip;
-use crate::ip::no_network;
+use crate::home::journal::Kind;
+use crate::home::outside::{NAMESPACES, Outside};
+use crate::ip::{self, no_network};
 
 pub use namespace::Namespace;
 
+/// Reserved for network benchmarks (RFC 2544), and never routed on the Internet.
+const RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
+/// The prefix length of a subnet.
+const SUBNET_LENGTH: u8 = 24;
 /// Last byte of the host's address. Namespaces are numbered below it.
 const HOST: u8 = 254;
 /// How many free subnets to try if other processes take them first.
@@ -99,10 +102,10 @@ impl Switch {
 fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
     let routes = ip::run("ip", "-4 -o route show table all")?;
     let mut last = no_network(
-        format!("routes of this host lead to all of {}", subnet::RANGE),
+        format!("routes of this host lead to all of {}", RANGE),
         "remove one of the routes (ip route show table all)",
     );
-    for subnet in subnet::free(&routes).take(MAX_TRIES) {
+    for subnet in free_subnets(&routes).take(MAX_TRIES) {
         let name = interface(subnet);
         // Another dyno may have the name, and with it the subnet.
         let added = ip::run(
@@ -121,6 +124,30 @@ fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
         }
     }
     Err(last)
+}
+
+/// The subnets of [`RANGE`] that no route leads to, in random order; `routes` is what `ip route`
+/// lists. Default routes do not count: they lead everywhere.
+fn free_subnets(routes: &str) -> impl Iterator<Item = Ipv4Net> {
+    let taken: Vec<Ipv4Net> = routes.lines().filter_map(destination).collect();
+    let random = RandomState::new();
+    let mut subnets: Vec<Ipv4Net> = RANGE.subnets(SUBNET_LENGTH).into_iter().flatten().collect();
+    subnets.sort_by_cached_key(|subnet| random.hash_one(subnet));
+    let is_taken = move |subnet: &Ipv4Net| taken.iter().any(|route| overlap(route, subnet));
+    subnets.into_iter().filter(move |subnet| !is_taken(subnet))
+}
+
+/// The destination of a route; `None` for a default route.
+fn destination(route: &str) -> Option<Ipv4Net> {
+    // Special routes have their type before their destination.
+    route.split_whitespace().take(2).find_map(|word| {
+        let address = || word.parse::<Ipv4Addr>().map(Ipv4Net::from);
+        word.parse().or_else(|_| address()).ok()
+    })
+}
+
+fn overlap(one: &Ipv4Net, other: &Ipv4Net) -> bool {
+    one.contains(other) || other.contains(one)
 }
 
 /// Runs `work` in a network namespace. A socket or device belongs to the namespace of the thread

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use host::Files;
-use host::group::Usage;
 use ipnet::Ipv4Net;
-use plan::{DiskLimits, SlowLink};
+use plan::SlowLink;
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -17,6 +16,7 @@ use super::slow::Slowed;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
+use crate::locked;
 use crate::process;
 use crate::site::{Launched, Program, Site, ThisHost};
 
@@ -38,7 +38,7 @@ pub struct Namespace {
 impl Namespace {
     /// Creates a namespace with an unused address of the switch; processes run as on [`ThisHost`].
     pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
-        let host = ThisHost::in_network(home, site)?;
+        let host = ThisHost::with(home, site, true)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
@@ -49,6 +49,11 @@ impl Namespace {
             cut: Mutex::default(),
             switch: Arc::clone(switch),
         })
+    }
+
+    /// Another namespace of the switch, without limits.
+    pub(in crate::site) fn beside(&self, home: &Home) -> Result<Self, Failure> {
+        Self::new(home, &self.switch, &plan::Site::default())
     }
 
     /// The namespace's name for `ip`.
@@ -68,8 +73,8 @@ impl Site for Namespace {
         self.host.start(home, &network, program)
     }
 
-    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        self.host.admit(readable, writable);
+    fn files(&self) -> &dyn Files {
+        self.host.files()
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -85,32 +90,16 @@ impl Site for Namespace {
         self.address
     }
 
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
-        Ok(Arc::new(Self::new(
-            home,
-            &self.switch,
-            &plan::Site::default(),
-        )?))
-    }
-
-    fn links(&self) -> Option<&Namespace> {
-        Some(self)
-    }
-
     fn platform(&self) -> Option<String> {
         self.host.platform()
     }
 
-    fn files(&self) -> &dyn Files {
-        self.host.files()
+    fn this_host(&self) -> Option<&ThisHost> {
+        Some(&self.host)
     }
 
-    fn usage(&self) -> Option<Usage> {
-        self.host.usage()
-    }
-
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
-        self.host.limit_io(devices, limits)
+    fn links(&self) -> Option<&Namespace> {
+        Some(self)
     }
 }
 
@@ -121,7 +110,7 @@ impl Namespace {
     /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
     /// twice.
     pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
-        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cut = locked(&self.cut);
         for peer in peers {
             let times = cut.entry(*peer).or_default();
             *times += 1;
@@ -137,7 +126,7 @@ impl Namespace {
 
     /// Undoes [`Self::cut`]; returns when that took effect.
     pub fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
-        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cut = locked(&self.cut);
         let mut restored = Ok(());
         for peer in peers {
             let times = cut.entry(*peer).or_default();
@@ -153,14 +142,15 @@ impl Namespace {
     /// Limits or delays everything that the namespace sends to these addresses together, or drops a
     /// fraction of it; returns when that took effect. A namespace has at most one such limit.
     pub fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
-        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
-        *slowed = Some(Slowed::new(self, peers, how)?);
+        let mut slowed = locked(&self.slowed);
+        let own = self.address.addr();
+        *slowed = Some(Slowed::new(&self.name(), self.path(), own, peers, how)?);
         Ok(Instant::now())
     }
 
     /// Undoes [`Self::slow`]; returns when that took effect.
     pub fn speed_up(&self) -> Result<Instant, Failure> {
-        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slowed = locked(&self.slowed);
         if let Some(slowed) = &*slowed {
             slowed.stop(&self.name())?;
         }

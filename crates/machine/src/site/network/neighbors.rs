@@ -9,7 +9,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
@@ -19,6 +19,7 @@ use rustix::net::{
 
 use super::inside;
 use crate::failure::Failure;
+use crate::locked;
 
 /// Locally administered, and not the address of any interface.
 const NOBODY: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
@@ -98,7 +99,7 @@ impl Neighbors {
 
     /// Sends a request and waits until the kernel has carried it out.
     fn send(&self, request: &[u8], what: &'static str) -> Result<(), Failure> {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let socket = locked(&self.socket);
         let kernel = SocketAddrNetlink::new(0, 0);
         let mut answer = [0; 256];
         let exchanged = sendto(&*socket, request, SendFlags::empty(), &kernel)

@@ -14,10 +14,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Two namespaces of one switch; `None` where this user may not create them.
 fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
-    let dir = tempfile::tempdir().unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(dir.path(), open).unwrap();
-    let home = crate::testing::home_in(&dir.path().join("cache"));
+    let (dir, home) = crate::testing::home();
     let switch = match Switch::new(&home) {
         Ok(switch) => Arc::new(switch),
         Err(error) => {
@@ -137,4 +134,19 @@ fn a_seed_chooses_the_packets_that_get_lost() {
     for _ in 0..20 {
         assert!(travels(&from, &to, LIMIT).is_some());
     }
+}
+
+#[test]
+fn a_subnet_to_which_a_route_leads_is_not_free_subnets() {
+    let routes = "default via 192.0.2.1 dev eth0 \n\
+                  198.18.0.0/16 dev tun0 scope link \n\
+                  blackhole 198.19.128.0/17 \n\
+                  local 198.19.3.9 dev lo table local proto kernel scope host src 198.19.3.9 \n\
+                  198.19.64.0/18 via 192.0.2.7 dev eth0 table 7";
+    let mut found: Vec<Ipv4Net> = free_subnets(routes).collect();
+    found.sort();
+    assert_eq!(found.len(), 63);
+    assert!(!found.contains(&"198.19.3.0/24".parse().unwrap()));
+    assert_eq!(found.last(), Some(&"198.19.63.0/24".parse().unwrap()));
+    assert_eq!(free_subnets("default via 192.0.2.1 dev eth0").count(), 512);
 }

@@ -8,15 +8,16 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::{self, Errno};
 use rustix::net::{getsockname, listen, sockopt};
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
+
+use crate::process;
 
 /// The kernel's default limit.
 const CONNECTIONS: i32 = 4096;
 
 /// Lets [`CONNECTIONS`] wait at a port that a child listens on.
 pub(super) fn widen(child: u32, port: u16) -> io::Result<()> {
-    let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
-    let process = pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
+    let process = process::handle(child)?;
     let entries = fs::read_dir(format!("/proc/{child}/fd"))
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::SRCH))?;
     let names = entries.flatten().map(|entry| entry.file_name());

@@ -8,7 +8,6 @@
 //! ```
 
 mod backlog;
-mod keys;
 mod qemu;
 
 use std::fmt::Display;
@@ -17,21 +16,21 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::Limits;
 use rustix::io::Errno;
 
-use super::Destination;
 use super::machine::Disk;
 use crate::home::Home;
 use crate::home::survivors::RUN_DIR;
+use crate::locked;
 use crate::port;
 use crate::process;
-use keys::Keys;
-use qemu::{Accelerator, Hardware, Image};
+use crate::ssh::Destination;
+use qemu::{Accelerator, Hardware};
 
 use crate::failure::{Exit, Failure, canceled};
 
@@ -58,14 +57,14 @@ static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    image: Image,
     hardware: Hardware,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
     home: Home,
-    keys: Keys,
-    disk: Disk,
+    /// How ssh reaches the guest.
+    pub(super) destination: Destination,
+    pub(super) disk: Disk,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
     ports: [u16; 2],
@@ -106,16 +105,11 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    /// Boots a guest; returns how ssh reaches it, and its disk.
-    pub(super) fn boot(
-        home: &Home,
-        limits: &Limits,
-        image: &Path,
-    ) -> Result<(Self, Destination, Disk), Failure> {
+    /// Boots a guest with the image in a directory.
+    pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
         qemu::program()?;
-        let image = Image::find(image)?;
-        let hardware = Hardware::new(limits);
-        let boot = |accelerator| Self::on_free_ports(home, &image, &hardware, accelerator);
+        let hardware = Hardware::new(limits, image)?;
+        let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
         let booted = match NO_KVM.get() {
             Some(Some(_)) => boot(Accelerator::Emulation),
             Some(None) => match boot(Accelerator::Kvm) {
@@ -136,32 +130,24 @@ impl Guest {
                 }
             },
         };
-        let guest = booted.map_err(Failure::from)?;
-        let (to, disk) = (guest.keys.destination.clone(), guest.disk.clone());
-        Ok((guest, to, disk))
+        Ok(booted?)
     }
 
     fn on_free_ports(
         home: &Home,
-        image: &Image,
         hardware: &Hardware,
         accelerator: Accelerator,
     ) -> Result<Self, Failed> {
-        for _ in 1..MAX_PORT_TRIES {
-            match Self::start(home, image, hardware, accelerator) {
-                Err(Failed::PortTaken) => {}
+        let mut tries = 1..MAX_PORT_TRIES;
+        loop {
+            match Self::start(home, hardware, accelerator) {
+                Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
         }
-        Self::start(home, image, hardware, accelerator)
     }
 
-    fn start(
-        home: &Home,
-        image: &Image,
-        hardware: &Hardware,
-        accelerator: Accelerator,
-    ) -> Result<Self, Failed> {
+    fn start(home: &Home, hardware: &Hardware, accelerator: Accelerator) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
         let create = |dir: &Path| {
@@ -174,17 +160,16 @@ impl Guest {
         home.account().own(&temporary)?;
         home.account().let_enter(&dir)?;
         let ports = [port::free()?, port::free()?];
-        let keys = Keys::make(&dir, ports[0])?;
+        let destination = qemu::make_keys(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
         home.account().own(disk.file())?;
         let guest = Self {
             qemu: Mutex::default(),
-            image: image.clone(),
             hardware: hardware.clone(),
             accelerator,
             dir,
             home: home.clone(),
-            keys,
+            destination,
             disk,
             ports,
         };
@@ -199,7 +184,6 @@ impl Guest {
         self.home.account().own(&console)?;
         let mut command = qemu::command(
             self.home.account(),
-            &self.image,
             &self.hardware,
             self.accelerator,
             &self.dir,
@@ -209,7 +193,7 @@ impl Guest {
         command.env(RUN_DIR, self.home.run_dir());
         let child = process::spawn(command)?;
         let id = child.id();
-        *self.qemu() = Some(child);
+        *locked(&self.qemu) = Some(child);
         self.wait_until_up(interrupted)?;
         match backlog::widen(id, self.port()) {
             // Sockets of another account's process need CAP_SYS_PTRACE. Without it, connecting many
@@ -228,7 +212,9 @@ impl Guest {
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
         loop {
-            let status = self.qemu().as_mut().map_or(Ok(None), Child::try_wait);
+            let status = locked(&self.qemu)
+                .as_mut()
+                .map_or(Ok(None), Child::try_wait);
             if text(qemu::CONSOLE).contains(IS_UP) {
                 return Ok(());
             }
@@ -260,7 +246,7 @@ impl Guest {
 
     /// Switches the guest off; returns when that was done.
     pub(super) fn cut(&self) -> Instant {
-        let qemu = self.qemu().take();
+        let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
     }
 
@@ -272,7 +258,7 @@ impl Guest {
     /// Whether the guest was switched off or QEMU has ended.
     pub(super) fn is_off(&self) -> bool {
         let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
-        self.qemu().as_mut().is_none_or(ended)
+        locked(&self.qemu).as_mut().is_none_or(ended)
     }
 
     pub(super) fn is_emulated(&self) -> bool {
@@ -295,10 +281,6 @@ impl Guest {
             Err(error) if self.dir.exists() => Err(Failure::at("remove", &self.dir)(error)),
             _ => Ok(()),
         }
-    }
-
-    fn qemu(&self) -> MutexGuard<'_, Option<Child>> {
-        self.qemu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,18 +1,18 @@
-//! QEMU's command line, and the image that it boots.
+//! QEMU's command line, and what it boots: an image, with keys that are new for each boot.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plan::Limits;
 
-use super::keys;
 use super::no_guest;
 use crate::account::Account;
 use crate::failure::Failure;
-use crate::process;
+use crate::process::{self, NEVER, TOOL_LIMIT};
 use crate::site::machine::Disk;
+use crate::ssh::Destination;
 
 /// Debian has a program for each architecture.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -24,6 +24,10 @@ pub(super) const CONSOLE: &str = "console";
 pub(super) const LOG: &str = "log";
 /// The directory for what the guest writes to its image.
 pub(super) const TEMPORARY: &str = "tmp";
+/// The guest's second disk, a file in its directory: a tar archive with its keys.
+const KEYS: &str = "keys";
+/// The guest's name for ssh.
+const NAME: &str = "guest";
 const KVM_DEVICE: &str = "/dev/kvm";
 /// Kernel messages go to the console, and a kernel panic ends QEMU.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
@@ -48,34 +52,25 @@ impl Accelerator {
     }
 }
 
-/// The files that `scripts/build-guest.sh` creates.
-#[derive(Debug, Clone)]
-pub(super) struct Image(PathBuf);
-
-/// Resources of a guest.
+/// What a guest consists of besides its disk.
 #[derive(Debug, Clone)]
 pub(super) struct Hardware {
+    /// The directory that `scripts/build-guest.sh` fills.
+    image: PathBuf,
     cpus: usize,
     cpuset: Option<String>,
     memory_mib: u64,
 }
 
-impl Image {
-    /// The image in a directory, if it is complete.
-    pub(super) fn find(dir: &Path) -> Result<Self, Failure> {
-        match dir.join(".complete").exists() {
-            true => Ok(Self(dir.to_owned())),
-            false => Err(no_guest(
-                format!("there is no image in {}", dir.display()),
-                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
-            )),
-        }
-    }
-}
-
 impl Hardware {
-    /// The CPUs and memory of a site's limits.
-    pub(super) fn new(limits: &Limits) -> Self {
+    /// The CPUs and memory of a site's limits, and a complete image.
+    pub(super) fn new(limits: &Limits, image: &Path) -> Result<Self, Failure> {
+        if !image.join(".complete").exists() {
+            return Err(no_guest(
+                format!("there is no image in {}", image.display()),
+                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
+            ));
+        }
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
         // Studies accept only whole numbers up to 10,000 here.
@@ -86,11 +81,12 @@ impl Hardware {
         )]
         let cpus = cpus.map_or_else(here, |cpus| cpus as usize);
         let memory = limits.memory.as_ref();
-        Self {
+        Ok(Self {
+            image: image.to_owned(),
             cpus,
             cpuset: limits.cpuset.as_ref().map(|set| set.value.to_string()),
             memory_mib: memory.map_or(MEMORY_BYTES, |memory| memory.value) >> 20,
-        }
+        })
     }
 }
 
@@ -98,7 +94,6 @@ impl Hardware {
 /// ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(
     account: &Account,
-    image: &Image,
     hardware: &Hardware,
     accelerator: Accelerator,
     dir: &Path,
@@ -126,8 +121,8 @@ pub(super) fn command(
     let console = option("file,id=console,path=", &dir.join(CONSOLE), "");
     command.arg("-chardev").arg(console);
     command.args(["-serial", "chardev:console"]);
-    command.arg("-kernel").arg(image.0.join("vmlinuz"));
-    command.arg("-initrd").arg(image.0.join("initrd"));
+    command.arg("-kernel").arg(hardware.image.join("vmlinuz"));
+    command.arg("-initrd").arg(hardware.image.join("initrd"));
     command.args(["-append", KERNEL_OPTIONS]);
     // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
     // it.
@@ -135,15 +130,10 @@ pub(super) fn command(
     drive(
         &mut command,
         "root",
-        &image.0.join("root.img"),
+        &hardware.image.join("root.img"),
         "snapshot=on",
     );
-    drive(
-        &mut command,
-        "keys",
-        &dir.join(keys::ARCHIVE),
-        "readonly=on",
-    );
+    drive(&mut command, "keys", &dir.join(KEYS), "readonly=on");
     // The guest's page cache must be the only one.
     let cache = match disk.is_direct() {
         true => "cache=none",
@@ -174,6 +164,57 @@ fn drive(command: &mut Command, name: &str, file: &Path, how: &str) {
 fn option(before: &str, path: &Path, after: &str) -> OsString {
     let path = path.to_string_lossy().replace(',', ",,");
     format!("{before}{path}{after}").into()
+}
+
+/// Creates keys for a guest, whose ssh server is at `port` of 127.0.0.1, and for its user; returns
+/// how ssh reaches the guest.
+pub(super) fn make_keys(dir: &Path, port: u16) -> Result<Destination, Failure> {
+    let path = |name: &str| dir.join(name);
+    for name in ["host_key", "user_key"] {
+        let mut keygen = process::own_command(Path::new("ssh-keygen"));
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "dyno", "-f"]);
+        keygen.arg(path(name));
+        succeed(keygen, "ssh-keygen", "openssh-client")?;
+    }
+    let write = |name: &str, text: String| {
+        fs::write(path(name), text).map_err(Failure::at("write", &path(name)))
+    };
+    let read =
+        |name: &str| fs::read_to_string(path(name)).map_err(Failure::at("read", &path(name)));
+    write("authorized_keys", read("user_key.pub")?)?;
+    write("known_hosts", format!("{NAME} {}", read("host_key.pub")?))?;
+    write(
+        "ssh_config",
+        format!(
+            "Host {NAME}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  HostKeyAlias {NAME}\n  \
+             IdentityFile \"{}\"\n  IdentitiesOnly yes\n  UserKnownHostsFile \"{}\"\n  \
+             GlobalKnownHostsFile none\n",
+            path("user_key").display(),
+            path("known_hosts").display()
+        ),
+    )?;
+    let mut tar = process::own_command(Path::new("tar"));
+    tar.arg("-cf").arg(path(KEYS)).arg("-C").arg(dir);
+    tar.args(["host_key", "authorized_keys"]);
+    succeed(tar, "tar", "tar")?;
+    Ok(Destination {
+        host: NAME.to_owned(),
+        ssh_config: Some(path("ssh_config")),
+    })
+}
+
+/// Runs a program, which comes with `package`, to its end.
+fn succeed(command: Command, program: &str, package: &str) -> Result<(), Failure> {
+    match process::output(command, TOOL_LIMIT, &NEVER)?
+        .status
+        .success()
+    {
+        true => Ok(()),
+        false => Err(no_guest(
+            format!("{program} failed"),
+            format!("install the package {package}"),
+        )),
+    }
 }
 
 pub(super) fn program() -> Result<PathBuf, Failure> {

@@ -1,0 +1,184 @@
+//! For tests: a small trial, a server, and an observer that ignores everything.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::Server;
+use measure::fault::FaultRecord;
+use measure::find_max::FoundMax;
+use measure::instance::NodeEvent;
+use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
+use measure::setup::StatementKind;
+use measure::slice::Second;
+use measure::summary::TrialSummary;
+use workload::name::WorkloadName;
+use workload::options::{Data, Options};
+
+use crate::home::Home;
+use crate::servers::{Membership, Node};
+use crate::site::{Site, ThisHost};
+use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers, template};
+
+/// A summary of which only the seconds matter.
+pub(crate) fn input() -> TrialSummary {
+    TrialSummary::new(trial().planned_setup())
+}
+
+/// A trial of an hour with two users on one preloaded table.
+pub(crate) fn trial() -> Trial {
+    let text = "title = 't'\nserver.url = 'any://server'\nmonitors.enabled = false\n\
+                data.rows = 100\n[load]\nthreads = 2\npreload = true\nwarmup = '0s'\ntime = '1h'";
+    let study = study::Study::parse("test", text, &[]).unwrap();
+    Trial {
+        planned: study.plan().unwrap().trials.remove(0),
+        target: Target::Temporary(engine::in_process().next().unwrap()),
+        workload: WorkloadName::OltpPointSelect,
+        options: Options {
+            data: Data {
+                tables: 1,
+                rows: 100,
+                ..Data::default()
+            },
+            ..Options::default()
+        },
+        load_seed: 1,
+        longest_wait: None,
+        run_options: crate::trial::RunOptions {
+            mode: None,
+            load_connections: 1,
+            connect_limit: 2,
+            batch_scheduling: false,
+            ..crate::trial::RunOptions::default()
+        },
+    }
+}
+
+/// Where the nodes of tests are: what one test has built, another one need not build.
+pub(crate) fn home() -> Home {
+    servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+}
+
+/// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
+pub(crate) fn node(keep: &Path) -> Node {
+    let engine = engine::servers().next().unwrap();
+    let site: Arc<dyn Site> = Arc::new(ThisHost::default());
+    let mut nodes = nodes(&home(), engine, None, &[site], &[], keep);
+    nodes.remove(0)
+}
+
+/// The members of a new cluster of a kind, or a single server, without tables. Their logs go to
+/// directories in `keep`.
+pub(crate) fn nodes(
+    home: &Home,
+    engine: &'static dyn Server,
+    kind: Option<&str>,
+    sites: &[Arc<dyn Site>],
+    config: &[(&str, &str)],
+    keep: &Path,
+) -> Vec<Node> {
+    let never = AtomicBool::new(false);
+    let installed = servers::find(engine, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &never,
+    };
+    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
+    let config = config.iter();
+    let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let config: Vec<_> = config.collect();
+    let places: Vec<_> = sites
+        .iter()
+        .map(|site| (site.address().addr(), None))
+        .collect();
+    let members = kind.map(|kind| {
+        let replication = engine.replicates_as(kind).unwrap();
+        let shared = Ipv4Addr::LOCALHOST;
+        Membership::of_cluster(replication, &places, shared, Duration::ZERO).unwrap()
+    });
+    let mut members = members.into_iter().flatten();
+    let started = (1..).zip(sites).map(|(number, site)| {
+        let spec = servers::NodeSpec {
+            number,
+            data: template.copy(number).unwrap().0,
+            config: &config,
+            port: None,
+            connections: 10,
+            membership: members.next(),
+            site: Arc::clone(site),
+            keep: &keep.join(number.to_string()),
+            interrupted: &never,
+        };
+        let mut node = servers::start(&installed, spec).unwrap();
+        node.join(&never).unwrap();
+        node
+    });
+    started.collect()
+}
+
+/// A cluster of `members` servers that dyno did not start.
+pub(crate) fn found(dir: &tempfile::TempDir, members: u32) -> Cluster {
+    let member = |number: u32| {
+        let dir = dir.path().join(number.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        Cluster::found(&database(&dir), number)
+    };
+    Cluster::joined((1..=members).map(member))
+}
+
+/// A database in a file in `dir`.
+pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
+    let engine = engine::in_process().next().unwrap().engine;
+    let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
+    engine.open(&url, &engine::Access::default(), None).unwrap()
+}
+
+pub(crate) fn run_of<'a>(observer: &'a mut Silent, interrupted: &'a AtomicBool) -> Run<'a> {
+    Run {
+        observer,
+        interrupted,
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Silent {
+    /// Whether the first connection makes it panic.
+    pub(crate) panics: bool,
+    pub(crate) ledger: PathBuf,
+}
+
+impl Observer for Silent {
+    fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
+        Ok(PathBuf::new())
+    }
+    fn ledger_file(&mut self, _: u32) -> Result<PathBuf, Failure> {
+        Ok(self.ledger.clone())
+    }
+    fn stage(&mut self, _: &str) {}
+    fn note(&mut self, _: &str) {}
+    fn preparing(&mut self, _: &engine::data::Progress) {}
+    fn prepared(&mut self, _: &engine::data::Prepared) {}
+    fn connecting(&mut self, _: u32, _: u32) {
+        assert!(!self.panics, "no connections, please");
+    }
+    fn second(&mut self, _: &Second, _: &[StatementKind]) {}
+    fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
+    fn monitored(&mut self, _: &MonitorPoint) {}
+    fn event(&mut self, _: &NodeEvent) {}
+    fn fault(&mut self, _: &FaultRecord) {}
+    fn fault_series(&mut self, _: &FaultSeries) {}
+    fn draining(&mut self, _: usize) {}
+    fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn searching(&mut self, _: &str) {}
+    fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
+        Ok(())
+    }
+}

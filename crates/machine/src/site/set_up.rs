@@ -1,0 +1,49 @@
+//! Sets up the sites of a trial.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plan::SiteKind;
+
+use super::{Namespace, Site, Ssh, Switch, ThisHost};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::ssh::Destination;
+
+/// Sets up a site for each node; `guest_image` is the directory that `scripts/build-guest.sh` fills.
+pub fn set_up(
+    home: &Home,
+    topology: &plan::Topology,
+    nodes: u32,
+    guest_image: &Path,
+) -> Result<Vec<Arc<dyn Site>>, Failure> {
+    let planned = &topology.node.site;
+    let switch = match topology.network() {
+        plan::Network::Loopback => None,
+        plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
+    };
+    let site = |_| -> Result<Arc<dyn Site>, Failure> {
+        Ok(match (planned.kind.value, &planned.host, &switch) {
+            (SiteKind::Ssh, Some(host), _) => {
+                let to = Destination {
+                    host: host.name.value.clone(),
+                    ssh_config: host.ssh_config.clone(),
+                };
+                Arc::new(Ssh::new(home, &to, &host.directory)?)
+            }
+            (SiteKind::Vm, ..) => Arc::new(Ssh::guest(home, &planned.limits, guest_image)?),
+            (_, _, Some(switch)) => Arc::new(Namespace::new(home, switch, planned)?),
+            (_, _, None) => Arc::new(ThisHost::new(home, planned)?),
+        })
+    };
+    (0..nodes).map(site).collect()
+}
+
+/// Sets up another site in the same network, but without limits, for services that the servers of
+/// several sites share.
+pub fn beside(site: &dyn Site, home: &Home) -> Result<Arc<dyn Site>, Failure> {
+    Ok(match site.links() {
+        Some(namespace) => Arc::new(namespace.beside(home)?),
+        None => Arc::new(ThisHost::default()),
+    })
+}

@@ -1,0 +1,166 @@
+//! Runs the ssh client and explains its failures.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Fact, Failure};
+use crate::process;
+
+/// Number of lines of ssh's output that a message quotes.
+const SHOWN_LINES: usize = 6;
+/// How long a command may take, for example one that writes all data to a slow disk.
+pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
+/// Only keys, and only known hosts; a host that does not answer is given up after 15 s. The socket
+/// of a broken connection does not prevent the next one from forwarding it.
+const OPTIONS: [&str; 13] = [
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    "PasswordAuthentication=no",
+    "KbdInteractiveAuthentication=no",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "PermitLocalCommand=no",
+    "RequestTTY=no",
+    "EscapeChar=none",
+    "StreamLocalBindUnlink=yes",
+];
+
+/// What a command printed, and its exit code.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) code: i32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// A host, `user@host`, or an alias in ssh's configuration.
+    pub host: String,
+    /// ssh's configuration file; `None` for the user's.
+    pub ssh_config: Option<PathBuf>,
+}
+
+impl Destination {
+    /// The ssh client with additional options, up to the command for the host.
+    pub(crate) fn ssh(&self, options: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = process::own_command(Path::new("ssh"));
+        // dyno reads its messages.
+        command.env("LC_ALL", "C");
+        if let Some(config) = &self.ssh_config {
+            command.arg("-F").arg(config);
+        }
+        for option in OPTIONS {
+            command.args(["-o", option]);
+        }
+        command.args(options).arg("--").arg(&self.host);
+        command
+    }
+
+    /// The failure of a client whose log is `log`.
+    pub(crate) fn failed(&self, log: &Path) -> Failure {
+        let text = fs::read(log).unwrap_or_default();
+        self.error(&String::from_utf8_lossy(&text))
+    }
+
+    /// The failure of a client with this output.
+    pub(crate) fn error(&self, said: &str) -> Failure {
+        let host = &self.host;
+        let has = |words: &str| said.contains(words);
+        let (why, remedy) = if has("HOST IDENTIFICATION HAS CHANGED") {
+            (
+                "its host key has changed".to_owned(),
+                format!(
+                    "another machine may answer in its place; if the host was installed anew, remove its old key with ssh-keygen -R, and connect once by hand: ssh {host}"
+                ),
+            )
+        } else if has("Host key verification failed") {
+            (
+                "its host key is not known".to_owned(),
+                format!("connect once by hand and check the key: ssh {host}"),
+            )
+        } else if has("Permission denied") {
+            (
+                format!("it accepts none of this user's keys: {}", shown(said)),
+                format!(
+                    "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; ssh -o BatchMode=yes {host} true must work"
+                ),
+            )
+        } else {
+            (
+                format!("ssh failed: {}", shown(said)),
+                format!("ssh -o BatchMode=yes {host} true must work"),
+            )
+        };
+        self.unusable(why, remedy)
+    }
+
+    /// The failure of a host that cannot be used.
+    pub(crate) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
+        Failure::server(format!("host {} cannot be used: {why}", self.host))
+            .remedy(remedy)
+            .key("site.host")
+    }
+}
+
+/// Runs a client to its end, within a limit and until the user interrupts.
+pub(crate) fn finish(
+    to: &Destination,
+    ssh: Command,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let ended = process::words(ssh, limit, interrupted);
+    let (status, said) = ended.map_err(|error| match error.is(Fact::Endless) {
+        true => to.error(&error.message),
+        false => error,
+    })?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(to.error(&said)),
+    }
+}
+
+/// The last lines of an output, for a message.
+pub fn shown(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    match lines.len() {
+        0 => "it said nothing".to_owned(),
+        count => lines[count.saturating_sub(SHOWN_LINES)..].join("; "),
+    }
+}
+
+/// Quotes a word for the shell.
+pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The command that runs a shell script with arguments, whatever the user's shell.
+pub(crate) fn script(text: &str, arguments: &[impl AsRef<OsStr>]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(quoted).collect();
+    format!("exec sh -c {} dyno {}", quoted(text), arguments.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_shell() {
+        let text = "printf '%s|' \"$@\"";
+        let words = ["a b", "it's", "$HOME", "\\n", ""];
+        let mut shell = Command::new("sh");
+        let output = shell.arg("-c").arg(script(text, &words)).output();
+        let said = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert_eq!(said, "a b|it's|$HOME|\\n||");
+    }
+}

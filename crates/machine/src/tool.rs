@@ -1,0 +1,154 @@
+//! Runs the programs that make, mount, and examine file systems.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use crate::failure::Failure;
+use crate::process::{self, NEVER, TOOL_LIMIT, WORK_LIMIT};
+
+/// A program, and the package that provides it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tool {
+    program: &'static str,
+    package: &'static str,
+}
+
+impl Tool {
+    pub(crate) const MOUNT: Self = Self::of("mount", "util-linux");
+    pub(crate) const WIPEFS: Self = Self::of("wipefs", "util-linux");
+    pub(crate) const BLKID: Self = Self::of("blkid", "util-linux");
+    pub(crate) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
+    pub(crate) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
+    pub(crate) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
+    pub(crate) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
+    pub(crate) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
+
+    const fn of(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+
+    /// Runs the tool on devices, unless the user interrupts.
+    pub(crate) fn run_on(
+        self,
+        devices: &[PathBuf],
+        options: &[&str],
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let options = options.iter().map(OsStr::new);
+        let devices = devices.iter().map(|device| device.as_os_str());
+        self.work(options.chain(devices), interrupted)
+    }
+
+    /// Runs the tool to its end, without a time limit, unless the user interrupts.
+    pub(crate) fn work(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let command = self.command(arguments)?;
+        let output = process::output(command, WORK_LIMIT, interrupted)?;
+        self.succeeded(&output)
+    }
+
+    /// Runs the tool to its end, within a time limit; returns its output.
+    pub(crate) fn run(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<String, Failure> {
+        let output = self.output(arguments)?;
+        self.succeeded(&output)?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn succeeded(self, output: &Output) -> Result<(), Failure> {
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(self.failed(output)),
+        }
+    }
+
+    /// Like [`Tool::run`], but accepts any exit code.
+    pub(crate) fn output(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Output, Failure> {
+        process::output(self.command(arguments)?, TOOL_LIMIT, &NEVER)
+    }
+
+    /// Starts the tool. It ends with dyno, because later its device may be in use by another
+    /// program.
+    pub(crate) fn start(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Child, Failure> {
+        let mut command = self.command(arguments)?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        process::spawn(command)
+    }
+
+    fn command(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Command, Failure> {
+        self.check()?;
+        let mut command = process::own_command(Path::new(self.program));
+        command.args(arguments);
+        // dyno's environment may contain passwords.
+        command.env_clear().env("LC_ALL", "C");
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        Ok(command)
+    }
+
+    /// Checks that the program is installed.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut dirs = std::env::split_paths(&path);
+        match dirs.any(|dir| dir.join(self.program).is_file()) {
+            true => Ok(()),
+            false => Err(self.missing()),
+        }
+    }
+
+    fn missing(self) -> Failure {
+        no_volume(
+            format!("the program {} is missing", self.program),
+            format!(
+                "install the package {} (scripts/install-servers.sh storage installs all), and \
+                 make sure that PATH contains its directory, usually /usr/sbin",
+                self.package
+            ),
+        )
+    }
+
+    pub(crate) fn failed(self, output: &Output) -> Failure {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let words: Vec<&str> = words.lines().map(str::trim).collect();
+        let words = words.join("; ");
+        let program = self.program;
+        let why = match words.is_empty() {
+            true => format!("{program} failed ({})", output.status),
+            false => format!("{program}: {words}"),
+        };
+        no_volume(
+            why,
+            "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that has this \
+             file system and option; or remove `filesystem`",
+        )
+    }
+}
+
+/// The failure of a host that cannot, or a user that may not, make a volume as the study describes
+/// it.
+pub fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!("cannot set up the volume: {why}"))
+        .remedy(remedy)
+        .key("volume.filesystem")
+}
+
+/// A path as an argument.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
