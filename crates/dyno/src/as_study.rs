@@ -64,14 +64,8 @@ fn parse(text: &str) -> Result<PlannedStudy, Failure> {
         let help = help.filter(|help| !help.is_empty());
         Failure::usage(as_options(&message)).perhaps(help)
     };
-    let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
-    let plan = study.plan().map_err(refused)?;
-    let text = study.as_run();
-    Ok(PlannedStudy {
-        source: study,
-        plan,
-        text,
-    })
+    let study = Study::parse("dyno bench", text, engine::catalog());
+    study.map(PlannedStudy::of).map_err(refused)
 }
 
 fn text(

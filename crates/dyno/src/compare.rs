@@ -148,9 +148,8 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> 
 /// The settings in the study of a result; empty if it cannot be read or is of a running server.
 fn settings(stored: &StoredResult, variant: Option<&str>) -> SettingValues {
     let text = stored.study.as_deref().unwrap_or_default();
-    let plan = Study::parse_as_run("study.toml", text, engine::catalog());
-    let plan = plan.and_then(|study| study.plan());
-    let trials = plan.map_or(Vec::new(), |plan| plan.trials);
+    let study = Study::parse_as_run("study.toml", text, engine::catalog());
+    let trials = study.map_or(Vec::new(), |study| study.plan().trials);
     let mut settings = SettingValues::new();
     for trial in trials {
         if variant.is_some() && trial.variant() != variant {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::data::Mode;
 use lab::needs::{self, Inputs, Needs};
+use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
@@ -218,13 +219,8 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, Failure> {
     let installed = lab::installed(spec)?;
     lab.check_platform(spec, &trial.planned.topology)?;
     let config = lab::config(spec);
-    let cached = lab::template::cached(
-        lab.home()?,
-        &installed,
-        &trial.wanted(Mode::Missing),
-        &config,
-    )?;
-    let template_bytes = cached.map(|(bytes, _)| bytes);
+    let templates = Templates::new(lab.home()?, &installed, &config)?;
+    let template_bytes = templates.cached_bytes(&trial.wanted(Mode::Missing))?;
     of_servers(trial, spec, installed.engine, template_bytes)
 }
 

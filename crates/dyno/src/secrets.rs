@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::env::VarError;
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use client::hosts;
 use percent_encoding::percent_decode_str;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -45,15 +43,10 @@ pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     let mut arguments = Vec::new();
     for argument in std::env::args_os() {
         // A URL is always Unicode.
-        let clean = match argument.to_str() {
-            Some(text) => {
-                let (clean, found) = without_passwords(text)?;
-                urls.extend(found);
-                OsString::from(clean)
-            }
+        arguments.push(match argument.to_str() {
+            Some(text) => without_passwords(text, &mut urls)?.into(),
             None => argument,
-        };
-        arguments.push(clean);
+        });
     }
     let Some(urls) = joined_urls(urls)? else {
         return Ok(());
@@ -90,80 +83,54 @@ pub(crate) fn typed_password(url: &str) -> Option<String> {
 }
 
 fn password_among(urls: &str, url: &str) -> Option<String> {
-    let wanted = ArgumentUrl::parse(url)?.clean;
-    let mut urls = urls.split(' ').filter_map(ArgumentUrl::parse);
-    urls.find(|known| known.clean == wanted)?.password()
+    let mut urls = urls.split(' ').filter_map(TypedUrl::parse);
+    let password = urls.find(|known| known.clean == url)?.password?;
+    let password = percent_decode_str(&password);
+    Some(password.decode_utf8_lossy().into_owned())
 }
 
 /// The URLs with passwords in one line; `None` if there are none.
-fn joined_urls(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
-    let mut known: BTreeMap<String, String> = BTreeMap::new();
+fn joined_urls(urls: Vec<TypedUrl>) -> Result<Option<String>, Failure> {
+    let mut known: BTreeMap<String, TypedUrl> = BTreeMap::new();
     for url in urls {
-        let before = known.insert(url.clean, url.whole.clone());
-        if before.is_some_and(|before| before != url.whole) {
+        let before = known.insert(url.clean.clone(), url);
+        if before.is_some_and(|before| known[&before.clean].password != before.password) {
             let message = "a URL is on the command line with different passwords";
             let remedy = "put the URLs with their passwords into the study file; its copy in the result has no \
                           passwords";
             return Err(Failure::usage(message).remedy(remedy));
         }
     }
-    let with_passwords = known.into_iter().filter(|(clean, whole)| clean != whole);
-    let urls: Vec<String> = with_passwords.map(|(_, whole)| whole).collect();
+    let with_passwords = known.into_values().filter(|url| url.password.is_some());
+    let urls: Vec<String> = with_passwords.map(|url| url.whole).collect();
     Ok((!urls.is_empty()).then(|| urls.join(" ")))
 }
 
-/// The argument without the passwords of the URLs in it, and these URLs.
-fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failure> {
-    let lower = argument.to_ascii_lowercase();
-    // The URL of an engine in process has no password.
-    let mut engines = engine::ENGINES.to_vec();
-    engines.retain(|engine| engine.in_process().is_none());
-    let schemes = engines.iter().flat_map(|engine| engine.schemes());
-    let mut starts: Vec<usize> = Vec::new();
-    for scheme in schemes.map(|scheme| format!("{scheme}://")) {
-        starts.extend(lower.match_indices(&scheme).map(|(at, _)| at));
-    }
-    starts.sort_unstable();
-    let ends = starts.iter().skip(1).copied().chain([argument.len()]);
-    let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
-    let mut urls = Vec::new();
-    for (start, end) in starts.iter().copied().zip(ends) {
+/// The argument without the passwords of the URLs in it, which are added to `urls`.
+fn without_passwords(argument: &str, urls: &mut Vec<TypedUrl>) -> Result<String, Failure> {
+    let schemes: Vec<_> = engine::servers().flat_map(|any| any.schemes()).collect();
+    let mut clean = String::new();
+    let mut rest = argument;
+    while let Some(at) = rest.find("://") {
+        let before = rest[..at].to_ascii_lowercase();
+        let scheme = schemes.iter().filter(|scheme| before.ends_with(**scheme));
+        let Some(start) = scheme.map(|scheme| at - scheme.len()).min() else {
+            clean.push_str(&rest[..at + 3]);
+            rest = &rest[at + 3..];
+            continue;
+        };
+        clean.push_str(&rest[..start]);
         // In a list, a URL ends at its closing quote; otherwise it extends to the end.
-        let quote = argument[..start].chars().next_back();
+        let quote = clean.chars().next_back();
         let quote = quote.filter(|character| matches!(character, '"' | '\''));
-        let piece = &argument[start..end];
-        let (url, after) = match quote.and_then(|quote| piece.find(quote)) {
-            Some(at) => piece.split_at(at),
-            None => (piece, ""),
-        };
-        let parsed = ArgumentUrl::parse(url);
-        let rest = match &parsed {
-            Some(parsed) if parsed.password.is_some() => &parsed.clean,
-            _ => url,
-        };
-        // URL parsers drop these characters, also from passwords.
-        let is_changed = url.contains(['\t', '\n', '\r']);
-        if may_hold_password(rest) || (is_changed && may_hold_password(url)) {
-            return Err(unreadable_password());
-        }
-        clean.push_str(rest);
-        clean.push_str(after);
-        urls.extend(parsed);
+        let end = quote.and_then(|quote| Some(start + rest[start..].find(quote)?));
+        let (url, after) = rest[start..].split_at(end.unwrap_or(rest.len()) - start);
+        let url = TypedUrl::parse(url).ok_or_else(unreadable_password)?;
+        clean.push_str(&url.clean);
+        urls.push(url);
+        rest = after;
     }
-    Ok((clean, urls))
-}
-
-/// Whether a URL contains something like `user:password@`.
-fn may_hold_password(url: &str) -> bool {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    if query.split('&').any(|pair| pair.starts_with("password=")) {
-        return true;
-    }
-    let socket = SOCKETS.iter().find_map(|socket| url.split_once(socket));
-    let url = socket.map_or(url, |(before, _)| before);
-    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let before_at = after_scheme.rsplit_once('@').map(|(before, _)| before);
-    before_at.is_some_and(|before| before.contains(':'))
+    Ok(clean + rest)
 }
 
 fn unreadable_password() -> Failure {
@@ -175,7 +142,7 @@ fn unreadable_password() -> Failure {
 }
 
 /// The URL of a server in an argument.
-struct ArgumentUrl {
+struct TypedUrl {
     whole: String,
     /// Without the password.
     clean: String,
@@ -183,56 +150,33 @@ struct ArgumentUrl {
     password: Option<String>,
 }
 
-impl ArgumentUrl {
-    /// A URL with several hosts has one password for all.
-    fn parse(url: &str) -> Option<Self> {
-        let urls = hosts::split(url);
-        let urls = urls.iter().map(|url| Self::of_one_host(url));
-        let urls = urls.collect::<Option<Vec<_>>>()?;
-        let join = |part: fn(&Self) -> &String| {
-            let parts: Vec<String> = urls.iter().map(part).cloned().collect();
-            hosts::join(&parts)
+impl TypedUrl {
+    /// `None` if a part of it that is not the password may belong to one.
+    fn parse(whole: &str) -> Option<Self> {
+        let (scheme, url) = whole.split_once("://")?;
+        let authority = &url[..url.find(['/', '?', '#']).unwrap_or(url.len())];
+        let rest = &url[authority.len()..];
+        let (account, place) = match authority.rsplit_once('@') {
+            Some((account, host)) => (Some(account), host),
+            None => (None, authority),
         };
-        Some(Self {
-            whole: join(|url| &url.whole),
-            clean: join(|url| &url.clean),
-            password: urls.first()?.password.clone(),
-        })
-    }
-
-    fn of_one_host(url: &str) -> Option<Self> {
-        let Ok(whole) = url::Url::parse(url) else {
-            return Self::parse_without_host(url);
+        let (user, password) = match account.and_then(|account| account.split_once(':')) {
+            Some((user, password)) => (Some(user), Some(password).filter(|p| !p.is_empty())),
+            None => (account, None),
         };
-        let mut clean = whole.clone();
-        // Fails only for a URL without a host, which has no password.
-        let _ = clean.set_password(None);
-        Some(Self {
-            password: whole.password().map(str::to_owned),
-            whole: whole.into(),
-            clean: clean.into(),
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        let socket = SOCKETS.iter().find_map(|socket| rest.split_once(socket));
+        let path = socket.map_or(rest, |(before, _)| before);
+        let is_unclear = query.split('&').any(|pair| pair.starts_with("password="))
+            || (place.contains(':') && path.contains('@'))
+            // URL parsers drop these characters, also from passwords.
+            || (url.contains(char::is_whitespace) && url.contains(':') && url.contains('@'));
+        let at = if account.is_some() { "@" } else { "" };
+        (!is_unclear).then(|| Self {
+            whole: whole.to_owned(),
+            clean: format!("{scheme}://{}{at}{place}{rest}", user.unwrap_or_default()),
+            password: password.map(str::to_owned),
         })
-    }
-
-    /// `scheme://user:password@/database?host=/directory`, as libpq writes a Unix socket.
-    fn parse_without_host(url: &str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        let (account, place) = rest.split_once("@/")?;
-        let is_unclear = |c: char| c.is_whitespace() || "/?#@".contains(c);
-        if account.contains(is_unclear) || place.contains(char::is_whitespace) {
-            return None;
-        }
-        let (user, password) = account.split_once(':').unwrap_or((account, ""));
-        Some(Self {
-            whole: url.to_owned(),
-            clean: format!("{scheme}://{user}@/{place}"),
-            password: (!password.is_empty()).then(|| password.to_owned()),
-        })
-    }
-
-    fn password(&self) -> Option<String> {
-        let password = percent_decode_str(self.password.as_deref()?);
-        Some(password.decode_utf8_lossy().into_owned())
     }
 }
 

@@ -5,7 +5,7 @@ use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
 use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
-use study::Study;
+use study::{Study, Vocabulary};
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -26,14 +26,15 @@ pub(crate) struct PlannedStudy {
 
 impl PlannedStudy {
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
-        let study = read(args)?;
-        let plan = study.plan().map_err(usage)?;
-        let text = study.as_run();
-        Ok(Self {
-            source: study,
-            plan,
-            text,
-        })
+        Ok(Self::of(read(args)?))
+    }
+
+    pub(crate) fn of(source: Study) -> Self {
+        Self {
+            plan: source.plan(),
+            text: source.as_run(),
+            source,
+        }
     }
 
     /// The design of the study, to be stored in the result.
@@ -186,15 +187,12 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .collect();
     let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
     let study = study.map_err(usage)?;
-    let workloads = WorkloadName::ALL.map(WorkloadName::name);
-    study
-        .check_words(&[("load.workload", &workloads)])
-        .map_err(usage)?;
-    let has_variants = study.has_variants();
-    study
-        .check_columns(|column| columns::suggestion_in_study(column, has_variants))
-        .map_err(usage)?;
-    study.check_thresholds(invalid_condition).map_err(usage)?;
+    let known = Vocabulary {
+        workloads: &WorkloadName::ALL.map(WorkloadName::name),
+        unknown_column: columns::suggestion_in_study,
+        invalid_condition,
+    };
+    study.check(&known).map_err(usage)?;
     Ok(study)
 }
 

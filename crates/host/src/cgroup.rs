@@ -190,58 +190,48 @@ mod tests {
 
     const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 
-    fn unified(own: &str, files: &[(&str, &str)]) -> TestMachine {
+    fn unified(own: &str, files: &str) -> TestMachine {
         let machine = TestMachine::with(&[
             ("/proc/self/mountinfo", V2_MOUNT),
             ("/proc/self/cgroup", &format!("0::{own}\n")),
         ]);
-        for (path, text) in files {
-            machine.write(&format!("/sys/fs/cgroup/{path}"), text);
-        }
+        machine.write_all("/sys/fs/cgroup/", files);
         machine
     }
 
     #[test]
     fn limits_that_are_set() {
-        let files = [
-            ("a/b/cpu.max", "max 100000\n"),
-            ("a/b/memory.max", "1073741824\n"),
-            ("a/memory.max", "max\n"),
-            ("a/cpu.max", "50000 100000\n"),
-        ];
+        let files = "a/b/cpu.max max 100000
+                     a/b/memory.max 1073741824
+                     a/memory.max max
+                     a/cpu.max 50000 100000";
         let set = [
             ("memory.max".to_owned(), "1073741824".to_owned()),
             ("cpu.max of /a".to_owned(), "50000 100000".to_owned()),
         ];
-        assert_eq!(limits(&unified("/a/b", &files).files), set);
-        assert_eq!(limits(&unified("/../../etc", &files).files), []);
+        assert_eq!(limits(&unified("/a/b", files).files), set);
+        assert_eq!(limits(&unified("/../../etc", files).files), []);
         assert_eq!(limits(&TestMachine::with(&[]).files), []);
     }
 
     /// Two hierarchies of version 1, in which the groups are `/a` and `/`.
     fn version_1() -> TestMachine {
-        TestMachine::with(&[
-            (
-                "/proc/self/mountinfo",
-                "31 30 0:27 / /cg/memory rw - cgroup cgroup rw,memory\n\
-                 32 30 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
-            ),
-            (
-                "/proc/self/cgroup",
-                "4:memory:/a\n3:cpu,cpuacct:/\n2:pids:/x\n",
-            ),
-        ])
+        TestMachine::of(
+            "proc/self/mountinfo 31 30 0:27 / /cg/memory rw - cgroup cgroup rw,memory; \
+             32 30 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct
+             proc/self/cgroup 4:memory:/a; 3:cpu,cpuacct:/; 2:pids:/x",
+        )
     }
 
     #[test]
     fn version_1_represents_no_limit_by_special_values() {
         let machine = version_1();
-        machine.write(
-            "/cg/memory/a/memory.limit_in_bytes",
-            "9223372036854771712\n",
+        machine.write_all(
+            "/cg/",
+            "memory/a/memory.limit_in_bytes 9223372036854771712
+             cpu/cpu.cfs_quota_us -1
+             cpu/cpu.cfs_period_us 100000",
         );
-        machine.write("/cg/cpu/cpu.cfs_quota_us", "-1\n");
-        machine.write("/cg/cpu/cpu.cfs_period_us", "100000\n");
         assert_eq!(limits(&machine.files), []);
         machine.write("/cg/cpu/cpu.cfs_quota_us", "50000\n");
         assert_eq!(limits(&machine.files).len(), 2);
@@ -250,18 +240,18 @@ mod tests {
     #[test]
     fn memory_that_is_left() {
         let machine = version_1();
-        machine.write("/cg/memory/a/memory.limit_in_bytes", "1000\n");
-        machine.write("/cg/memory/a/memory.usage_in_bytes", "400\n");
-        let stat = "inactive_file 1\ntotal_inactive_file 100\n";
-        machine.write("/cg/memory/a/memory.stat", stat);
+        machine.write_all(
+            "/cg/memory/a/",
+            "memory.limit_in_bytes 1000
+             memory.usage_in_bytes 400
+             memory.stat inactive_file 1; total_inactive_file 100",
+        );
         assert_eq!(memory_left(&machine.files), [700]);
-        let files = [
-            ("b/c/memory.max", "max\n"),
-            ("b/c/memory.current", "5\n"),
-            ("b/memory.max", "500\n"),
-            ("b/memory.current", "450\n"),
-        ];
-        assert_eq!(memory_left(&unified("/b/c", &files).files), [50]);
+        let files = "b/c/memory.max max
+                     b/c/memory.current 5
+                     b/memory.max 500
+                     b/memory.current 450";
+        assert_eq!(memory_left(&unified("/b/c", files).files), [50]);
         assert!(memory_left(&TestMachine::with(&[]).files).is_empty());
     }
 
@@ -276,7 +266,7 @@ mod tests {
             ("/docker/0a/gone", "/sys/fs/cgroup"),
             ("/docker/0a/a", "/sys/fs/cgroup/a"),
         ] {
-            let machine = unified(own, &[("a/cgroup.procs", "")]);
+            let machine = unified(own, "a/cgroup.procs");
             machine.write("/proc/self/mountinfo", &mount);
             let found = groups(&machine.files)[0].dir(&machine.files);
             assert_eq!(found.to_str(), Some(dir), "{own}");

@@ -124,17 +124,15 @@ pub(crate) mod testing {
     use crate::files::testing::TestMachine;
 
     impl TestMachine {
-        /// Writes files of a device or of `disk/partition`.
-        pub(crate) fn device(&self, name: &str, files: &[(&str, &str)]) {
-            for (file, text) in files {
-                self.write(&format!("{BLOCK_DEVICES}/{name}/{file}"), text);
-            }
+        /// Writes files of a device or of `disk/partition`, as [`TestMachine::write_all`] does.
+        pub(crate) fn device(&self, name: &str, files: &str) {
+            self.write_all(&format!("{BLOCK_DEVICES}/{name}/"), files);
         }
 
         /// Creates a device built from other ones, each given as a device or `disk/partition`.
         pub(crate) fn stacked_device(&self, name: &str, parts: &[&str]) {
             for part in parts {
-                self.device(part, &[("size", "1\n")]);
+                self.device(part, "size 1");
                 let link = part.rsplit('/').next().unwrap();
                 self.link(
                     &format!("{BLOCK_DEVICES}/{name}/slaves/{link}"),
@@ -151,7 +149,7 @@ mod tests {
     use crate::files::LOCAL;
     use crate::files::testing::TestMachine;
 
-    const PARTITION: [(&str, &str); 1] = [("partition", "2")];
+    const PARTITION: &str = "partition 2";
 
     fn below(machine: &TestMachine, device: &str) -> (Vec<String>, Vec<String>) {
         let stack = stack(&machine.files, &[device.to_owned()]);
@@ -165,7 +163,7 @@ mod tests {
     #[test]
     fn a_partition_is_reported_as_its_disk() {
         let machine = TestMachine::with(&[]);
-        machine.device("sda/sda1", &PARTITION);
+        machine.device("sda/sda1", PARTITION);
         machine.link("/sys/dev/block/8:1", "/sys/block/sda/sda1");
         let disk = numbered(&machine.files, rustix::fs::makedev(8, 1));
         assert_eq!(disk.as_deref(), Some("sda"));
@@ -175,8 +173,8 @@ mod tests {
     #[test]
     fn stacked_devices_have_disks_below_them() {
         let machine = TestMachine::with(&[]);
-        machine.device("sda/sda2", &PARTITION);
-        machine.device("nvme0n1/nvme0n1p2", &PARTITION);
+        machine.device("sda/sda2", PARTITION);
+        machine.device("nvme0n1/nvme0n1p2", PARTITION);
         // An LVM volume on a partition.
         machine.stacked_device("dm-0", &["sda/sda2"]);
         let disk = (names(&["dm-0"]), names(&["sda"]));
@@ -206,8 +204,8 @@ mod tests {
         let mount = "28 27 0:40 / / rw,noatime - btrfs /dev/mapper/data rw\n";
         let machine = TestMachine::with(&[("/proc/self/mountinfo", mount), ("/dev/dm-0", "")]);
         machine.link("/dev/mapper/data", "/dev/dm-0");
-        machine.device("dm-0", &[("size", "1")]);
-        machine.device("sdb", &[("size", "1")]);
+        machine.device("dm-0", "size 1");
+        machine.device("sdb", "size 1");
         for disk in ["dm-0", "sdb"] {
             let device = format!("/sys/block/{disk}");
             machine.link(&format!("/sys/class/block/{disk}"), &device);

@@ -200,6 +200,22 @@ pub(crate) mod testing {
             machine
         }
 
+        /// A machine with the files of [`TestMachine::write_all`].
+        pub(crate) fn of(files: &str) -> Self {
+            let machine = Self::with(&[]);
+            machine.write_all("/", files);
+            machine
+        }
+
+        /// Writes a file below `dir` for each line, which is its path and its content; `; ` separates
+        /// lines of the content.
+        pub(crate) fn write_all(&self, dir: &str, files: &str) {
+            for file in files.lines().map(str::trim).filter(|file| !file.is_empty()) {
+                let (path, text) = file.split_once(' ').unwrap_or((file, ""));
+                self.write(&format!("{dir}{path}"), &(text.replace("; ", "\n") + "\n"));
+            }
+        }
+
         pub(crate) fn write(&self, path: &str, text: &str) {
             let path = self.files.real(Path::new(path));
             fs::create_dir_all(path.parent().unwrap()).unwrap();

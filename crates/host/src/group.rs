@@ -127,31 +127,16 @@ mod tests {
 
     #[test]
     fn what_groups_use_is_read_in_both_versions() {
-        let machine = TestMachine::with(&[
-            (
-                "/two/cpu.stat",
-                "usage_usec 5\nnr_periods 10\nnr_throttled 3\n",
-            ),
-            ("/two/memory.current", "4096\n"),
-            (
-                "/two/io.stat",
-                "8:0 rbytes=4096 wbytes=10 rios=1 wios=2 dbytes=0 dios=0\n8:16 rios=1 wios=0\n",
-            ),
-            (
-                "/cpu/cpu.stat",
-                "nr_periods 10\nnr_throttled 3\nthrottled_time 9\n",
-            ),
-            ("/cpuacct/cpuacct.usage", "5000\n"),
-            ("/memory/memory.usage_in_bytes", "4096\n"),
-            (
-                "/blkio/blkio.throttle.io_serviced",
-                "8:0 Read 1\n8:0 Write 2\n8:0 Sync 3\n8:16 Read 1\nTotal 4\n",
-            ),
-            (
-                "/blkio/blkio.throttle.io_service_bytes",
-                "8:0 Read 4096\n8:0 Write 10\nTotal 4106\n",
-            ),
-        ]);
+        let machine = TestMachine::of(
+            "two/cpu.stat usage_usec 5; nr_periods 10; nr_throttled 3
+             two/memory.current 4096
+             two/io.stat 8:0 rbytes=4096 wbytes=10 rios=1 wios=2 dbytes=0 dios=0; 8:16 rios=1 wios=0
+             cpu/cpu.stat nr_periods 10; nr_throttled 3; throttled_time 9
+             cpuacct/cpuacct.usage 5000
+             memory/memory.usage_in_bytes 4096
+             blkio/blkio.throttle.io_serviced 8:0 Read 1; 8:0 Write 2; 8:0 Sync 3; 8:16 Read 1; Total 4
+             blkio/blkio.throttle.io_service_bytes 8:0 Read 4096; 8:0 Write 10; Total 4106",
+        );
         let of = |names: &[&str]| {
             let dirs: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
             read(&machine.files, &dirs)

@@ -60,18 +60,12 @@ mod tests {
 
     #[test]
     fn memory_of_a_machine() {
-        let machine = TestMachine::with(&[
-            (
-                "/proc/meminfo",
-                "MemTotal: 1000 kB\nMemAvailable:   900 kB\nSwapTotal: 100 kB\nSwapFree: 90 kB\n",
-            ),
-            ("/proc/sys/vm/dirty_bytes", "0\n"),
-            ("/proc/sys/vm/dirty_ratio", "20\n"),
-            (
-                "/sys/kernel/mm/transparent_hugepage/enabled",
-                "[always] x\n",
-            ),
-        ]);
+        let machine = TestMachine::of(
+            "proc/meminfo MemTotal: 1000 kB; MemAvailable:   900 kB; SwapTotal: 100 kB; SwapFree: 90 kB
+             proc/sys/vm/dirty_bytes 0
+             proc/sys/vm/dirty_ratio 20
+             sys/kernel/mm/transparent_hugepage/enabled [always] x",
+        );
         let memory = Memory::read(&machine.files);
         assert_eq!(memory.available_bytes, Some(900 * 1024));
         assert_eq!(memory.swap_used_bytes, Some(10 * 1024));

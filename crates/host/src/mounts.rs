@@ -70,21 +70,18 @@ fn path(escaped: &str) -> PathBuf {
 
 /// Decodes octal escapes: the kernel writes a space as `\040`.
 fn unescape(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let octal = tail.get(..3).filter(|_| *first == b'\\');
-        let code = octal
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code {
+    let mut parts = text.split('\\');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..3);
+        match code.and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
             Some(code) => {
                 bytes.push(code);
-                rest = &rest[4..];
+                bytes.extend(&part.as_bytes()[3..]);
             }
             None => {
-                bytes.push(*first);
-                rest = tail;
+                bytes.push(b'\\');
+                bytes.extend(part.as_bytes());
             }
         }
     }

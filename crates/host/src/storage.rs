@@ -189,18 +189,16 @@ mod tests {
     #[test]
     fn a_stacked_device_is_described_by_its_disk() {
         let machine = TestMachine::with(&[]);
-        machine.device("dm-1", &[("queue/scheduler", "[none]")]);
-        machine.device("sda/sda2", &[("partition", "2")]);
+        machine.device("dm-1", "queue/scheduler [none]");
+        machine.device("sda/sda2", "partition 2");
         machine.stacked_device("dm-1", &["sda/sda2"]);
         machine.device(
             "sda",
-            &[
-                ("queue/scheduler", "mq-deadline [bfq] none\n"),
-                ("queue/rotational", "1\n"),
-                ("queue/nr_requests", "64\n"),
-                ("device/queue_depth", "1\n"),
-                ("device/model", "ST4000NM\n"),
-            ],
+            "queue/scheduler mq-deadline [bfq] none
+             queue/rotational 1
+             queue/nr_requests 64
+             device/queue_depth 1
+             device/model ST4000NM",
         );
         let storage = on(&machine, "dm-1");
         let disk = Disk {
@@ -222,7 +220,7 @@ mod tests {
     #[test]
     fn an_array_below_another_device_is_found() {
         let machine = TestMachine::with(&[]);
-        machine.device("md0", &[("md/level", "raid1\n"), ("md/degraded", "1\n")]);
+        machine.device("md0", "md/level raid1\nmd/degraded 1");
         machine.stacked_device("md0", &["sda", "sdb"]);
         machine.stacked_device("dm-0", &["md0"]);
         let storage = on(&machine, "dm-0");
@@ -235,23 +233,16 @@ mod tests {
     #[test]
     fn maximum_depth_of_a_queue() {
         let machine = TestMachine::with(&[]);
-        let max = |disk: &str, scheduler: &str, tags: Option<&str>| {
-            let files = [
-                ("queue/nr_requests", "16\n"),
-                ("queue/scheduler", scheduler),
-            ];
-            machine.device(disk, &files);
-            if let Some(tags) = tags {
-                machine.device(disk, &[("mq/0/nr_tags", tags)]);
-            }
+        let max = |disk: &str, files: &str| {
+            machine.device(disk, "queue/nr_requests 16");
+            machine.device(disk, files);
             queue(&machine.files, disk).unwrap().max
         };
-        assert_eq!(max("nvme0n1", "none [mq-deadline]\n", Some("16\n")), None);
-        assert_eq!(
-            max("nvme1n1", "[none] mq-deadline\n", Some("64\n")),
-            Some(64)
-        );
-        assert_eq!(max("nvme2n1", "none\n", None), Some(16));
+        let scheduled = "queue/scheduler none [mq-deadline]\nmq/0/nr_tags 16";
+        assert_eq!(max("nvme0n1", scheduled), None);
+        let unscheduled = "queue/scheduler [none] mq-deadline\nmq/0/nr_tags 64";
+        assert_eq!(max("nvme1n1", unscheduled), Some(64));
+        assert_eq!(max("nvme2n1", "queue/scheduler none"), Some(16));
         // The controller limits the queues of its disks.
         let host = "/sys/devices/host0";
         machine.write(&format!("{host}/scsi_host/host0/can_queue"), "32\n");

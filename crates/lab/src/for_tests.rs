@@ -19,9 +19,10 @@ use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
 use crate::home::Home;
-use crate::servers::{Membership, Node};
+use crate::servers::{Membership, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
-use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers, template};
+use crate::template::Templates;
+use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers};
 
 /// A summary of which only the seconds matter.
 pub(crate) fn input() -> TrialSummary {
@@ -34,7 +35,7 @@ pub(crate) fn trial() -> Trial {
                 data.rows = 100\n[load]\nthreads = 2\npreload = true\nwarmup = '0s'\ntime = '1h'";
     let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
-        planned: study.plan().unwrap().trials.remove(0),
+        planned: study.plan().trials.remove(0),
         target: Target::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
@@ -62,6 +63,15 @@ pub(crate) fn home() -> Home {
     servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
+/// A home that nothing else uses, in a directory that servers can reach.
+pub(crate) fn new_home() -> (tempfile::TempDir, Home) {
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let dir = tempfile::Builder::new().permissions(open).tempdir();
+    let dir = dir.unwrap();
+    let home = servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+    (dir, home)
+}
+
 /// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
     let engine = engine::servers().next().unwrap();
@@ -86,7 +96,8 @@ pub(crate) fn nodes(
         tell: &mut |_| {},
         interrupted: &never,
     };
-    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
+    let templates = Templates::new(home, &installed, &[]).unwrap();
+    let template = templates.empty(listener).unwrap();
     let config = config.iter();
     let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let config: Vec<_> = config.collect();
@@ -101,18 +112,14 @@ pub(crate) fn nodes(
     });
     let mut members = members.into_iter().flatten();
     let started = (1..).zip(sites).map(|(number, site)| {
-        let spec = servers::NodeSpec {
-            number,
-            data: template.copy(number).unwrap().0,
-            config: &config,
-            port: None,
-            connections: 10,
+        let keep = keep.join(number.to_string());
+        let spec = NodeSpec {
+            config: config.clone(),
             membership: members.next(),
-            site: Arc::clone(site),
-            keep: &keep.join(number.to_string()),
-            interrupted: &never,
+            ..NodeSpec::new(number, 10, Arc::clone(site), &keep)
         };
-        let mut node = servers::start(&installed, spec).unwrap();
+        let data = template.copy(number).unwrap().0;
+        let mut node = servers::start(&installed, spec, data, &never).unwrap();
         node.join(&never).unwrap();
         node
     });

@@ -219,7 +219,7 @@ pub fn run(
 }
 
 /// Runs a program to its end; returns its output.
-pub(crate) fn output(
+pub fn output(
     command: Command,
     limit: Duration,
     interrupted: &AtomicBool,

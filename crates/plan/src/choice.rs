@@ -1,4 +1,4 @@
-//! Options that take one of a few words.
+//! Options that take one of a few words, whose meanings the documentation of their keys tells.
 
 /// Declares an enum whose variants are the words of an option, in studies, messages, and results.
 macro_rules! choice {

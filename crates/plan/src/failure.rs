@@ -26,9 +26,7 @@ pub enum Exit {
 pub enum Fact {
     Io(ErrorKind),
     NoProgram,
-    /// A program exceeded its time limit.
     Endless,
-    /// Another process listens on the port.
     PortTaken,
     /// A server rejected its settings or ended before it was ready. Another one with the same
     /// settings would fail in the same way.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
 use crate::fault_kind::{FaultAction, FaultKind, Isolation};
-use crate::percent::format_percent;
+use crate::number::format_percent;
+use crate::number::shown_bytes;
 use crate::quorum::LostSide;
 use crate::volume::DiskLimits;
 
@@ -54,7 +54,6 @@ pub struct FaultOptions {
     pub heal_command: Vec<String>,
 }
 
-/// How slow a link is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowLink {
     /// `None`: no limit.
@@ -72,7 +71,6 @@ pub struct SlowLink {
     pub loss: Option<Loss>,
 }
 
-/// Packet loss of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The share of packets that are dropped, above 0 and below 1.
@@ -144,37 +142,32 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = self.action.options();
+        let link = &options.link;
         write!(f, "at {}: {}", format_duration(self.at), self.kind())?;
         if !options.command.is_empty() {
             write!(f, " `{}` on", options.command.join(" "))?;
         }
         write!(f, " {}", self.target_words())?;
-        if options.process != FaultProcess::Server {
-            write!(f, ", process {}", options.process)?;
-        }
-        if options.volume != FaultVolume::Data {
-            write!(f, ", volume {}", options.volume)?;
-        }
-        if let Some(device) = options.device {
-            write!(f, ", device {device}")?;
-        }
-        if !options.limits.is_none() {
-            write!(f, ", {}", options.limits)?;
-        }
-        if let Some(rate) = options.link.bytes_per_s {
-            write!(f, ", {}/s", shown_bytes(rate))?;
-        }
-        if let Some(delay) = options.link.delay {
-            write!(f, ", delay {}", format_duration(delay))?;
-        }
-        if let Some(Loss { share, seed }) = options.link.loss {
-            write!(f, ", loss {} (seed {seed})", format_percent(share))?;
-        }
-        match self.heal {
-            Some(heal) => write!(f, ", healed after {}", format_duration(heal)),
-            None if self.kind().lasts() => f.write_str(", never healed"),
-            None => Ok(()),
-        }
+        let process = Some(options.process).filter(|process| *process != FaultProcess::Server);
+        let volume = Some(options.volume).filter(|volume| *volume != FaultVolume::Data);
+        let loss = |Loss { share, seed }| format!("loss {} (seed {seed})", format_percent(share));
+        let healed = |heal| format!("healed after {}", format_duration(heal));
+        let is_never_healed = self.heal.is_none() && self.kind().lasts();
+        let parts = [
+            process.map(|process| format!("process {process}")),
+            volume.map(|volume| format!("volume {volume}")),
+            options.device.map(|device| format!("device {device}")),
+            (!options.limits.is_none()).then(|| options.limits.to_string()),
+            link.bytes_per_s
+                .map(|rate| format!("{}/s", shown_bytes(rate))),
+            link.delay
+                .map(|delay| format!("delay {}", format_duration(delay))),
+            link.loss.map(loss),
+            self.heal.map(healed),
+            is_never_healed.then(|| "never healed".to_owned()),
+        ];
+        let mut parts = parts.into_iter().flatten();
+        parts.try_for_each(|part| write!(f, ", {part}"))
     }
 }
 
@@ -228,7 +221,6 @@ choice! {
     FaultProcess {
         #[default]
         Server = "server",
-        /// Its cluster manager.
         Manager = "manager",
         Both = "both",
     }
@@ -240,7 +232,6 @@ choice! {
     FaultVolume {
         #[default]
         Data = "data",
-        /// The volume of its transaction log.
         Log = "log",
     }
 }

@@ -32,17 +32,13 @@ pub struct FaultRules {
 /// What a kind of fault acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActsOn {
-    /// The processes of a node.
     Server,
     /// What a node sends and receives.
     Links,
-    /// The free space of a volume.
     Space,
-    /// The devices of a volume.
     Devices,
     /// The host of a node, with its links.
     Host,
-    /// Who is the primary.
     Roles,
     /// Whatever the study's own program does.
     Anything,
@@ -76,14 +72,11 @@ pub enum Isolation {
 /// What the servers of a trial need so that a fault can be done to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// A member that could take over.
     Successor,
-    /// Other members.
     Peers,
     /// An address of each member's own.
     Namespaces,
     Guests,
-    /// A volume on loop devices.
     LoopDevices,
     Btrfs,
     /// A volume that is not on the disk of dyno's cache.
@@ -263,7 +256,6 @@ impl FaultKind {
         self.rules().ends == Healed
     }
 
-    /// Whether its target is a volume.
     pub fn is_of_volume(self) -> bool {
         self.has("volume")
     }

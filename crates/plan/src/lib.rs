@@ -5,10 +5,8 @@
 //! options of `dyno bench`, `--set` and the reference page all follow from that list.
 //! The crate reads no file, opens no socket and prints nothing.
 
-mod bytes;
 mod chaos;
 mod choice;
-mod conduct;
 mod duration;
 mod engine;
 mod failure;
@@ -16,11 +14,10 @@ mod fault;
 mod fault_kind;
 pub mod key;
 mod load;
-mod percent;
+mod number;
 mod point;
 mod quorum;
 mod random;
-mod range;
 mod redact;
 mod server;
 mod site;
@@ -31,11 +28,11 @@ mod trial;
 mod value;
 mod volume;
 
-pub use bytes::{parse_bytes, shown_bytes};
 pub use chaos::{Chaos, Ledger, parse_frequency};
-pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
-pub use engine::{ClusterTraits, EngineTraits};
+pub use engine::{
+    ClusterTraits, Conduct, Configured, Detector, EngineTraits, StaticSettings, is_same_setting,
+};
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
@@ -43,16 +40,15 @@ pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
-pub use percent::{format_percent, parse_percent};
+pub use number::{format_percent, grouped, parse_bytes, parse_percent, shown_bytes};
 pub use point::Point;
 pub use quorum::{LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
-pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
-pub use suggest::{nearest, shown};
+pub use suggest::{alternatives, nearest, shown};
 pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -105,7 +105,6 @@ impl Load {
         (!longest.is_zero()).then_some(longest)
     }
 
-    /// How long a virtual user pauses after each transaction.
     pub fn think(&self) -> Think {
         Think {
             mean: self.think,
@@ -140,9 +139,7 @@ pub struct FindMax {
 choice! {
     /// A statistic of the response times.
     Limited {
-        /// The 99th percentile.
         P99 = "p99",
-        /// The 95th percentile.
         P95 = "p95",
         Mean = "mean",
     }
@@ -160,7 +157,6 @@ impl Limited {
 choice! {
     /// How statements are sent.
     StatementProtocol {
-        /// Prepared once for each connection, executed by number.
         Prepared = "prepared",
         Text = "text",
     }
@@ -181,14 +177,11 @@ choice! {
 choice! {
     /// When a reply counts as received.
     ReplyTime {
-        /// When the kernel received its last bytes.
         Kernel = "kernel",
-        /// When dyno has read it.
         Program = "program",
     }
 }
 
-/// When transactions start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// Closed loop: when the virtual user's previous one ends.
@@ -218,7 +211,6 @@ pub struct Think {
     pub distribution: ThinkDistribution,
 }
 
-/// Always the same.
 impl From<Duration> for Think {
     fn from(mean: Duration) -> Self {
         let distribution = ThinkDistribution::Constant;
@@ -243,7 +235,6 @@ choice! {
     /// How pauses of a virtual user are distributed.
     ThinkDistribution {
         Constant = "constant",
-        /// Evenly from zero to twice the mean.
         Uniform = "uniform",
         Exponential = "exponential",
     }
@@ -252,9 +243,7 @@ choice! {
 choice! {
     /// How arrivals of an open loop are spaced.
     Arrivals {
-        /// At random, like independent users: a Poisson process.
         Poisson = "poisson",
-        /// Evenly.
         Constant = "constant",
     }
 }

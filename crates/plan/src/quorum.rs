@@ -5,11 +5,8 @@ use crate::fault_kind::Isolation;
 /// How many members of a cluster must be connected for a commit to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {
-    /// The primary.
     One,
-    /// The primary and a replica.
     Two,
-    /// More than half of them.
     Majority,
 }
 
@@ -49,11 +46,9 @@ impl Quorum {
     }
 }
 
-/// Too few members are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuorumLost {
     pub connected: u32,
-    /// How many members the cluster counts.
     pub size: u32,
     pub needed: u32,
 }
@@ -61,9 +56,7 @@ pub struct QuorumLost {
 /// The side of a partition that has lost its majority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostSide {
-    /// The side of the fault's target.
     Target,
-    /// The side of the other members.
     Rest,
     /// Neither: together with the bridge, each side has a majority.
     Neither,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::{Spanned, redact_url};
 
-/// The server under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerSpec {
@@ -45,13 +44,9 @@ choice! {
     /// Whether to use TLS, and what to verify.
     TlsMode {
         Disable = "disable",
-        /// TLS if the server offers it; the certificate is not verified.
         Preferred = "preferred",
-        /// TLS or no connection; the certificate is not verified.
         Required = "required",
-        /// As `Required`; the certificate must be signed by a trusted authority.
         VerifyCa = "verify-ca",
-        /// As `VerifyCa`; the certificate must also match the server's name.
         VerifyFull = "verify-full",
     }
 }
@@ -98,12 +93,9 @@ choice! {
     /// How a trial gets its data.
     #[derive(Default)]
     Reset {
-        /// From a copy of a data directory that was prepared once.
         #[default]
         Copy = "copy",
-        /// Each trial prepares its own.
         Rebuild = "rebuild",
-        /// Each trial continues with the data that the previous trial left.
         None = "none",
     }
 }

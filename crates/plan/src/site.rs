@@ -10,16 +10,12 @@ use crate::choice::choice;
 choice! {
     #[derive(Default)]
     SiteKind {
-        /// Processes of this host.
         #[default]
         Process = "process",
-        /// Processes of this host in control groups with limits.
         Limited = "limited",
         Container = "container",
         Vm = "vm",
-        /// Processes of another host, which dyno reaches over ssh.
         Ssh = "ssh",
-        /// Wherever a server runs that dyno does not start.
         Url = "url",
     }
 }
@@ -28,25 +24,19 @@ choice! {
     /// The program that sets up a container.
     #[derive(Default)]
     Runtime {
-        /// podman if it works on this host, else docker, else namespaces.
         #[default]
         Auto = "auto",
-        /// podman, with the runtime that it is configured to use or runc.
         Podman = "podman",
-        /// docker, whose daemon must run on this host.
         Docker = "docker",
-        /// dyno with util-linux.
         Namespaces = "namespaces",
     }
 }
 
-/// Where each node runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     pub kind: Spanned<SiteKind>,
     #[serde(default)]
     pub runtime: Runtime,
-    /// Its limits.
     #[serde(default)]
     pub limits: Limits,
     /// The other host of a site of the kind `ssh`, which always has one.
@@ -120,13 +110,11 @@ impl CpuSet {
         Some(Self { text, numbers })
     }
 
-    /// Their numbers, in order.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 }
 
-/// As typed.
 impl std::fmt::Display for CpuSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.text)

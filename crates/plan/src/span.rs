@@ -30,7 +30,6 @@ impl Default for Span {
 }
 
 impl Span {
-    /// The place of a default.
     pub const NOWHERE: Self = Self {
         origin: Origin::Nowhere,
         start: 0,
@@ -66,7 +65,6 @@ impl<T> Spanned<T> {
     }
 }
 
-/// A default, which was not typed.
 impl<T> From<T> for Spanned<T> {
     fn from(value: T) -> Self {
         Self::new(value, Span::NOWHERE)

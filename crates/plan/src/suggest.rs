@@ -1,4 +1,4 @@
-//! The nearest known word, and user text made fit for a message.
+//! Words in messages: the nearest known one, all of them, and user text.
 
 /// Longer words are not compared, to bound the work.
 const MAX_WORD_CHARS: usize = 40;
@@ -36,4 +36,10 @@ pub fn shown(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Lists the accepted words as TOML strings, in Markdown.
+pub fn alternatives(words: &[&str]) -> String {
+    let quoted: Vec<_> = words.iter().map(|w| format!("`\"{w}\"`")).collect();
+    quoted.join(" or ")
 }

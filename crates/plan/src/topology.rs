@@ -8,7 +8,6 @@ use crate::choice::choice;
 use crate::duration::{optional_text, text};
 use crate::{Fault, Site, Spanned, Volume};
 
-/// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
     /// Instances at once, at least 1, each with its own data and load; exactly 1 for a server
@@ -28,7 +27,6 @@ pub struct Topology {
     pub faults: Vec<Fault>,
 }
 
-/// One instance on this host.
 impl Default for Topology {
     fn default() -> Self {
         Self {
@@ -59,7 +57,6 @@ impl Topology {
     }
 }
 
-/// Nodes that replicate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
     /// The engine's name for its kind of replication.
@@ -94,11 +91,8 @@ choice! {
     /// How durable commits of a cluster are.
     #[derive(Default)]
     Durability {
-        /// The server's defaults.
         #[default]
         Default = "default",
-        /// Commits are on disk before they are acknowledged, on every member that acknowledges them, as
-        /// far as the kind of cluster allows.
         Equal = "equal",
     }
 }
@@ -107,10 +101,8 @@ choice! {
     /// Settings of a cluster's servers.
     #[derive(Default)]
     ClusterProfile {
-        /// The server's defaults.
         #[default]
         Default = "default",
-        /// Settings recommended for production.
         Tuned = "tuned",
     }
 }
@@ -119,14 +111,10 @@ choice! {
     /// Which members of a cluster virtual users connect to.
     #[derive(Default)]
     Follow {
-        /// The member that accepts writes, wherever it moves.
         #[default]
         Primary = "primary",
-        /// All of them in turn.
         Any = "any",
-        /// One member until it fails or refuses a write, then the next one in the list of hosts.
         Hosts = "hosts",
-        /// The first member, whatever happens to it.
         Fixed = "fixed",
     }
 }
@@ -135,15 +123,12 @@ choice! {
     /// The network between members of a cluster.
     #[derive(Default)]
     Network {
-        /// All on this host's loopback interface.
         #[default]
         Loopback = "loopback",
-        /// Each in a network namespace with an address of its own.
         Namespaces = "namespaces",
     }
 }
 
-/// Default time after which cluster managers replace a primary.
 fn default_ttl() -> Duration {
     Duration::from_secs(30)
 }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::key::VARIANT;
 use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction};
 
-/// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub title: String,
@@ -59,7 +58,6 @@ pub struct TableSpec {
     pub columns: Vec<Spanned<String>>,
 }
 
-/// A threshold for a metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdSpec {
     /// Name of the metric; the caller knows the valid ones.
@@ -68,7 +66,6 @@ pub struct ThresholdSpec {
     pub condition: Spanned<String>,
 }
 
-/// One run of one point of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Position in the order in which trials run, from 1.
@@ -82,10 +79,8 @@ pub struct Trial {
     pub place: u32,
     pub server: ServerSpec,
     pub data: Data,
-    /// What the virtual users of each server do.
     pub load: Load,
     pub transaction: Transaction,
-    /// What it runs on, and the faults during the measurement.
     pub topology: Topology,
     /// The workload beside the load that proves which commits were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +88,6 @@ pub struct Trial {
     /// The random schedule from which faults were drawn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
-    /// Whether host and servers are monitored.
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].
     pub point: Point,

@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 
 use crate::{ServerUrl, format_duration};
 
-/// A value of any key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Text(String),
@@ -47,14 +46,12 @@ impl Serialize for Value {
     }
 }
 
-/// A text.
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-/// A whole number.
 impl From<u32> for Value {
     fn from(number: u32) -> Self {
         Self::Integer(number.into())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::shown_bytes;
 use crate::choice::choice;
+use crate::number::shown_bytes;
 use crate::{Span, Spanned};
 
 /// Where the data of a node, or its log, is stored.
@@ -21,7 +21,6 @@ pub struct Volume {
     /// The IO scheduler of its devices; `None`: as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Spanned<String>>,
-    /// Limits of each of its devices.
     #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
     pub limits: DiskLimits,
 }
@@ -85,16 +84,11 @@ choice! {
     /// How btrfs distributes data and metadata over its devices.
     #[derive(Default)]
     Profile {
-        /// One copy, on any device.
         #[default]
         Single = "single",
-        /// One copy, striped over all devices.
         Raid0 = "raid0",
-        /// Two copies on different devices.
         Raid1 = "raid1",
-        /// Two copies, striped over all devices.
         Raid10 = "raid10",
-        /// Striped over all devices, one part in each stripe for parity.
         Raid5 = "raid5",
     }
 }
@@ -123,7 +117,6 @@ impl Profile {
     }
 }
 
-/// How btrfs compresses data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Compression {
@@ -135,7 +128,6 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// btrfs's default level.
     const DEFAULT_LEVEL: u8 = 3;
 
     /// Reads `none`, `lzo`, `zstd`, or `zstd:LEVEL`.
@@ -153,7 +145,6 @@ impl Compression {
     }
 }
 
-/// As typed in a study.
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -179,7 +170,6 @@ impl TryFrom<String> for Compression {
 }
 
 impl DiskLimits {
-    /// Whether nothing is limited.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -259,73 +249,46 @@ impl FileSystem {
     /// Why it cannot be created: the problem, its place, and the remedy.
     pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
         let kind = self.kind.value;
-        let refused = |span, message: String, help| Err((span, message, help));
         if kind != FileSystemKind::Btrfs {
-            return self.check_simple();
+            return match self.of_btrfs() {
+                Some((key, span)) => Err((
+                    span,
+                    format!("{kind} has no `{key}`"),
+                    "remove it, or use filesystem = \"btrfs\"",
+                )),
+                None => Ok(()),
+            };
         }
         let (devices, least) = (self.device_count(), self.profile.min_devices());
         if devices < least {
-            return refused(
-                self.profile.span,
-                format!("`{}` needs {least} devices, not {devices}", *self.profile),
-                "use more `devices`, or another `profile`",
-            );
+            let message = format!("`{}` needs {least} devices, not {devices}", *self.profile);
+            let help = "use more `devices`, or another `profile`";
+            return Err((self.profile.span, message, help));
         }
         if !self.checksum.value && self.compression.value != Compression::None {
-            return refused(
-                self.compression.span,
-                "btrfs compresses only data that has checksums".to_owned(),
-                "remove checksum = false, or use compression = \"none\"",
-            );
+            let message = "btrfs compresses only data that has checksums".to_owned();
+            let help = "remove checksum = false, or use compression = \"none\"";
+            return Err((self.compression.span, message, help));
         }
         Ok(())
     }
 
-    /// The same check for file systems other than btrfs, which use one device and none of its features.
-    fn check_simple(&self) -> Result<(), (Span, String, &'static str)> {
-        let kind = self.kind.value;
-        let Self {
-            profile,
-            checksum,
-            compression,
-            deduplicate,
-            devices,
-            ..
-        } = self;
-        let count = match devices {
-            Devices::Loop { count, .. } => Some(count),
-            Devices::Named(_) => None,
+    /// The first key that only btrfs has, or, of `deduplicate`, XFS, too.
+    #[rustfmt::skip]
+    fn of_btrfs(&self) -> Option<(&'static str, Span)> {
+        let devices = match &self.devices {
+            Devices::Loop { count, .. } => count.span,
+            Devices::Named(_) => Span::NOWHERE,
         };
-        let btrfs_only = [
-            (
-                "devices",
-                count.filter(|count| count.value != 1).map(|c| c.span),
-            ),
-            (
-                "profile",
-                (profile.value != Profile::Single).then_some(profile.span),
-            ),
-            ("checksum", (!checksum.value).then_some(checksum.span)),
-            (
-                "compression",
-                (compression.value != Compression::None).then_some(compression.span),
-            ),
-            (
-                "deduplicate",
-                (deduplicate.value && kind == FileSystemKind::Ext4).then_some(deduplicate.span),
-            ),
+        let is_ext4 = self.kind.value == FileSystemKind::Ext4;
+        let keys = [
+            ("devices", self.device_count() != 1, devices),
+            ("profile", self.profile.value != Profile::Single, self.profile.span),
+            ("checksum", !self.checksum.value, self.checksum.span),
+            ("compression", self.compression.value != Compression::None, self.compression.span),
+            ("deduplicate", self.deduplicate.value && is_ext4, self.deduplicate.span),
         ];
-        let wrong = btrfs_only
-            .into_iter()
-            .find_map(|(key, span)| Some((key, span?)));
-        match wrong {
-            Some((key, span)) => Err((
-                span,
-                format!("{kind} has no `{key}`"),
-                "remove it, or use filesystem = \"btrfs\"",
-            )),
-            None => Ok(()),
-        }
+        keys.into_iter().find_map(|(key, is_set, span)| is_set.then_some((key, span)))
     }
 }
 
@@ -333,31 +296,30 @@ impl FileSystem {
 impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind.value;
-        write!(f, "{kind}, ")?;
-        if kind == FileSystemKind::Btrfs {
-            write!(f, "{} of ", *self.profile)?;
-        }
-        match &self.devices {
+        let profile = match kind {
+            FileSystemKind::Btrfs => format!("{} of ", *self.profile),
+            FileSystemKind::Ext4 | FileSystemKind::Xfs => String::new(),
+        };
+        let devices = match &self.devices {
             Devices::Loop { count, bytes } => {
                 let plural = if count.value == 1 { "" } else { "s" };
                 let bytes = shown_bytes(bytes.value);
-                write!(f, "{} loop device{plural} of {bytes}", count.value)?;
+                format!("{} loop device{plural} of {bytes}", count.value)
             }
-            Devices::Named(device) => write!(f, "{}", device.display())?,
-        }
-        if !self.checksum.value {
-            f.write_str(", no checksums")?;
-        }
-        if self.compression.value != Compression::None {
-            write!(f, ", compression {}", *self.compression)?;
-        }
-        if self.deduplicate.value {
-            f.write_str(", deduplicated")?;
-        }
-        match &self.mount_options {
-            Some(options) => write!(f, ", mounted with {}", options.value),
-            None => Ok(()),
-        }
+            Devices::Named(device) => device.display().to_string(),
+        };
+        write!(f, "{kind}, {profile}{devices}")?;
+        let compression = Some(*self.compression).filter(|one| *one != Compression::None);
+        let options = [
+            (!self.checksum.value).then(|| "no checksums".to_owned()),
+            compression.map(|compression| format!("compression {compression}")),
+            self.deduplicate.then(|| "deduplicated".to_owned()),
+            self.mount_options
+                .as_ref()
+                .map(|options| format!("mounted with {}", options.value)),
+        ];
+        let mut options = options.into_iter().flatten();
+        options.try_for_each(|option| write!(f, ", {option}"))
     }
 }
 

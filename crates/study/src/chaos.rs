@@ -14,11 +14,9 @@ use plan::{
     SlowLink, Span, SplitMix64, Trial, format_duration,
 };
 
-/// Nothing happens before this.
 const START: Duration = Duration::from_secs(1);
 /// For how long the servers recover after each fault.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// How long a fault lasts.
 const HEAL_MIN: Duration = Duration::from_secs(1);
 const HEAL_MAX: Duration = Duration::from_secs(10);
 const MIN_TIME: Duration = Duration::from_secs(15);
@@ -154,26 +152,23 @@ fn is_drawn(kind: FaultKind) -> bool {
 }
 
 /// Why a kind cannot be drawn for these servers, and what to do.
-fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<(String, String)> {
+fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<Diagnostic> {
     if !is_drawn(kind) {
         let message = format!("`{kind}` cannot be drawn at random");
-        return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
+        let help = format!("list it as [[{FAULT}]], without [chaos]");
+        return Some(Diagnostic::new(message, help));
     }
-    if let Some(refusal) = servers.refuse_kind(kind, servers.data()) {
-        return Some((refusal.message, refusal.help.to_owned()));
+    if let Some((_, refusal)) = servers.refuse_kind(kind, servers.data()) {
+        return Some(refusal);
     }
-    let cluster = servers.cluster?;
-    let lost = servers.quorum_lost([kind.rules().isolates]);
-    (servers.members > 1 && lost.is_some()).then(|| {
-        let message = format!(
-            "`{kind}` would take away the quorum of a `{}` cluster of {} members",
-            cluster.name, servers.members
-        );
-        (
-            message,
-            "use more members, or other kinds of faults".to_owned(),
-        )
-    })
+    let cluster = servers.cluster.filter(|_| servers.members > 1)?;
+    servers.quorum_lost([kind.rules().isolates])?;
+    let message = format!(
+        "`{kind}` would take away the quorum of a `{}` cluster of {} members",
+        cluster.name, servers.members
+    );
+    let help = "use more members, or other kinds of faults";
+    Some(Diagnostic::new(message, help))
 }
 
 /// Checks the random faults of a trial, and reports them at its point.
@@ -204,8 +199,8 @@ pub(crate) fn check(trial: &Trial, at: &Point<'_>) {
         let help =
             "remove [chaos], or let dyno start the servers of every trial with `server.engine`";
         at.refuse(typed.span, message, help);
-    } else if let Some((message, help)) = named.filter_map(|kind| refuse(kind, &servers)).next() {
-        at.refuse(typed.span, message, help);
+    } else if let Some(refusal) = named.filter_map(|kind| refuse(kind, &servers)).next() {
+        at.add(typed.span, refusal);
     }
 }
 
@@ -266,7 +261,6 @@ mod tests {
         Study::parse("s.toml", text, &ENGINES)
             .unwrap()
             .plan()
-            .unwrap()
             .trials
     }
 

@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use crate::name::Name;
 use plan::{Span, Spanned, ThresholdSpec, Value};
 
-/// A key and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    /// The location of the key.
     pub(crate) at: Span,
     /// `None` for an invalid value, which has been reported: the key is not missing as well.
     pub(crate) value: Option<Spanned<Value>>,
 }
 
-/// Entries by their full names.
 pub(crate) type Entries = BTreeMap<String, Entry>;
 
 /// An axis of the sweep: an entry for each value, and at least one.
@@ -46,7 +43,6 @@ pub(crate) struct Variant {
     pub(crate) entries: Entries,
 }
 
-/// A table of the report.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedTable {
     pub(crate) rows: Spanned<String>,
@@ -72,7 +68,6 @@ impl TypedFault {
     }
 }
 
-/// The whole content of a study.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
     /// What all variants have in common.

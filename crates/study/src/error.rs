@@ -20,7 +20,6 @@ pub struct StudyError {
 /// A problem: what is wrong, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
     pub message: String,
     /// What to do; may be empty.
     pub help: String,
@@ -30,7 +29,6 @@ pub struct Problem {
     pub also: Option<Location>,
 }
 
-/// The location of a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     pub(crate) path: String,
@@ -86,7 +84,6 @@ impl StudyError {
         &self.problems
     }
 
-    /// Appends the problems of `other`.
     pub fn and(mut self, other: Self) -> Self {
         self.problems.extend(other.problems);
         self.left_out += other.left_out;
@@ -127,7 +124,6 @@ impl Diagnostic {
         }
     }
 
-    /// With another location that is involved.
     pub(crate) fn also(self, place: Span) -> Self {
         Self {
             also: Some(place),

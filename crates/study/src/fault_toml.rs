@@ -1,7 +1,7 @@
 //! Writes a fault as a study has it.
 
 use plan::{ActsOn, Fault, FaultTarget, format_percent};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
 pub fn fault_toml(fault: &Fault) -> String {
@@ -44,17 +44,11 @@ pub fn fault_toml(fault: &Fault) -> String {
     text
 }
 
+/// The word or number that a study has for a target.
 fn named(target: FaultTarget) -> Json {
     match target {
         FaultTarget::Server(number) => number.into(),
-        other => {
-            let same = |known: FaultTarget| {
-                std::mem::discriminant(&known) == std::mem::discriminant(&other)
-            };
-            let mut words = FaultTarget::WORDS.into_iter();
-            words
-                .find(|(_, known)| same(*known))
-                .map_or(Json::Null, |(word, _)| word.into())
-        }
+        FaultTarget::Any(_) => "any".into(),
+        other => json!(other),
     }
 }

@@ -55,9 +55,8 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
 }
 
 fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<(Span, Diagnostic)> {
-    let refusal = servers.refuse(&typed.fault)?;
-    let place = typed.place(refusal.subject);
-    Some((place, Diagnostic::new(refusal.message, refusal.help)))
+    let (subject, diagnostic) = servers.refuse(&typed.fault)?;
+    Some((typed.place(subject), diagnostic))
 }
 
 /// Two faults of one target at the same time.

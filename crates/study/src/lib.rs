@@ -39,5 +39,5 @@ mod walk;
 pub use error::{Location, Problem, StudyError};
 pub use fault_toml::fault_toml;
 pub use reference::reference_pages;
-pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
+pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study, Vocabulary};
 pub use walk::overrides::read_option;

@@ -39,7 +39,6 @@ impl Name {
         }
     }
 
-    /// The dotted name.
     pub(crate) fn full(&self) -> &str {
         &self.full
     }

@@ -30,7 +30,6 @@ pub(crate) fn defaults() -> Defaults {
     defaults.collect()
 }
 
-/// All values of one point.
 pub(crate) struct Point<'a> {
     pub(crate) engines: &'a [EngineTraits],
     pub(crate) variant: Option<&'a Variant>,
@@ -212,7 +211,6 @@ impl<'a> Point<'a> {
         axes.filter_map(|entry| Some((&entry.name, &entry.value.as_ref()?.value)))
     }
 
-    /// The value on each axis.
     pub(crate) fn values(&self) -> plan::Point {
         let variant = self.variant.map(|v| (VARIANT, v.name.as_str().into()));
         let swept = self

@@ -1,5 +1,6 @@
 //! Reads the TOML value of a key.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::de::DeValue;
@@ -8,10 +9,10 @@ use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
 use crate::volume::BETWEEN_PATHS;
-use plan::key::{Key, Kind};
+use plan::key::Kind;
 use plan::{
-    CpuSet, FaultKind, Host, Value, format_duration, nearest, parse_bytes, parse_duration,
-    parse_frequency, parse_percent, range_words, shown, shown_bytes,
+    CpuSet, FaultKind, Host, Value, nearest, parse_bytes, parse_duration, parse_frequency,
+    parse_percent, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -41,19 +42,19 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
             let is = value.as_bool().ok_or_else(|| wrong_type(key, value));
             is.map(Value::Boolean)
         }
-        Kind::Integer { min, max } => integer(key, value, *min, *max),
-        Kind::Number { min, max } => number(key, value, *min, *max),
-        Kind::Duration { min, max } => duration(key, string()?, *min, *max),
-        Kind::Percent { min, max } => percent(key, string()?, *min, *max),
+        Kind::Integer { min, max } => integer(key, value, *min..=*max),
+        Kind::Number { min, max } => number(key, value, *min..=*max),
+        Kind::Duration { min, max } => duration(key, string()?, *min..=*max),
+        Kind::Percent { min, max } => percent(key, string()?, min / 100.0..=max / 100.0),
+        Kind::Bytes { min, max } => bytes(key, value, *min..=*max),
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Faults => kinds(key, value),
         Kind::Frequency => {
             let is_valid = |text: &str| parse_frequency(text).is_some();
             only_if(is_valid, string()?, "does not say how often", || {
-                format!("write, for example, {short} = \"1 per 30s\"")
+                example(key)
             })
         }
-        Kind::Bytes { min, max } => bytes(key, value, *min, *max),
         Kind::CpuSet => {
             let is_valid = |text: &str| CpuSet::parse(text).is_some();
             only_if(is_valid, string()?, "is not a list of CPUs", || {
@@ -112,7 +113,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         (_, Kind::Settings) => format!("write {short} = {{ max_connections = 500 }}"),
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
-        (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
+        (_, Kind::Frequency) => example(name),
         (_, Kind::Paths) => format!("write {short} = [\"/…\"]"),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
@@ -126,33 +127,22 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
             format!("remove the quotes: {short} = {}", shown(text))
         }
         (DeValue::Integer(n), Kind::Duration { .. }) => {
-            format!(
-                "add a unit, in quotes: {short} = \"{}{}\"",
-                shown(n.as_str()),
-                key.plain_unit()
-            )
-        }
-        (_, Kind::Percent { .. }) => format!("write, for example, {short} = \"2%\""),
-        (_, Kind::Bytes { .. }) => format!("write, for example, {short} = \"512M\""),
-        (_, Kind::CpuSet) => format!("write, for example, {short} = \"0-1\""),
-        (_, Kind::Duration { .. }) => format!("write, for example, {short} = \"30s\""),
-        (_, Kind::Integer { .. } | Kind::Number { .. }) => {
-            format!("write, for example, {short} = {}", example(key))
+            let (n, unit) = (shown(n.as_str()), key.plain_unit());
+            format!("add a unit, in quotes: {short} = \"{n}{unit}\"")
         }
         (DeValue::Float(n), Kind::Version) => {
             format!("write it in quotes: {short} = \"{}\"", shown(n.as_str()))
         }
-        _ => "write the value in quotes".into(),
+        _ => example(name),
     };
     Diagnostic::new(message, help)
 }
 
-/// A number that the key takes.
-fn example(key: &Key) -> String {
-    match (key.default, &key.kind) {
-        (Some(default), _) => default.to_owned(),
-        (None, Kind::Integer { min, .. }) => min.max(&100).to_string(),
-        (None, _) => "100".to_owned(),
+/// How to write a value of a key.
+fn example(name: &Name) -> String {
+    match name.key.example() {
+        Some(example) => format!("write, for example, {} = {example}", name.short()),
+        None => "write the value in quotes".into(),
     }
 }
 
@@ -269,58 +259,50 @@ fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     ))
 }
 
-fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
+fn integer(
+    key: &Name,
+    value: &DeValue<'_>,
+    range: RangeInclusive<u64>,
+) -> Result<Value, Diagnostic> {
     let n = value.as_integer().ok_or_else(|| wrong_type(key, value))?;
-    match u64::from_str_radix(n.as_str(), n.radix()) {
-        Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
-        _ => Err(out_of_range(key, &n.to_string(), &range_words(min, max))),
-    }
+    let read = u64::from_str_radix(n.as_str(), n.radix());
+    within(key, &n.to_string(), read.ok(), range, Value::Integer)
 }
 
-fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Diagnostic> {
-    let typed = match value {
-        DeValue::Integer(n) => (n.as_str().to_owned(), integer_as_f64(n.as_str(), n.radix())),
-        DeValue::Float(n) => (n.as_str().to_owned(), n.as_str().parse().ok()),
+fn number(
+    key: &Name,
+    value: &DeValue<'_>,
+    range: RangeInclusive<f64>,
+) -> Result<Value, Diagnostic> {
+    let (typed, read) = match value {
+        // Parses decimal digits as text, since these have no limit.
+        DeValue::Integer(n) if n.radix() != 10 => {
+            let read = u32::from_str_radix(n.as_str(), n.radix());
+            (n.as_str(), read.ok().map(f64::from))
+        }
+        DeValue::Integer(n) => (n.as_str(), n.as_str().parse().ok()),
+        DeValue::Float(n) => (n.as_str(), n.as_str().parse().ok()),
         _ => return Err(wrong_type(key, value)),
     };
-    match typed.1 {
-        Some(n) if (min..=max).contains(&n) => Ok(Value::Number(n)),
-        _ => Err(out_of_range(key, &typed.0, &format!("from {min} to {max}"))),
-    }
+    within(key, typed, read, range, Value::Number)
 }
 
-/// Parses decimal digits as text, since these have no limit.
-fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
-    match radix {
-        10 => digits.parse().ok(),
-        _ => u32::from_str_radix(digits, radix).ok().map(f64::from),
-    }
-}
-
-fn duration(key: &Name, text: &str, min: Duration, max: Duration) -> Result<Value, Diagnostic> {
+fn duration(key: &Name, text: &str, range: RangeInclusive<Duration>) -> Result<Value, Diagnostic> {
     let read = parse_duration(text).map_err(|e| Diagnostic::new(e.message, e.help))?;
-    if (min..=max).contains(&read) {
-        return Ok(Value::Duration(read));
-    }
-    let range = format!("from {} to {}", format_duration(min), format_duration(max));
-    Err(out_of_range(key, text, &range))
+    within(key, text, Some(read), range, Value::Duration)
 }
 
 /// The fraction that a percentage stands for.
-fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Diagnostic> {
+fn percent(key: &Name, text: &str, range: RangeInclusive<f64>) -> Result<Value, Diagnostic> {
     let Some(share) = parse_percent(text) else {
         let message = format!("`{}` is not a percentage", shown(text));
-        let help = format!("write, for example, {} = \"2%\"", key.short());
-        return Err(Diagnostic::new(message, help));
+        return Err(Diagnostic::new(message, example(key)));
     };
-    if (min / 100.0..=max / 100.0).contains(&share) {
-        return Ok(Value::Number(share));
-    }
-    Err(out_of_range(key, text, &format!("from {min}% to {max}%")))
+    within(key, text, Some(share), range, Value::Number)
 }
 
 /// A size as it was typed, or the number of bytes.
-fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
+fn bytes(key: &Name, value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<Value, Diagnostic> {
     let text = match value {
         DeValue::Integer(n) if n.radix() == 10 => n.as_str(),
         _ => value.as_str().ok_or_else(|| wrong_type(key, value))?,
@@ -330,16 +312,23 @@ fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, D
         let help = format!("write bytes, or K, M, G, or T: {} = \"512M\"", key.short());
         return Err(Diagnostic::new(message, help));
     };
-    if (min..=max).contains(&bytes) {
-        return Ok(Value::Text(text.trim().to_owned()));
-    }
-    let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
-    Err(out_of_range(key, text, &range))
+    within(key, text, Some(bytes), range, |_| text.trim().into())
 }
 
-fn out_of_range(key: &Name, typed: &str, range: &str) -> Diagnostic {
-    Diagnostic::new(
-        format!("`{}` = {} is out of range", key.full(), shown(typed)),
-        format!("`{}` must be {range}", key.short()),
-    )
+/// A value that could be read and is in its range.
+fn within<T: PartialOrd>(
+    key: &Name,
+    typed: &str,
+    read: Option<T>,
+    range: RangeInclusive<T>,
+    value: impl Fn(T) -> Value,
+) -> Result<Value, Diagnostic> {
+    let read = read.filter(|read| range.contains(read));
+    read.map(value).ok_or_else(|| {
+        let limits = key.key.limits().unwrap_or_default();
+        Diagnostic::new(
+            format!("`{}` = {} is out of range", key.full(), shown(typed)),
+            format!("`{}` must be {limits}", key.short()),
+        )
+    })
 }

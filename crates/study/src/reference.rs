@@ -3,13 +3,17 @@
 use plan::key::{KEYS, Key, Kind, Needs};
 use plan::{EngineTraits, FaultKind, FaultRules, alternatives};
 
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("study.md", include_str!("reference/study.md")),
     (
         "study-platforms.md",
         include_str!("reference/study-platforms.md"),
     ),
     ("study-login.md", include_str!("reference/study-login.md")),
+    (
+        "study-clusters.md",
+        include_str!("reference/study-clusters.md"),
+    ),
     ("study-faults.md", include_str!("reference/study-faults.md")),
 ];
 /// The keys that most studies need, which the first page begins with.
@@ -33,7 +37,6 @@ pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> 
         .collect()
 }
 
-/// What a mark stands for.
 fn marked(mark: &str, engines: &[EngineTraits]) -> String {
     let keys = |section: &str| {
         let keys = KEYS.iter().filter(|key| section_of(key) == section);

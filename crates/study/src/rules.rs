@@ -20,7 +20,6 @@ const GUEST_BYTES: u64 = 256 << 20;
 const GUEST_CPUS: f64 = 255.0;
 const MAX_PORT: u32 = u16::MAX as u32;
 
-/// Checks a point and its trial.
 pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     has_one_server(at, content);
     one_url_is_one_server(at, trial);

@@ -6,10 +6,10 @@ use plan::{
     SiteKind, Topology, Trial, Value, Volume,
 };
 
+use crate::error::Diagnostic;
 use crate::point::in_process;
 use crate::trial::server_count;
 
-/// The servers of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers<'a> {
     /// `None`: they are running already, as processes.
@@ -20,14 +20,8 @@ pub(crate) struct Servers<'a> {
     pub(crate) members: u32,
 }
 
-/// Why servers cannot have a fault.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// The option of the fault that is the reason; empty: its kind.
-    pub(crate) subject: &'static str,
-    pub(crate) message: String,
-    pub(crate) help: &'static str,
-}
+/// Why servers cannot have a fault, after the option of the fault that is the reason; empty: its kind.
+pub(crate) type Refusal = (&'static str, Diagnostic);
 
 impl<'a> Servers<'a> {
     pub(crate) fn of(trial: &'a Trial, engines: &'a [EngineTraits]) -> Self {
@@ -46,12 +40,10 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// How many there are in all.
     pub(crate) fn count(&self) -> u32 {
         self.topology.instances.saturating_mul(self.members)
     }
 
-    /// Why they cannot have a fault.
     pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
         let node = &self.topology.node;
         let (kind, options) = (fault.kind(), fault.action.options());
@@ -62,7 +54,7 @@ impl<'a> Servers<'a> {
         let Some(volume) = volume else {
             return refused(
                 "volume",
-                "the log has no volume of its own".to_owned(),
+                "the log has no volume of its own",
                 "describe one under [log_volume], or remove `volume`",
             );
         };
@@ -73,7 +65,6 @@ impl<'a> Servers<'a> {
             .or_else(|| refuse_device(options.device?, volume))
     }
 
-    /// Where the data is stored.
     pub(crate) fn data(&self) -> &'a Volume {
         &self.topology.node.volume
     }
@@ -99,8 +90,7 @@ impl<'a> Servers<'a> {
             _ => {
                 let mut needs = kind.rules().needs.iter();
                 let missing = needs.find(|need| !self.has(**need, volume))?;
-                let (message, help) = lack_of(*missing, kind);
-                refused("", message, help)
+                Some(("", lack_of(*missing, kind)))
             }
         }
     }
@@ -236,17 +226,13 @@ impl<'a> Servers<'a> {
     }
 }
 
-fn refused(subject: &'static str, message: String, help: &'static str) -> Option<Refusal> {
-    Some(Refusal {
-        subject,
-        message,
-        help,
-    })
+fn refused(subject: &'static str, message: impl Into<String>, help: &str) -> Option<Refusal> {
+    Some((subject, Diagnostic::new(message, help)))
 }
 
 /// What a kind of fault needs and the servers do not have, and how to get it.
-fn lack_of(need: Need, kind: FaultKind) -> (String, &'static str) {
-    match need {
+fn lack_of(need: Need, kind: FaultKind) -> Diagnostic {
+    let (message, help) = match need {
         Need::Successor => (
             "there is no member that could take over".to_owned(),
             "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
@@ -277,7 +263,8 @@ fn lack_of(need: Need, kind: FaultKind) -> (String, &'static str) {
             format!("`{kind}` would fill the disk of dyno's cache"),
             "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
         ),
-    }
+    };
+    Diagnostic::new(message, help)
 }
 
 fn refuse_device(device: u32, volume: &Volume) -> Option<Refusal> {

@@ -3,6 +3,7 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
+use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
@@ -10,8 +11,8 @@ use plan::{EngineTraits, Plan, Redacted, Span, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
-/// The most trials of one study.
 pub const MAX_TRIALS: usize = 10_000;
+const WORKLOAD: &str = "load.workload";
 /// Precedes each override in the text of a study as it was run.
 const OVERRIDE: &str = "# --set ";
 
@@ -101,8 +102,8 @@ impl Study {
     }
 
     /// The trials of the study and what to report about them.
-    pub fn plan(&self) -> Result<Plan, StudyError> {
-        Ok(repeats::plan(&self.content, &self.trials, self.engines))
+    pub fn plan(&self) -> Plan {
+        repeats::plan(&self.content, &self.trials, self.engines)
     }
 
     /// The text of the file with every password replaced by `***`.
@@ -139,61 +140,48 @@ impl Study {
         diagnostics.into_error(&self.source)
     }
 
-    /// Checks keys whose values only the caller knows, such as
-    /// `("load.workload", &["oltp_read_write", …])`.
-    pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
-        let values = allowed.iter().flat_map(|(name, words)| {
-            let typed = self.content.values(name);
-            let texts = typed.filter_map(|typed| Some((typed.span, typed.as_text()?)));
-            let unknown = texts.filter(|(_, text)| !words.contains(text));
-            unknown.map(move |(at, text)| (at, crate::read::not_one_of(name, text, words)))
-        });
-        self.without(values)
-    }
-
-    /// Whether the study has variants.
-    pub fn has_variants(&self) -> bool {
-        !self.content.variants.is_empty()
-    }
-
-    /// Checks the columns of report tables and of thresholds. Only the caller knows their names:
-    /// `unknown` returns what to write instead of an unknown column.
-    pub fn check_columns(
-        &self,
-        unknown: impl Fn(&str) -> Option<String>,
-    ) -> Result<(), StudyError> {
-        let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
-        let in_thresholds = self.content.thresholds.iter().map(|t| &t.column);
-        self.without(in_tables.chain(in_thresholds).filter_map(|column| {
-            let message = format!("unknown column `{}`", shown(column));
-            Some((column.span, Diagnostic::new(message, unknown(column)?)))
-        }))
-    }
-
-    /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
-    /// what is wrong with a condition, and what to write instead.
-    pub fn check_thresholds(
-        &self,
-        invalid: impl Fn(&str, &str) -> Option<(String, String)>,
-    ) -> Result<(), StudyError> {
-        self.without(self.content.thresholds.iter().filter_map(|threshold| {
-            let (message, help) = invalid(&threshold.column, &threshold.condition)?;
-            Some((threshold.condition.span, Diagnostic::new(message, help)))
-        }))
-    }
-
-    /// An error of all these problems, if there are any.
-    fn without(
-        &self,
-        problems: impl Iterator<Item = (Span, Diagnostic)>,
-    ) -> Result<(), StudyError> {
+    /// Checks the words that only the caller knows.
+    pub fn check(&self, known: &Vocabulary<'_>) -> Result<(), StudyError> {
         let diagnostics = Diagnostics::default();
-        problems.for_each(|(at, problem)| diagnostics.add(at, problem));
+        for typed in self.content.values(WORKLOAD) {
+            if let Some(word) = typed
+                .as_text()
+                .filter(|word| !known.workloads.contains(word))
+            {
+                diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
+            }
+        }
+        let thresholds = &self.content.thresholds;
+        let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
+        for column in in_tables.chain(thresholds.iter().map(|t| &t.column)) {
+            if let Some(help) = (known.unknown_column)(column, !self.content.variants.is_empty()) {
+                diagnostics.refuse(
+                    column.span,
+                    format!("unknown column `{}`", shown(column)),
+                    help,
+                );
+            }
+        }
+        for threshold in thresholds {
+            let condition = &threshold.condition;
+            if let Some((message, help)) = (known.invalid_condition)(&threshold.column, condition) {
+                diagnostics.refuse(condition.span, message, help);
+            }
+        }
         match diagnostics.is_empty() {
             true => Ok(()),
             false => Err(diagnostics.into_error(&self.source)),
         }
     }
+}
+
+/// What the caller knows of the words in a study.
+pub struct Vocabulary<'a> {
+    pub workloads: &'a [&'a str],
+    /// What to write instead of an unknown column, also of one that needs the variants of a study.
+    pub unknown_column: fn(&str, bool) -> Option<String>,
+    /// What is wrong with the condition of a threshold, and what to write instead.
+    pub invalid_condition: fn(&str, &str) -> Option<(String, String)>,
 }
 
 /// Whether the text could be read. A function of its own, with little on the stack: dropping deeply

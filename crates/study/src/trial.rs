@@ -7,7 +7,7 @@ use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
-    CHAOS, IN_PROCESS_USERS, KEYS, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES, THREADS,
+    CHAOS, IN_PROCESS_USERS, KEYS, Key, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES, THREADS,
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Configured, CpuSet, Detector, Durability, EngineSpec, FindMax,
@@ -106,15 +106,7 @@ fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str))
 }
 
 fn login(at: &Point<'_>) -> LoginSpec {
-    LoginSpec {
-        tls_mode: at.maybe("server.tls.mode"),
-        tls_ca: at.maybe("server.tls.ca"),
-        tls_cert: at.maybe("server.tls.cert"),
-        tls_key: at.maybe("server.tls.key"),
-        get_server_public_key: at.get("server.get_server_public_key"),
-        server_public_key_path: at.maybe("server.server_public_key_path"),
-        enable_cleartext_plugin: at.get("server.enable_cleartext_plugin"),
-    }
+    fields(at, |key| key.needs == Needs::RunningServer).unwrap_or_default()
 }
 
 fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
@@ -145,7 +137,6 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     topology
 }
 
-/// How many servers a URL names.
 pub(crate) fn server_count(server: &ServerSpec) -> u32 {
     let ServerSpec::Url(url, _) = server else {
         return 1;
@@ -280,16 +271,20 @@ fn chaos(at: &Point<'_>, trial: &Trial) -> Option<Chaos> {
 
 /// A part of a trial whose fields are named after the keys of its section.
 fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
+    fields(at, |key| key.section() == section)
+}
+
+/// A part of a trial whose fields are named after these keys, with `_` for `.`.
+fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Option<T> {
     let is_open = at.is_given("load.rate");
-    let keys = KEYS.iter().filter(|key| key.section() == section);
-    let fields = keys.filter_map(|key| {
+    let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
             Needs::Rate if !is_open => at.defaults.get(key.name),
             Needs::Until => None,
             _ => at.typed(key.name),
         };
         let value = serde_json::to_value(typed?).ok()?;
-        Some((key.last().to_owned(), value))
+        Some((key.last().replace('.', "_"), value))
     });
     let fields: serde_json::Map<_, _> = fields.collect();
     let read = serde_json::from_value(fields.into());

@@ -33,7 +33,6 @@ const MIN_XFS_BYTES: u64 = 300 << 20;
 /// Separates the paths of a list.
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 
-/// Where the data is stored.
 pub(crate) fn volume(at: &Point<'_>) -> Volume {
     described(at, DATA)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Installed;
 use engine::data::Listener;
 use lab::servers::{self, Node, NodeSpec, ProcessId};
-use lab::template;
+use lab::template::Templates;
 use machine::home::Home;
 use machine::site::ThisHost;
 
@@ -65,27 +65,23 @@ impl Builder {
             tell: &mut |_| {},
             interrupted: &NEVER,
         };
-        let template = template::obtain_empty(&home, &installed, &[], listener)
-            .unwrap_or_else(|e| panic!("{e}"));
-        let (data, _) = template.copy(1).unwrap_or_else(|e| panic!("{e}"));
+        let templates = Templates::new(&home, &installed, &[]);
+        let template = templates.and_then(|templates| templates.empty(listener));
+        let copy = template.and_then(|template| template.copy(1));
+        let (data, _) = copy.unwrap_or_else(|e| panic!("{e}"));
         let tls_dir = home.run_dir().join("tls");
         let mut config = vec![("innodb_buffer_pool_size".to_owned(), "64M".to_owned())];
         if self.tls {
             config.extend(tls::create(&tls_dir, home.account()));
         }
         config.extend(self.options.iter().map(|option| setting(option)));
-        let wanted = NodeSpec {
-            number: 1,
-            data,
-            config: &config,
-            port: None,
-            connections: CONNECTIONS,
-            membership: None,
-            site: Arc::new(ThisHost::default()),
-            keep: &home.run_dir().join("kept"),
-            interrupted: &NEVER,
+        let (site, keep) = (Arc::new(ThisHost::default()), home.run_dir().join("kept"));
+        let spec = NodeSpec {
+            config,
+            ..NodeSpec::new(1, CONNECTIONS, site, &keep)
         };
-        let mut private = servers::start(&installed, wanted).unwrap_or_else(|e| panic!("{e}"));
+        let started = servers::start(&installed, spec, data, &NEVER);
+        let mut private = started.unwrap_or_else(|e| panic!("{e}"));
         private.remove_password().unwrap_or_else(|e| panic!("{e}"));
         Server {
             engine: self.engine,

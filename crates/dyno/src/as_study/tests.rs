@@ -30,8 +30,8 @@ fn trial(words: &str) -> Trial {
 fn without_options_it_is_a_study_of_defaults() {
     let text = "title = \"t\"\nserver.engine = \"sqlite\"";
     let study = Study::parse("s.toml", text, engine::catalog()).unwrap();
-    assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
-    assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
+    assert_eq!(trial("").load, study.plan().trials[0].load);
+    assert_eq!(trial("").data, study.plan().trials[0].data);
 }
 
 #[test]

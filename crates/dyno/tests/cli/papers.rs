@@ -55,7 +55,7 @@ fn planned(data: &Table, run: &str) -> Plan {
         .map(|one| one.split_once('=').unwrap())
         .collect();
     let parsed = study::Study::parse_with_overrides(study, &text, &overrides, engine::catalog());
-    parsed.unwrap().plan().unwrap()
+    parsed.unwrap().plan()
 }
 
 /// The values of a trial's point by the last part of each key.

@@ -390,7 +390,7 @@ fn each_study_has_its_papers_sizes() {
         let text = std::fs::read_to_string(format!("{STUDIES}/{name}.toml")).unwrap();
         let paper = [("sizes", "paper")];
         let study = Study::parse_with_overrides(name, &text, &paper, engine::catalog());
-        let plan = study.unwrap().plan().unwrap();
+        let plan = study.unwrap().plan();
         let trial = plan.trials.iter().find(|trial| trial.label == label);
         assert_eq!(trial.unwrap().data.rows, rows, "{name}");
         let plan = format!("plan {STUDIES}/{name}.toml --set sizes=paper");

@@ -77,17 +77,19 @@ mod tests {
 
     #[test]
     fn metrics_of_a_machine() {
-        let meminfo = "MemTotal: 24684084 kB\nMemAvailable: 23820120 kB\nDirty:  300 kB\n";
-        let machine = TestMachine::with(&[
-            ("/proc/meminfo", meminfo),
-            ("/proc/stat", "cpu  1 2 3 4\n"),
-            ("/proc/pressure/io", "some total=1\n"),
-            ("/proc/diskstats", "254 0 vda 1 2 3 4 5 6 7 8 9 10 11\n"),
-        ]);
+        let machine = TestMachine::of(
+            "proc/meminfo MemTotal: 24684084 kB; MemAvailable: 23820120 kB; Dirty:  300 kB
+             proc/stat cpu  1 2 3 4
+             proc/pressure/io some total=1
+             proc/diskstats 254 0 vda 1 2 3 4 5 6 7 8 9 10 11",
+        );
         let before = Sample::take(&machine.files, &["vda".to_owned()]);
-        machine.write("/proc/stat", "cpu  2 2 3 5\n");
-        machine.write("/proc/pressure/io", "some total=500001\n");
-        machine.write("/proc/diskstats", "254 0 vda 5 2 3 4 5 6 7 8 9 10 11\n");
+        machine.write_all(
+            "/proc/",
+            "stat cpu  2 2 3 5
+             pressure/io some total=500001
+             diskstats 254 0 vda 5 2 3 4 5 6 7 8 9 10 11",
+        );
         let after = Sample::take(&machine.files, &["vda".to_owned()]);
         let mut values = Values::default();
         derive(&before, &after, 1.0, &mut values);

@@ -7,22 +7,11 @@
 //! A check is a pure function of facts: a row with a description, a remedy, and the function that
 //! grades the facts. Every check yields a finding, even if it passed or could not be performed.
 
-mod activity;
-mod container;
-mod cpu;
-mod disk;
-mod file_system;
-mod limits;
+mod judges;
 mod machine;
-mod merge;
-mod reference;
 mod requirements;
-mod rule;
 mod server;
 mod storage;
-#[cfg(test)]
-mod tests;
-mod timekeeping;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,8 +22,6 @@ use host::{Activity, Files, HostFacts};
 use measure::finding::Finding;
 use measure::finding::check::{About, Check, Remedy, unknown};
 
-pub use reference::doctor_markdown;
-
 use crate::Database;
 use crate::trial::Trial;
 use machine::{FAMILIES, Machine};
@@ -44,6 +31,10 @@ use requirements::Requirements;
 pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 /// Sampling time of the host's activity before a load.
 pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
+/// Maximum number of subjects that a merged finding names.
+const MAX_SUBJECTS: usize = 3;
+/// The beginning of the reference page.
+const INTRO: &str = include_str!("reference_intro.md");
 /// The subject of findings about the host.
 const HOST: &str = "host";
 
@@ -80,7 +71,7 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     let servers = server::all(subject);
     let mut findings = on_host(subject, &servers);
     findings.extend(servers.iter().flat_map(checks::judge));
-    let mut findings = merge::equal_findings(findings);
+    let mut findings = merged(findings);
     findings.sort_by_key(|finding| finding.level);
     findings
 }
@@ -120,6 +111,63 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     findings
 }
 
+/// Merges findings that differ only in their subject.
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
+    for finding in findings {
+        match merged
+            .iter_mut()
+            .find(|(known, _)| is_equal(known, &finding))
+        {
+            Some((_, subjects)) => subjects.push(finding.of),
+            None => merged.push((finding.clone(), vec![finding.of])),
+        }
+    }
+    let named = merged.into_iter().map(|(finding, mut subjects)| {
+        let more = subjects.len().saturating_sub(MAX_SUBJECTS);
+        subjects.truncate(MAX_SUBJECTS);
+        let rest = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Finding {
+            of: format!("{}{rest}", subjects.join(", ")),
+            ..finding
+        }
+    });
+    named.collect()
+}
+
+fn is_equal(one: &Finding, other: &Finding) -> bool {
+    (&one.id, one.level, &one.observed, &one.remedy)
+        == (&other.id, other.level, &other.observed, &other.remedy)
+}
+
+/// The reference page: all checks, in Markdown.
+pub fn doctor_markdown() -> String {
+    let mut page = INTRO.to_owned();
+    for (title, checks) in families() {
+        page += &format!("\n## {title}\n");
+        for about in checks {
+            page += &section(&about);
+        }
+    }
+    page
+}
+
+fn section(about: &About) -> String {
+    let remedy = match about.remedy {
+        Remedy::Nothing => "none; for information".to_owned(),
+        Remedy::Words(words) => format!("`{words}`"),
+        Remedy::Live(name, value) => format!("`{name} = {value}`, without a restart"),
+        Remedy::Restart(name, value) => format!("`{name} = {value}`, with a restart"),
+    };
+    format!(
+        "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {remedy}\n",
+        about.id, about.why, about.worst, about.source
+    )
+}
+
 /// By family, in the order of the reference page.
 fn families() -> Vec<(&'static str, Vec<About>)> {
     fn abouts<F: 'static>(checks: impl IntoIterator<Item = &'static Check<F>>) -> Vec<About> {
@@ -144,3 +192,6 @@ fn server_checks() -> Vec<About> {
     }
     abouts
 }
+
+#[cfg(test)]
+mod tests;

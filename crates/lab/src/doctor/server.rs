@@ -14,6 +14,7 @@ use super::Subject;
 use super::requirements::Requirements;
 use super::storage::data_directory;
 use crate::Database;
+use crate::failure::Failure;
 use crate::server_process::{self, is_own};
 use crate::trial::{Target, Trial};
 
@@ -134,20 +135,15 @@ fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
 }
 
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
-    let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
+    let mut programs = BTreeMap::new();
     let varied = varied(planned);
     let mut servers = Vec::new();
     for server in planned {
         let spec = server.spec;
-        let has_same_programs = |(known, _): &&(&EngineSpec, _)| {
-            (&known.engine.value, &known.basedir, &known.version)
-                == (&spec.engine.value, &spec.basedir, &spec.version)
-        };
-        let installed = programs.iter().find(has_same_programs);
-        let installed = installed.map(|(_, installed)| installed.clone());
-        let installed = installed
-            .unwrap_or_else(|| crate::spec::installed(spec).map_err(|failure| failure.message));
-        programs.push((spec, installed.clone()));
+        let basedir = spec.basedir.as_ref().map(|basedir| &basedir.value);
+        let version = spec.version.as_ref().map(|version| version.as_str());
+        let program = programs.entry((spec.engine.as_str(), basedir, version));
+        let installed = program.or_insert_with(|| crate::spec::installed(spec));
         let name = match planned.len() {
             1 => spec.engine.value.clone(),
             _ => format!("{} of {}", spec.engine.value, server.trial.planned.label),
@@ -166,19 +162,21 @@ fn planned_server(
     files: &dyn Files,
     name: String,
     server: &PlannedServer<'_>,
-    installed: Result<Installed, String>,
+    installed: &Result<Installed, Failure>,
 ) -> Option<ServerFacts> {
     let engine = crate::spec::engine_of(server.spec).ok()?;
     let (config, required) = (crate::spec::config(server.spec), server.required);
     let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
     let chosen = engine.chosen_settings(&config).into_iter();
-    let version = installed.map(|installed| installed.version);
-    let settings = |version: &String| engine.planned_settings(version, users, &config);
+    let version = match installed {
+        Ok(installed) => Ok(&installed.version),
+        Err(failure) => Err(failure.message.clone()),
+    };
     Some(ServerFacts {
         name,
         engine,
-        settings: version.as_ref().map(settings).map_err(Clone::clone),
-        version: version.unwrap_or_default(),
+        version: version.clone().cloned().unwrap_or_default(),
+        settings: version.map(|version| engine.planned_settings(version, users, &config)),
         chosen: chosen.map(|(name, _)| name).collect(),
         varied: BTreeSet::new(),
         planned: true,

@@ -35,8 +35,13 @@ fn level(id: &str, set: impl FnOnce(&mut Machine)) -> Level {
     observed(id, set).level()
 }
 
-fn of_memory(id: &str, set: impl FnOnce(&mut host::Memory)) -> Level {
-    level(id, |m| set(&mut m.facts.memory))
+/// The levels that a check gives a machine with each of these values.
+fn levels<T, const N: usize>(
+    id: &str,
+    values: [T; N],
+    set: impl Fn(&mut Machine, T),
+) -> [Level; N] {
+    values.map(|value| level(id, |machine| set(machine, value)))
 }
 
 /// What servers with pools of this size require.
@@ -83,23 +88,26 @@ fn a_machine_without_files_passes_only_what_it_cannot_have() {
 
 #[test]
 fn activity_of_others() {
-    let others = |share| level("other-load", |m| m.activity.others_pct = Some(share));
-    assert_eq!([0.5, 6.0, 15.0].map(others), [Passed, Warning, Severe]);
-    let steal = |share| level("steal", |m| m.activity.steal_pct = Some(share));
-    assert_eq!([0.0, 2.0, 5.0].map(steal), [Passed, Warning, Severe]);
-    let swapping = |pages| level("swapping", |m| m.activity.swapped_pages = Some(pages));
-    assert_eq!([0, 1].map(swapping), [Passed, Severe]);
-    let disk = |share| {
-        let disks = vec![("vda".into(), 0.3), ("vdb".into(), share)];
-        level("disk-busy", |m| m.activity.disks = disks)
-    };
-    assert_eq!([0.0, 20.0, 90.0].map(disk), [Passed, Warning, Severe]);
-    let load = |load| {
-        level("load-average", |m| {
-            (m.activity.cpus, m.activity.load_1m) = (2, Some(load));
-        })
-    };
-    assert_eq!([0.1, 1.5].map(load), [Passed, Note]);
+    let others = levels("other-load", [0.5, 6.0, 15.0], |m, share| {
+        m.activity.others_pct = Some(share);
+    });
+    assert_eq!(others, [Passed, Warning, Severe]);
+    let steal = levels("steal", [0.0, 2.0, 5.0], |m, share| {
+        m.activity.steal_pct = Some(share);
+    });
+    assert_eq!(steal, [Passed, Warning, Severe]);
+    let swapping = levels("swapping", [0, 1], |m, pages| {
+        m.activity.swapped_pages = Some(pages);
+    });
+    assert_eq!(swapping, [Passed, Severe]);
+    let disks = levels("disk-busy", [0.0, 20.0, 90.0], |m, share| {
+        m.activity.disks = vec![("vda".into(), 0.3), ("vdb".into(), share)];
+    });
+    assert_eq!(disks, [Passed, Warning, Severe]);
+    let load = levels("load-average", [0.1, 1.5], |m, load| {
+        (m.activity.cpus, m.activity.load_1m) = (2, Some(load));
+    });
+    assert_eq!(load, [Passed, Note]);
 }
 
 #[test]
@@ -197,19 +205,21 @@ fn the_remedy_for_power_saving_covers_all_cpus() {
 
 #[test]
 fn batteries_and_numa_nodes() {
-    let battery = |on| level("battery", |m| m.facts.cpu.on_battery = on);
-    let expected = [Severe, Passed, Passed];
-    assert_eq!([Some(true), Some(false), None].map(battery), expected);
-    let numa = |nodes, balancing| {
-        ["numa-nodes", "numa-balancing"].map(|id| {
-            level(id, |m| {
-                (m.facts.cpu.numa_nodes, m.facts.cpu.numa_balancing) = (nodes, balancing);
-            })
-        })
-    };
-    assert_eq!(numa(Some(1), Some(1)), [Passed, Passed]);
-    assert_eq!(numa(Some(2), Some(1)), [Note, Warning]);
-    assert_eq!(numa(Some(2), Some(0)), [Note, Passed]);
+    let battery = levels("battery", [Some(true), Some(false), None], |m, on| {
+        m.facts.cpu.on_battery = on;
+    });
+    assert_eq!(battery, [Severe, Passed, Passed]);
+    let machines = [(1, 1), (2, 1), (2, 0)];
+    for (id, expected) in [
+        ("numa-nodes", [Passed, Note, Note]),
+        ("numa-balancing", [Passed, Warning, Passed]),
+    ] {
+        let found = levels(id, machines, |m, (nodes, balancing)| {
+            m.facts.cpu.numa_nodes = Some(nodes);
+            m.facts.cpu.numa_balancing = Some(balancing);
+        });
+        assert_eq!(found, expected, "{id}");
+    }
 }
 
 #[test]
@@ -229,43 +239,46 @@ fn vulnerabilities_are_named() {
 
 #[test]
 fn settings_for_memory() {
-    let huge = |choice: &str| {
-        let choice = Some(choice.to_owned());
-        of_memory("transparent-huge-pages", |m| {
-            m.transparent_hugepages = choice
-        })
-    };
-    let expected = [Warning, Passed, Passed];
-    assert_eq!(["always", "madvise", "never"].map(huge), expected);
-    let used = |bytes| of_memory("swap-used", |m| m.swap_used_bytes = Some(bytes));
-    assert_eq!([0, 4096].map(used), [Passed, Warning]);
-    let swappiness = |value, swap_bytes| {
-        of_memory("swappiness", |m| {
-            (m.swappiness, m.swap_bytes) = (Some(value), swap_bytes)
-        })
-    };
-    assert_eq!(swappiness(60, Some(0)), Passed);
-    assert_eq!(
-        [60, 10].map(|value| swappiness(value, Some(1 << 30))),
-        [Warning, Passed]
+    let huge = levels(
+        "transparent-huge-pages",
+        ["always", "madvise", "never"],
+        |m, choice| m.facts.memory.transparent_hugepages = Some(choice.to_owned()),
     );
-    let overcommit = |policy| of_memory("overcommit", |m| m.overcommit = Some(policy));
-    assert_eq!([0, 2].map(overcommit), [Passed, Warning]);
-    let dirty = |gib: u64| of_memory("dirty-pages", |m| m.dirty_bytes = Some(gib << 30));
-    assert_eq!([1, 8].map(dirty), [Passed, Note]);
+    assert_eq!(huge, [Warning, Passed, Passed]);
+    let used = levels("swap-used", [0, 4096], |m, bytes| {
+        m.facts.memory.swap_used_bytes = Some(bytes);
+    });
+    assert_eq!(used, [Passed, Warning]);
+    let values = [(60, 0), (60, 1 << 30), (10, 1 << 30)];
+    let swappiness = levels("swappiness", values, |m, (value, swap_bytes)| {
+        m.facts.memory.swappiness = Some(value);
+        m.facts.memory.swap_bytes = Some(swap_bytes);
+    });
+    assert_eq!(swappiness, [Passed, Warning, Passed]);
+    let overcommit = levels("overcommit", [0, 2], |m, policy| {
+        m.facts.memory.overcommit = Some(policy);
+    });
+    assert_eq!(overcommit, [Passed, Warning]);
+    let dirty = levels("dirty-pages", [1 << 30, 8 << 30], |m, bytes| {
+        m.facts.memory.dirty_bytes = Some(bytes);
+    });
+    assert_eq!(dirty, [Passed, Note]);
 }
 
 #[test]
 fn buffer_pools_must_fit() {
-    let with = |pool_bytes, available_bytes| {
-        level("memory-for-servers", |m| {
-            m.facts.memory.available_bytes = available_bytes;
-            m.required = pools(pool_bytes);
-        })
-    };
-    let levels = [0, 80, 95, 101].map(|pools| with(pools, Some(100)));
-    assert_eq!(levels, [Passed, Passed, Warning, Severe]);
-    assert_eq!(with(1, None), Unknown);
+    let cases = [
+        (0, Some(100)),
+        (80, Some(100)),
+        (95, Some(100)),
+        (101, Some(100)),
+        (1, None),
+    ];
+    let found = levels("memory-for-servers", cases, |m, (pool_bytes, available)| {
+        m.facts.memory.available_bytes = available;
+        m.required = pools(pool_bytes);
+    });
+    assert_eq!(found, [Passed, Passed, Warning, Severe, Unknown]);
 }
 
 #[test]
@@ -355,30 +368,30 @@ fn open_files_of_dyno_and_of_a_server() {
 
 #[test]
 fn threads_of_all_servers_against_the_lower_limit() {
-    let with = |account, group: Option<u64>, servers| {
-        level("processes", |m| {
-            let group = group.map(|limit| ("pids.max of /a".to_owned(), limit.to_string()));
-            m.facts.limits.processes = account;
-            m.facts.limits.groups = group.into_iter().collect();
-            m.required = required(100, 1, servers);
-        })
-    };
-    assert_eq!(with(Some(4096), None, 8), Passed);
-    assert_eq!(with(Some(4096), Some(1000), 8), Severe);
-    assert_eq!(with(Some(1000), Some(4096), 8), Severe);
-    assert_eq!(with(Some(1000), None, 0), Passed);
-    assert_eq!(with(None, None, 8), Passed);
+    let cases = [
+        (Some(4096), None, 8),
+        (Some(4096), Some(1000), 8),
+        (Some(1000), Some(4096), 8),
+        (Some(1000), None, 0),
+        (None, None, 8),
+    ];
+    let found = levels("processes", cases, |m, (account, group, servers)| {
+        let group = group.map(|limit: u64| ("pids.max of /a".to_owned(), limit.to_string()));
+        m.facts.limits.processes = account;
+        m.facts.limits.groups = group.into_iter().collect();
+        m.required = required(100, 1, servers);
+    });
+    assert_eq!(found, [Passed, Severe, Severe, Passed, Passed]);
 }
 
 #[test]
 fn ports_for_connections_to_one_server() {
-    let with = |users, servers| {
-        level("local-ports", |m| {
-            m.facts.limits.ports = Some((32768, 60999));
-            m.required = required(users, 1, servers);
-        })
-    };
-    assert_eq!([with(10_000, 8), with(30_000, 0)], [Passed, Severe]);
+    let loads = [(10_000, 8), (30_000, 0)];
+    let found = levels("local-ports", loads, |m, (users, servers)| {
+        m.facts.limits.ports = Some((32768, 60999));
+        m.required = required(users, 1, servers);
+    });
+    assert_eq!(found, [Passed, Severe]);
 }
 
 #[test]
@@ -607,4 +620,26 @@ fn the_remedy_for_a_short_queue_stays_within_its_limit() {
     let one = note("/queue_depth: depth 31");
     let full = with(&[queue("/queue_depth", 31, Some(31))]);
     assert_eq!(full, one.with_remedy("none: this is the device's maximum"));
+}
+
+fn finding(id: &str, of: &str) -> Finding {
+    Finding {
+        id: id.into(),
+        of: of.into(),
+        level: Note,
+        observed: "value".into(),
+        why: String::new(),
+        source: String::new(),
+        remedy: None,
+    }
+}
+
+#[test]
+fn equal_findings_are_merged() {
+    let all = ["/a", "/b", "/c", "/d"].map(|of| finding("x", of));
+    let mut all = all.to_vec();
+    all.push(finding("y", "/a"));
+    let merged = merged(all);
+    let of: Vec<&str> = merged.iter().map(|finding| finding.of.as_str()).collect();
+    assert_eq!(of, ["/a, /b, /c and 1 more", "/a"]);
 }

@@ -100,7 +100,7 @@ impl<'a> FaultContext<'a> {
         which: FaultVolume,
         work: impl FnOnce(&Made) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let volume = self.node()?.volume(which);
+        let volume = self.node()?.data().volume(which);
         let volume = volume
             .ok_or_else(|| Failure::server("the log has no volume of its own: use [log_volume]"))?;
         work(volume.made().ok_or_else(|| {
@@ -117,7 +117,9 @@ impl<'a> FaultContext<'a> {
         let volumes: Vec<_> = {
             let node = self.node()?;
             let volumes = FaultVolume::ALL.iter();
-            volumes.filter_map(|which| node.volume(*which)).collect()
+            volumes
+                .filter_map(|which| node.data().volume(*which))
+                .collect()
         };
         let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
         let is_broken = made.iter().any(|made| !made.takes_writes());

@@ -119,7 +119,7 @@ impl<'a> Effect<'a> {
                 Ok(self.broke(slow))
             }
             FaultAction::FillDisk { volume } => {
-                let path = context.node()?.filler(*volume)?;
+                let path = context.node()?.data().filler(*volume)?;
                 let path = path.ok_or_else(no_disk)?;
                 self.undo = Undo::Remove(path.clone());
                 fill_disk(&path, context.over)?;

@@ -54,7 +54,8 @@ impl<'a> Connection<'a> {
         self.kept = is_usable.then_some(connected);
     }
 
-    /// The user's connection; a new one if it was lost or the primary has moved.
+    /// The user's connection; a new one if it was lost or the primary has moved. Without one, a user
+    /// that stays with a server chooses another one for its next transaction.
     pub(super) fn connected(&mut self) -> Option<Connected> {
         let cluster = self.ledger.cluster();
         let member = self.home.unwrap_or_else(|| cluster.primary_index());
@@ -65,38 +66,27 @@ impl<'a> Connection<'a> {
         match self.connect(cluster.members().get(member)?) {
             Ok((Role::Primary, sql)) => {
                 self.away_since = None;
-                Some(Connected { member, sql })
+                return Some(Connected { member, sql });
             }
-            Ok(_) => self.move_on(member),
-            Err(_) => {
+            Err(_) if stays(self.number) => {
                 let since = *self.away_since.get_or_insert_with(Instant::now);
-                if self.is_patient() && since.elapsed() < STALE_LIMIT {
+                if since.elapsed() < STALE_LIMIT {
                     return None;
                 }
-                self.move_on(member)
             }
+            Ok(_) | Err(_) => {}
         }
+        self.away_since = None;
+        self.home = self.home.map(|_| match cluster.has_many_primaries() {
+            true => (member + 1) % cluster.members().len(),
+            false => cluster.primary_index(),
+        });
+        None
     }
 
     fn connect(&self, member: &Member) -> Result<(Role, Box<dyn Sql>), SessionError> {
         let mut sql = member.database.connect(ANSWER_LIMIT)?;
         Ok((self.ledger.role(member, &mut *sql)?, sql))
-    }
-
-    /// Whether the user stays with a server that it cannot reach.
-    fn is_patient(&self) -> bool {
-        stays(self.number)
-    }
-
-    /// Chooses another server for the next transfer if the user stays with one.
-    fn move_on<T>(&mut self, from: usize) -> Option<T> {
-        self.away_since = None;
-        let cluster = self.ledger.cluster();
-        self.home = self.home.map(|_| match cluster.has_many_primaries() {
-            true => (from + 1) % cluster.members().len(),
-            false => cluster.primary_index(),
-        });
-        None
     }
 }
 

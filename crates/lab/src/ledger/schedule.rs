@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::recorder::Full;
 use crate::clock::Clock;
 use crate::trial::Trial;
 
@@ -14,11 +15,31 @@ pub(crate) struct Schedule<'a> {
 
 impl Schedule<'_> {
     /// Waits until `due`; false if the measurement ends first.
-    pub(super) fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
+    fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
         let load = &self.trial.planned.load;
         let end = load.longest().map(|time| begun + load.warmup + time);
         let due = due.filter(|due| end.is_none_or(|end| *due < end));
         due.is_some_and(|due| self.clock.wait(due))
+    }
+
+    /// Calls `act` at the turns of user number `user` until the measurement ends, or until nothing
+    /// more can be recorded. All users together act at `rate`.
+    pub(super) fn take_turns(
+        self,
+        rate: f64,
+        user: u32,
+        users: u32,
+        mut act: impl FnMut() -> Result<(), Full>,
+    ) {
+        let Some(begun) = self.clock.begun() else {
+            return;
+        };
+        let mut turns = Turns::new(begun, rate, user, users);
+        while self.wait(turns.next(Instant::now()), begun) {
+            if act().is_err() {
+                return;
+            }
+        }
     }
 
     /// The current time on the trial's clock.
@@ -29,7 +50,7 @@ impl Schedule<'_> {
 
 /// The instants at which one of several users acts. They take turns at a common rate. Turns that
 /// pass while a user is busy are dropped: there is no catching up after an outage.
-pub(super) struct Turns {
+struct Turns {
     begun: Instant,
     /// The rate of all users together.
     per_s: f64,
@@ -40,7 +61,7 @@ pub(super) struct Turns {
 
 impl Turns {
     /// The turns of user number `user`, counted from 1.
-    pub(super) fn new(begun: Instant, per_s: f64, user: u32, users: u32) -> Self {
+    fn new(begun: Instant, per_s: f64, user: u32, users: u32) -> Self {
         Self {
             begun,
             per_s,
@@ -51,7 +72,7 @@ impl Turns {
 
     /// The first turn that is not overdue by more than one interval of this user; `None` if the
     /// clock cannot represent it.
-    pub(super) fn next(&mut self, now: Instant) -> Option<Instant> {
+    fn next(&mut self, now: Instant) -> Option<Instant> {
         let users = u64::from(self.users.max(1));
         let elapsed_s = now.saturating_duration_since(self.begun).as_secs_f64();
         let due = (elapsed_s * self.per_s) as u64;

@@ -112,7 +112,7 @@ fn a_load_that_does_not_start_leaves_no_tables_on_a_server_that_stays() {
         rate: 100.0,
         replica_reads: 0.0,
     });
-    let database = node.open(crate::template::DATABASE).unwrap();
+    let database = node.open(crate::setup::template::DATABASE).unwrap();
     let rig = Rig {
         instances: vec![Instance::found(database.clone(), 1)],
         reset: None,

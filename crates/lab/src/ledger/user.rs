@@ -1,16 +1,19 @@
-//! A user of the ledger that makes one transfer after another on a connection of its own.
-
-use std::time::Instant;
+//! A user of the ledger, who makes one transaction after another on a connection of its own.
 
 use engine::Sql;
-use measure::ledger::{Fate, Record, Transfer};
-use workload::ledger::Movement;
+use measure::ledger::{Appending, Fate, Record, Transfer};
+use workload::ledger::{APPENDERS, Append, Movement, values};
 use workload::session::SessionError;
 
 use super::Ledger;
-use super::connection::{Connection, run};
+use super::connection::{ANSWER_LIMIT, Connection, run};
 use super::recorder::Full;
-use super::schedule::{Schedule, Turns};
+use super::schedule::Schedule;
+
+/// The rate of all appends, as a fraction of the rate of transfers. Few suffice.
+const APPEND_SHARE: f64 = 0.2;
+/// Length of the longest list that is recorded, so that it fits in a line of the history.
+const MAX_VALUES: usize = 300;
 
 pub(super) struct User<'a> {
     ledger: &'a Ledger<'a>,
@@ -33,17 +36,19 @@ impl<'a> User<'a> {
     }
 
     /// Makes transfers until the measurement ends or nothing more can be recorded.
-    pub(super) fn run(mut self) {
-        let Some(begun) = self.schedule.clock.begun() else {
-            return;
-        };
-        let (rate, users) = (self.ledger.planned.rate, self.ledger.planned.users());
-        let mut turns = Turns::new(begun, rate, self.number, users);
-        while self.schedule.wait(turns.next(Instant::now()), begun) {
-            if self.transfer().is_err() {
-                return;
-            }
-        }
+    pub(super) fn make_transfers(mut self) {
+        let (schedule, planned) = (self.schedule, self.ledger.planned);
+        schedule.take_turns(planned.rate, self.number, planned.users(), || {
+            self.transfer()
+        });
+    }
+
+    /// Reads one list and appends to another one in each transaction, until the measurement ends or
+    /// nothing more can be recorded.
+    pub(super) fn make_appends(mut self) {
+        let rate = self.ledger.planned.rate * APPEND_SHARE;
+        let schedule = self.schedule;
+        schedule.take_turns(rate, self.number, APPENDERS, || self.append());
     }
 
     fn transfer(&mut self) -> Result<(), Full> {
@@ -64,7 +69,12 @@ impl<'a> User<'a> {
             at_s: self.schedule.now_s(),
             transfer,
         })?;
-        let (fate, error) = self.attempt(&mut *connected.sql, &movement);
+        let statements = movement.statements(self.number, self.sequence);
+        let (fate, error) = self.commit(&mut *connected.sql, |sql| {
+            statements
+                .iter()
+                .try_for_each(|statement| run(sql, statement))
+        });
         recorder.record(Record::Ended {
             at_s: self.schedule.now_s(),
             user: transfer.user,
@@ -76,16 +86,52 @@ impl<'a> User<'a> {
         Ok(())
     }
 
-    /// Only the reply to its commit acknowledges a transfer. Before the commit is sent, every error
-    /// rolls it back; after that, only errors that say so do.
-    fn attempt(&self, sql: &mut dyn Sql, movement: &Movement) -> (Fate, Option<SessionError>) {
-        let dialect = self.ledger.dialect();
-        let statements = movement.statements(self.number, self.sequence);
-        let begin = std::iter::once(dialect.begin_to_write);
-        for statement in begin.chain(statements.iter().map(String::as_str)) {
-            if let Err(error) = run(sql, statement) {
-                return (Fate::Failed, Some(error));
-            }
+    fn append(&mut self) -> Result<(), Full> {
+        let Some(mut connected) = self.connection.connected() else {
+            return Ok(());
+        };
+        self.sequence += 1;
+        let append = Append::draw(self.ledger.seed, self.number, self.sequence);
+        let value = i64::try_from(append.value).unwrap_or(i64::MAX);
+        let recorder = &self.ledger.recorder;
+        recorder.record(Record::Appending {
+            at_s: self.schedule.now_s(),
+            append: Appending {
+                user: self.number.into(),
+                read: append.read.into(),
+                list: append.list.into(),
+                value,
+                found: None,
+            },
+        })?;
+        let [read, write] = append.statements();
+        let mut found = None;
+        let (fate, error) = self.commit(&mut *connected.sql, |sql| {
+            let rows = sql.rows(&read, ANSWER_LIMIT)?;
+            let items = rows.into_iter().flatten().flatten().next();
+            found = items.and_then(|items| values(&items));
+            run(sql, &write)
+        });
+        recorder.record(Record::Appended {
+            at_s: self.schedule.now_s(),
+            value,
+            fate,
+            found: found.filter(|found| found.len() <= MAX_VALUES),
+        })?;
+        self.connection.keep(connected, error.as_ref());
+        Ok(())
+    }
+
+    /// Executes a transaction. Only the reply to its commit acknowledges it. Before the commit is
+    /// sent, every error rolls it back; after that, only errors that say so do.
+    fn commit(
+        &self,
+        sql: &mut dyn Sql,
+        work: impl FnOnce(&mut dyn Sql) -> Result<(), SessionError>,
+    ) -> (Fate, Option<SessionError>) {
+        let begun = run(sql, self.ledger.dialect().begin_to_write);
+        if let Err(error) = begun.and_then(|()| work(sql)) {
+            return (Fate::Failed, Some(error));
         }
         match run(sql, "COMMIT") {
             Ok(()) => (Fate::Acknowledged, None),
@@ -98,7 +144,7 @@ impl<'a> User<'a> {
 /// Whether the reply to a commit says that it was rolled back: SQLSTATEs of class 40, except that
 /// of a statement whose completion is unknown. A replication group that cannot tell whether it
 /// broadcast a transaction also reports a rollback, and may commit it.
-pub(super) fn is_rolled_back(error: &SessionError) -> bool {
+fn is_rolled_back(error: &SessionError) -> bool {
     const COMPLETION_UNKNOWN: &[u8; 5] = b"40003";
     const ROLLED_BACK_DURING_COMMIT: u32 = 3101;
     let says_so = |state: [u8; 5]| state.starts_with(b"40") && state != *COMPLETION_UNKNOWN;

@@ -10,13 +10,13 @@ use measure::instance::{Reset, ResetHow};
 use plan::{DiskLimits, EngineSpec};
 
 use crate::home::Home;
-use crate::servers::{DataDir, Membership, Node, Services};
+use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
 use crate::setup::data::settle;
 use crate::setup::rig::reset;
 use crate::setup::spec::{guest_image, port};
 use crate::site::{Site, ThisHost};
-use crate::template::Template;
-use crate::{Cluster, Failure, Instance, Run, Trial, servers, site, template};
+use crate::template::{Template, Templates};
+use crate::{Cluster, Failure, Instance, Run, Trial, servers, site};
 
 /// What every step from loading data to starting nodes needs.
 pub(crate) struct Building<'a, 'r> {
@@ -49,9 +49,8 @@ impl Building<'_, '_> {
                 interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
-            let built =
-                template::rebuild(home, &self.installed, &wanted, &self.config, node, listener);
-            let (built, took) = built?;
+            let templates = Templates::new(home, &self.installed, &self.config)?;
+            let (built, took) = templates.rebuild(&wanted, node, listener)?;
             each = took;
             data.push(built);
         }
@@ -72,7 +71,8 @@ impl Building<'_, '_> {
             tell: &mut |news| self.run.observer.preparing(&news),
             interrupted: self.run.interrupted,
         };
-        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)?;
+        let templates = Templates::new(home, &self.installed, &self.config)?;
+        let template = templates.obtain(&wanted, listener)?;
         self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
@@ -109,7 +109,7 @@ impl Building<'_, '_> {
                 continue;
             };
             self.run.observer.stage("copying the data to the hosts");
-            servers::place(machine, one, self.run.interrupted)?;
+            one.place(machine, self.run.interrupted)?;
         }
         self.run.observer.stage("writing the data to disk");
         let began = Instant::now();
@@ -221,18 +221,13 @@ impl Building<'_, '_> {
             // A limit that comes later needs the processes to be in a group.
             site.limit_io(&[], &DiskLimits::default())?;
         }
-        let spec = servers::NodeSpec {
-            number,
-            data,
-            config: &self.config,
+        let spec = NodeSpec {
+            config: self.config.clone(),
             port: port(self.spec, number),
-            connections: self.trial.connections(),
-            site,
             membership,
-            keep: &keep,
-            interrupted: self.run.interrupted,
+            ..NodeSpec::new(number, self.trial.connections(), site, &keep)
         };
-        let node = servers::start(&self.installed, spec)?;
+        let node = servers::start(&self.installed, spec, data, self.run.interrupted)?;
         for note in node.notes() {
             self.run.observer.note(note);
         }

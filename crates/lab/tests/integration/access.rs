@@ -16,8 +16,8 @@ use engine::{MARIADB, POSTGRES, Server};
 use lab::servers::Node;
 
 use crate::private::{
-    self, ALL, BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start,
-    start_on, value,
+    self, ALL, BOTH, NEVER, contents, empty_data, installed, kept_home, new_home, open_dir, sql,
+    start, start_on, value,
 };
 
 /// The user and the group `nobody`.
@@ -145,8 +145,7 @@ fn accounts(engine: &'static dyn Server) -> &'static [&'static str] {
 #[test]
 fn there_is_no_moment_without_a_password() {
     for engine in ALL {
-        let dir = open_dir();
-        let home = lab::servers::open_home(dir.path().join("cache").as_path(), u64::MAX).unwrap();
+        let (dir, home) = new_home();
         let installed = installed(engine);
         let data = empty_data(&home, &installed);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use engine::{MARIADB, POSTGRES};
 use lab::clean_in;
 use lab::servers::DataDir;
-use lab::template;
+use lab::template::Templates;
 use machine::home::Home;
 use workload::options::Options;
 
@@ -46,7 +46,8 @@ fn a_dyno() {
 fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), Failure> {
     let installed = installed(MARIADB);
     let wanted = wanted(options);
-    quietly(|listener| template::rebuild(home, &installed, &wanted, &[], &volume(place), listener))
+    let templates = Templates::new(home, &installed, &[])?;
+    quietly(|listener| templates.rebuild(&wanted, &volume(place), listener))
 }
 
 /// A node with its data below a directory.

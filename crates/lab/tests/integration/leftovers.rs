@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES};
 use lab::clean_in;
-use lab::template;
+use lab::template::Templates;
 use machine::home::Cleaned;
 
 use crate::private::killed::{self, Dyno};
@@ -25,8 +25,8 @@ fn a_dyno() {
         }
         "load" => {
             let (many, installed) = (options(8, 2_000_000), installed(MARIADB));
-            quietly(|listener| template::obtain(home, &installed, &wanted(&many), &[], listener))
-                .unwrap();
+            let templates = Templates::new(home, &installed, &[]).unwrap();
+            quietly(|listener| templates.obtain(&wanted(&many), listener)).unwrap();
         }
         _ => {
             let engine = match does {

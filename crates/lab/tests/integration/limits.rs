@@ -236,13 +236,11 @@ fn a_group_goes_with_its_server_however_that_ends() {
     assert!(there().is_empty());
 
     let data = empty_data(&home, &installed(MARIADB));
-    let refused = servers::start(
-        &installed(MARIADB),
-        NodeSpec {
-            config: &private::config(&[("no_such_setting", "1")]),
-            ..private::on_site(data, Arc::new(quota(&home, 1.0).unwrap()), keep.path())
-        },
-    );
+    let spec = NodeSpec {
+        config: private::config(&[("no_such_setting", "1")]),
+        ..private::on_site(Arc::new(quota(&home, 1.0).unwrap()), keep.path())
+    };
+    let refused = servers::start(&installed(MARIADB), spec, data, &NEVER);
     let error = refused.unwrap_err();
     assert_eq!(
         error.key.as_deref(),

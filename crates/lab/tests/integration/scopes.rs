@@ -70,18 +70,12 @@ fn start(config: &[(&str, &str)]) -> (Result<Node, Failure>, Receiver<Found>, Pa
         pid: AtomicU32::new(0),
         found: Mutex::new(sender),
     };
-    let wanted = servers::NodeSpec {
-        number: 1,
-        data,
-        config: &private::config(config),
-        port: None,
-        connections: 1,
-        membership: None,
-        site: Arc::new(site),
-        keep: keep.path(),
-        interrupted: &NEVER,
+    let spec = servers::NodeSpec {
+        config: private::config(config),
+        ..private::on_site(Arc::new(site), keep.path())
     };
-    (servers::start(&installed, wanted), found, path)
+    let started = servers::start(&installed, spec, data, &NEVER);
+    (started, found, path)
 }
 
 const IN_ORDER: Found = Found {

@@ -399,20 +399,8 @@ fn the_user_can_stop_a_start() {
     let installed = installed(MARIADB);
     let data = empty_data(&home, &installed);
     let dir = data.data();
-    let stopped = servers::start(
-        &installed,
-        servers::NodeSpec {
-            number: 1,
-            data,
-            config: &[],
-            port: None,
-            connections: 1,
-            membership: None,
-            site: Arc::new(ThisHost::default()),
-            keep: keep.path(),
-            interrupted: &std::sync::atomic::AtomicBool::new(true),
-        },
-    );
+    let spec = private::on_site(Arc::new(ThisHost::default()), keep.path());
+    let stopped = servers::start(&installed, spec, data, &AtomicBool::new(true));
     assert!(stopped.as_ref().is_err_and(Failure::is_interrupted));
     assert!(!dir.exists());
 }

@@ -25,19 +25,9 @@ fn start(home: &Home, site: Ssh, engine: &'static dyn Server, keep: &Path) -> No
     let installed = installed(engine);
     servers::check_program(site.machine().unwrap(), &installed).unwrap();
     let data = empty_data(home, &installed);
-    servers::place(site.machine().unwrap(), &data, &NEVER).unwrap();
-    let wanted = servers::NodeSpec {
-        number: 1,
-        data,
-        config: &[],
-        port: None,
-        connections: 2,
-        membership: None,
-        site: Arc::new(site),
-        keep,
-        interrupted: &NEVER,
-    };
-    servers::start(&installed, wanted).unwrap()
+    data.place(site.machine().unwrap(), &NEVER).unwrap();
+    let spec = private::on_site(Arc::new(site), keep);
+    servers::start(&installed, spec, data, &NEVER).unwrap()
 }
 
 /// The engines whose servers are one process and several.

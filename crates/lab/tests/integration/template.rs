@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::data::{Listener, Progress};
 use engine::{Installed, MARIADB, POSTGRES};
 use lab::servers::Node;
-use lab::template::{self, Template};
+use lab::template::{Template, Templates};
 use lab::{Failure, clean_in, shown_bytes};
 use machine::home::Home;
 use testkit::SmallDisk;
@@ -17,12 +17,13 @@ use workload::options::Options;
 use workload::rows::Checksum;
 
 use crate::private::{
-    self, ALL, NEVER, config, contents, empty, entries, installed, kept_home, only_template,
-    open_dir, options, processes_below, quietly, start_on, value, wanted,
+    self, ALL, NEVER, config, contents, empty, entries, installed, kept_home, new_home,
+    only_template, open_dir, options, processes_below, quietly, start_on, value, wanted,
 };
 
 fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, Failure> {
-    quietly(|listener| template::obtain(home, installed, &wanted(options), &[], listener))
+    let templates = Templates::new(home, installed, &[])?;
+    quietly(|listener| templates.obtain(&wanted(options), listener))
 }
 
 /// The checksum of the rows that a server has, as the template tells it.
@@ -98,10 +99,7 @@ fn a_template_is_built_once_and_found_from_then_on() {
         let about = only_template(&root, "1x500").join("template.json");
         let mode = fs::metadata(about).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(
-            cached(&home, &installed),
-            Some((template.bytes, template.build_time))
-        );
+        assert_eq!(cached(&home, &installed), Some(template.bytes));
         template.checksum.clone()
     };
     let home = lab::servers::open_home(&root, u64::MAX).unwrap();
@@ -114,8 +112,9 @@ fn a_template_is_built_once_and_found_from_then_on() {
     assert_nothing_half(&home);
 }
 
-fn cached(home: &Home, installed: &Installed) -> Option<(u64, std::time::Duration)> {
-    template::cached(home, installed, &wanted(&options(1, 500)), &[]).unwrap()
+fn cached(home: &Home, installed: &Installed) -> Option<u64> {
+    let templates = Templates::new(home, installed, &[]).unwrap();
+    templates.cached_bytes(&wanted(&options(1, 500))).unwrap()
 }
 
 /// What another process does for [`two_dynos_build_it_once`]; nothing in a test run.
@@ -138,10 +137,8 @@ fn another(root: &Path) -> Child {
 
 #[test]
 fn two_dynos_build_it_once() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
-    let processes = [another(&root), another(&root)];
+    let (_dir, home) = new_home();
+    let processes = [another(home.root()), another(home.root())];
     let installed = installed(MARIADB);
     let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
     let (one, two) = std::thread::scope(|scope| {
@@ -162,9 +159,7 @@ fn two_dynos_build_it_once() {
 
 #[test]
 fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, home) = new_home();
     let (installed, options) = (installed(MARIADB), options(2, 200_000));
     let interrupted = AtomicBool::new(false);
     let mut stop_in_the_middle = |news| {
@@ -176,12 +171,13 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
         tell: &mut stop_in_the_middle,
         interrupted: &interrupted,
     };
-    let stopped = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+    let templates = Templates::new(&home, &installed, &[]).unwrap();
+    let stopped = templates.obtain(&wanted(&options), listener);
     assert!(
         stopped.as_ref().is_err_and(Failure::is_interrupted),
         "{stopped:?}"
     );
-    only_template(&root, "empty");
+    only_template(home.root(), "empty");
     assert_nothing_half(&home);
     let again = obtain(&home, &installed, &options).unwrap();
     assert!(again.was_built);
@@ -242,12 +238,10 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
 
 #[test]
 fn a_damaged_template_is_built_anew() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let (_dir, home) = new_home();
     let installed = installed(MARIADB);
     drop(obtain(&home, &installed, &options(1, 10)).unwrap());
-    let about = only_template(&root, "1x10").join("template.json");
+    let about = only_template(home.root(), "1x10").join("template.json");
     fs::write(&about, "{\"recipe\": tru").unwrap();
     let again = obtain(&home, &installed, &options(1, 10)).unwrap();
     assert!(again.was_built);
@@ -261,12 +255,11 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
             true => "wal_segment_size",
             false => "innodb_data_file_path",
         };
-        let dir = open_dir();
-        let home = lab::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = new_home();
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
-        let refused =
-            quietly(|listener| template::obtain_empty(&home, &installed, &settings, listener));
+        let templates = Templates::new(&home, &installed, &settings);
+        let refused = templates.and_then(|templates| quietly(|one| templates.empty(one)));
         let error = refused.unwrap_err();
         let key = error.key.as_deref().unwrap_or_default();
         assert!(key.starts_with("server.config."), "{error}");
@@ -281,17 +274,12 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     let (installed, options) = (installed(MARIADB), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
-    let (data, took) = quietly(|listener| {
-        template::rebuild(
-            &home,
-            &installed,
-            &wanted(&options),
-            &[],
-            &plan::Node::default(),
-            listener,
-        )
-    })
-    .unwrap();
+    let (templates, node) = (
+        Templates::new(&home, &installed, &[]).unwrap(),
+        plan::Node::default(),
+    );
+    let rebuilt = quietly(|listener| templates.rebuild(&wanted(&options), &node, listener));
+    let (data, took) = rebuilt.unwrap();
     assert!(!took.is_zero());
     let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert_eq!(Some(checksum(&server, 2)), template.checksum);
@@ -307,9 +295,7 @@ const KEYS: &[u8] = b"Salted__\x01\x02\x03\x04\x05\x06\x07\x08\
 
 #[test]
 fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
-    let (dir, keep) = (open_dir(), tempfile::tempdir().unwrap());
-    let root = dir.path().join("cache");
-    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
+    let ((dir, home), keep) = (new_home(), tempfile::tempdir().unwrap());
     let keys = dir.path().join("keys");
     fs::write(&keys, KEYS).unwrap();
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
@@ -320,17 +306,15 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
         ("innodb_encrypt_tables", "FORCE"),
     ]);
     let (installed, options) = (installed(MARIADB), options(1, 10));
-    let template = quietly(|listener| {
-        template::obtain(&home, &installed, &wanted(&options), &config, listener)
-    })
-    .unwrap();
+    let templates = Templates::new(&home, &installed, &config).unwrap();
+    let template = quietly(|listener| templates.obtain(&wanted(&options), listener)).unwrap();
     let (data, _) = template.copy(1).unwrap();
     let server = start_on(data, &installed, &config, None, keep.path()).unwrap();
     let scheme = "SELECT ENCRYPTION_SCHEME FROM information_schema.INNODB_TABLESPACES_ENCRYPTION \
                   WHERE NAME = 'sbtest/sbtest1'";
     assert_eq!(value(&server, scheme), "1");
     for part in ["empty", "1x10"] {
-        let about = only_template(&root, part).join("template.json");
+        let about = only_template(home.root(), part).join("template.json");
         let about = fs::read_to_string(about).unwrap();
         assert!(about.contains("file_key_management_filekey"), "{about}");
         assert!(!about.contains("sesame"), "{about}");
@@ -392,7 +376,8 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
             tell: &mut fill,
             interrupted: &private::NEVER,
         };
-        let built = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+        let templates = Templates::new(&home, &installed, &[]).unwrap();
+        let built = templates.obtain(&wanted(&options), listener);
         let error = built.unwrap_err();
         let shown = format!("only {} is available", shown_bytes(free_bytes));
         assert!(error.message.contains(&shown), "{engine}: {error}");

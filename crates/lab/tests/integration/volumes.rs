@@ -76,10 +76,10 @@ fn start(
 ) -> Node {
     let site = Arc::new(ThisHost::new(home, &node.site).unwrap());
     let spec = NodeSpec {
-        config: &config(settings),
-        ..private::on_site(data, site, keep)
+        config: config(settings),
+        ..private::on_site(site, keep)
     };
-    servers::start(&installed(engine), spec).unwrap()
+    servers::start(&installed(engine), spec, data, &NEVER).unwrap()
 }
 
 /// Where a server says that its log is.

@@ -148,7 +148,7 @@ fn so_do_those_of_short_runs() {
 fn input() -> TrialSummary {
     let text = "title = 't'\nserver.url = 'any://server'\n[load]\nwarmup = '0s'";
     let study = study::Study::parse("test", text, &[]).unwrap();
-    TrialSummary::new(Setup::new(&study.plan().unwrap().trials[0]))
+    TrialSummary::new(Setup::new(&study.plan().trials[0]))
 }
 
 /// One second of transactions with these times, in nanoseconds.

@@ -38,7 +38,6 @@ pub static SECTIONS: &[&str] = &[
 pub static KEYS: &[Key] =
     &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, volume::DATA, volume::LOG]);
 
-/// The keys of all but volumes.
 #[rustfmt::skip]
 const GENERAL: &[Key] = &[
     fixed(Key { required: true, ..optional("title", Kind::Text { max_chars: 200 },

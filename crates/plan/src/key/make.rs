@@ -49,7 +49,6 @@ pub(super) const fn processes(key: Key) -> Key {
     needs(Needs::Process, key)
 }
 
-/// Only for several servers that replicate.
 pub(super) const fn members(key: Key) -> Key {
     needs(Needs::Members, key)
 }
@@ -80,7 +79,6 @@ pub(super) const fn work(key: Key) -> Key {
     }
 }
 
-/// An option of tables or transactions.
 pub(super) const fn option(key: Key) -> Key {
     work(bench(key))
 }

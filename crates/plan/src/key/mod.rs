@@ -8,7 +8,7 @@ mod volume;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{Limited, alternatives, format_duration, range_words, shown_bytes};
+use crate::{Limited, alternatives, format_duration, grouped, shown_bytes};
 
 pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
@@ -43,7 +43,6 @@ pub enum Work {
     Presence,
 }
 
-/// How `dyno bench` spells a key.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
@@ -52,7 +51,6 @@ pub struct Flag {
     help: &'static str,
 }
 
-/// What a key takes.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
@@ -148,7 +146,6 @@ pub const SWITCHES: [(&str, &str); 2] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\"")
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 
-/// Number of virtual users.
 pub const THREADS: &str = "load.threads";
 /// Its default in an open loop, where a user that is not needed stays idle. Servers accept at least
 /// 100 connections by default.
@@ -181,64 +178,71 @@ impl Key {
         last(self.name)
     }
 
-    /// What the key takes, for a message and for the reference page.
-    pub fn takes(&self) -> &'static str {
+    /// What the key takes, for a message; the same more exactly; and an example, if there is one.
+    #[rustfmt::skip]
+    fn words(&self) -> [&'static str; 3] {
         match self.kind {
-            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
-            Kind::Engine | Kind::Cluster => "a string",
-            Kind::Url | Kind::Path | Kind::Version => "a string",
-            Kind::Paths => "a list of strings",
-            Kind::Boolean => "`true` or `false`",
-            Kind::Integer { .. } => "a whole number",
-            Kind::Number { .. } => "a number",
-            Kind::Duration { .. } => "a duration",
-            Kind::Percent { .. } => "a percentage",
-            Kind::Settings => "a table of settings",
-            Kind::Tables => "a list of tables",
-            Kind::Faults => "`\"any\"` or a list of kinds of faults",
-            Kind::Frequency => "a frequency",
-            Kind::Bytes { .. } => "a size in bytes",
-            Kind::CpuSet => "a list of CPUs",
-            Kind::Host => "a host",
+            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => ["a string", "a string", ""],
+            Kind::Engine => ["a string", "the name of an engine", ""],
+            Kind::Cluster => ["a string", "the name of a kind of cluster", ""],
+            Kind::Url => ["a string", "an address", ""],
+            Kind::Path => ["a string", "an absolute path", ""],
+            Kind::Paths => ["a list of strings", "a list of absolute paths", ""],
+            Kind::Version => ["a string", "a version", ""],
+            Kind::Boolean => ["`true` or `false`", "`true` or `false`", ""],
+            Kind::Integer { .. } => ["a whole number", "a whole number", "100"],
+            Kind::Number { .. } => ["a number", "a number", "100"],
+            Kind::Duration { .. } => ["a duration", "a duration", "\"30s\""],
+            Kind::Percent { .. } => ["a percentage", "a percentage", "\"2%\""],
+            Kind::Settings => ["a table of settings", "a table of settings", ""],
+            Kind::Tables => ["a list of tables", "a list of tables", ""],
+            Kind::Faults => ["`\"any\"` or a list of kinds of faults", "`\"any\"` or a list of kinds of faults", ""],
+            Kind::Frequency => ["a frequency", "a number of faults per duration", "\"1 per 30s\""],
+            Kind::Bytes { .. } => ["a size in bytes", "a size in bytes", "\"512M\""],
+            Kind::CpuSet => ["a list of CPUs", "CPUs and ranges of CPUs, such as `\"0-1,3\"`", "\"0-1\""],
+            Kind::Host => ["a host", "a host's name for ssh, such as `\"me@db1\"`", ""],
         }
+    }
+
+    /// What the key takes, for a message.
+    pub fn takes(&self) -> &'static str {
+        self.words()[0]
+    }
+
+    /// A value that the key takes, if an example helps.
+    pub fn example(&self) -> Option<String> {
+        let example = match (self.default, &self.kind) {
+            (Some(default), Kind::Integer { .. } | Kind::Number { .. }) => default.to_owned(),
+            (None, Kind::Integer { min, .. }) => min.max(&100).to_string(),
+            _ => self.words()[2].to_owned(),
+        };
+        (!example.is_empty()).then_some(example)
+    }
+
+    /// Its range: `from 1 to 1_000`.
+    pub fn limits(&self) -> Option<String> {
+        let [min, max] = match &self.kind {
+            Kind::Integer { min, max } => [min, max].map(|n| grouped(*n)),
+            Kind::Number { min, max } => [min, max].map(f64::to_string),
+            Kind::Percent { min, max } => [min, max].map(|percent| format!("{percent}%")),
+            Kind::Bytes { min, max } => [min, max].map(|bytes| shown_bytes(*bytes)),
+            Kind::Duration { min, max } => [min, max].map(|limit| format_duration(*limit)),
+            _ => return None,
+        };
+        Some(format!("from {min} to {max}"))
     }
 
     /// What the key takes, with its range, in Markdown.
     pub fn range(&self) -> String {
-        let what = self.takes();
-        match &self.kind {
-            Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
-            Kind::Choice(words) => alternatives(words),
-            Kind::Engine => "the name of an engine".into(),
-            Kind::Cluster => "the name of a kind of cluster".into(),
-            Kind::Name { max_chars } => {
+        let what = self.words()[1];
+        match (&self.kind, self.limits()) {
+            (Kind::Text { max_chars }, _) => format!("{what}, at most {max_chars} characters"),
+            (Kind::Name { max_chars }, _) => {
                 format!("{what} on one line, at most {max_chars} characters")
             }
-            Kind::Url => "an address".into(),
-            Kind::Path => "an absolute path".into(),
-            Kind::Paths => "a list of absolute paths".into(),
-            Kind::Version => "a version".into(),
-            Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
-            Kind::Frequency => "a number of faults per duration".into(),
-            Kind::Bytes { min, max } => {
-                format!(
-                    "{what}, from {} to {}",
-                    shown_bytes(*min),
-                    shown_bytes(*max)
-                )
-            }
-            Kind::Host => "a host's name for ssh, such as `\"me@db1\"`".into(),
-            Kind::CpuSet => "CPUs and ranges of CPUs, such as `\"0-1,3\"`".into(),
-            Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
-            Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
-            Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
-            Kind::Duration { min, max } => {
-                format!(
-                    "{what}, from {} to {}",
-                    format_duration(*min),
-                    format_duration(*max)
-                )
-            }
+            (Kind::Choice(words), _) => alternatives(words),
+            (_, Some(limits)) => format!("{what}, {limits}"),
+            (_, None) => what.to_owned(),
         }
     }
 

@@ -14,7 +14,6 @@ const IOPS: Kind = count(1, 1_000_000_000);
 /// A kind of file system, or none.
 const FILE_SYSTEMS: &[&str] = &["none", "ext4", "xfs", "btrfs"];
 
-/// Number of keys of both volumes.
 pub(super) const COUNT: usize = DATA.len() + LOG.len();
 
 macro_rules! volume_keys {

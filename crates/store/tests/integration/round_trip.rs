@@ -47,7 +47,7 @@ fn second(number: u64) -> Second {
 fn planned(keys: &str) -> plan::Trial {
     let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
     let study = study::Study::parse("test", &text, &[]).unwrap();
-    study.plan().unwrap().trials.remove(0)
+    study.plan().trials.remove(0)
 }
 
 fn input() -> TrialSummary {

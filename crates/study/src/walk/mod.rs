@@ -2,10 +2,9 @@
 
 mod faults;
 pub(crate) mod overrides;
+mod report;
 mod sizes;
 mod sweep;
-mod tables;
-mod thresholds;
 mod variant;
 
 use std::collections::BTreeSet;
@@ -29,7 +28,6 @@ const MAX_PARTS: usize = 8;
 /// proportional to the product of both.
 const MAX_NAME_BYTES: usize = 300;
 
-/// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
 /// The part of a study that gives a key.

@@ -43,7 +43,6 @@ impl Walk {
         }
     }
 
-    /// The valid values of an axis.
     fn axis_values(&mut self, name: &Name, value: &TomlValue<'_>, at: Span) -> Vec<Entry> {
         let span = Span::new(at.origin, value.span());
         let full = name.full();

@@ -1,18 +1,16 @@
 //! Servers that replicate: how, and how many.
 
-use crate::common::{labels, plan};
+use crate::common::{labels, plan, trial};
 
 const CLUSTER: &str = "title = \"t\"\nserver.engine = \"postgres\"\n[topology]\n";
 
 #[test]
 fn a_cluster_has_three_members_unless_the_study_says_otherwise() {
-    let three = plan(&format!("{CLUSTER}cluster = \"quorum\"\n"), &[]);
-    let topology = &three.trials[0].topology;
+    let topology = trial(&format!("{CLUSTER}cluster = \"quorum\"\n"), &[]).topology;
     assert_eq!(topology.cluster.as_ref().unwrap().kind.value, "quorum");
     assert_eq!((topology.members(), topology.nodes()), (3, 3));
-    let single = plan(CLUSTER, &[]);
-    assert_eq!(single.trials[0].topology.cluster, None);
-    assert_eq!(single.trials[0].topology.nodes(), 1);
+    let single = trial(CLUSTER, &[]).topology;
+    assert_eq!((single.nodes(), single.cluster), (1, None));
 }
 
 #[test]

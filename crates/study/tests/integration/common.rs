@@ -11,7 +11,12 @@ pub(crate) fn study(text: &str, overrides: &[(&str, &str)]) -> Study {
 }
 
 pub(crate) fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
-    study(text, overrides).plan().unwrap()
+    study(text, overrides).plan()
+}
+
+/// The first trial of a study.
+pub(crate) fn trial(text: &str, overrides: &[(&str, &str)]) -> Trial {
+    plan(text, overrides).trials.remove(0)
 }
 
 /// What is said of a study that is none.

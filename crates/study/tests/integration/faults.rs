@@ -1,27 +1,24 @@
 //! `[[fault]]`: what is broken during the measurement.
 
-use std::time::Duration;
-
 use crate::common::{SMALLEST, fails, plan};
-use plan::{Fault, FaultAction, FaultKind, FaultOptions, FaultTarget, Loss, SlowLink, Trial};
+use plan::{Fault, FaultTarget, Trial};
 use study::fault_toml;
 
 const CLUSTER: &str =
     "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
 
 fn faults(text: &str) -> Vec<Fault> {
-    let plan = plan(&format!("{CLUSTER}{text}"), &[]);
-    plan.trials[0].topology.faults.clone()
+    of(&format!("{CLUSTER}{text}"))
 }
 
-fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
-    Fault {
-        at: Duration::from_millis(at_ms),
-        action: FaultAction::new(kind, FaultOptions::default()),
-        target,
-        heal: Some(Duration::from_secs(10)),
-        expect_outage: false,
-    }
+/// The faults of the first trial.
+fn of(text: &str) -> Vec<Fault> {
+    plan(text, &[]).trials.remove(0).topology.faults
+}
+
+/// How faults are shown, which tells all that is in them.
+fn shown(text: &str) -> Vec<String> {
+    faults(text).iter().map(Fault::to_string).collect()
 }
 
 #[test]
@@ -32,37 +29,25 @@ fn faults_are_those_of_every_trial_in_order_of_time() {
          [[fault]]\nat = \"20s\"\npause = \"replica\"\nheal = \"500ms\"\n"
     );
     let wanted = [
-        Fault {
-            heal: None,
-            ..fault(1500, FaultKind::Kill, FaultTarget::Primary)
-        },
-        Fault {
-            heal: Some(Duration::from_millis(500)),
-            ..fault(20_000, FaultKind::Pause, FaultTarget::Replica)
-        },
-        Fault {
-            heal: None,
-            ..fault(40_000, FaultKind::Restart, FaultTarget::Server(2))
-        },
+        "at 1s500ms: kill primary, never healed",
+        "at 20s: pause replica, healed after 500ms",
+        "at 40s: restart server 2",
     ];
     let plan = self::plan(&text, &[]);
     assert_eq!(plan.trials.len(), 2);
-    assert!(plan.trials.iter().all(|t| t.topology.faults == wanted));
-    assert!(
-        self::plan(SMALLEST, &[]).trials[0]
-            .topology
-            .faults
-            .is_empty()
-    );
+    for trial in &plan.trials {
+        let faults = trial.topology.faults.iter().map(Fault::to_string);
+        assert_eq!(faults.collect::<Vec<_>>(), wanted);
+    }
+    assert!(of(SMALLEST).is_empty());
 }
 
 /// Rejoining is measured by default, and what is over at once is not healed.
 #[test]
 fn what_lasts_is_healed_after_ten_seconds() {
-    for kind in [FaultKind::Kill, FaultKind::Stop, FaultKind::Pause] {
-        let found = faults(&format!("[[fault]]\nat = \"1s\"\n{kind} = \"primary\"\n"));
-        assert_eq!(found, [fault(1000, kind, FaultTarget::Primary)]);
-        assert_eq!(found[0].healed_at(), Some(Duration::from_secs(11)));
+    for kind in ["kill", "stop", "pause"] {
+        let shown = shown(&format!("[[fault]]\nat = \"1s\"\n{kind} = \"primary\"\n"));
+        assert_eq!(shown, [format!("at 1s: {kind} primary, healed after 10s")]);
     }
     let over = faults("[[fault]]\nat = \"1s\"\nswitchover = \"replica\"\n");
     assert_eq!(over[0].healed_at(), None);
@@ -71,26 +56,14 @@ fn what_lasts_is_healed_after_ten_seconds() {
 #[test]
 fn a_command_has_a_target_and_is_healed_by_a_command() {
     let text = "[[fault]]\nat = \"1s\"\ncommand = [\"cut\", \"it\"]\n";
-    let wanted = Fault {
-        heal: None,
-        action: FaultAction::Command {
-            command: vec!["cut".to_owned(), "it".to_owned()],
-            heal_command: Vec::new(),
-        },
-        ..fault(1000, FaultKind::Command, FaultTarget::Primary)
-    };
-    assert_eq!(faults(text), std::slice::from_ref(&wanted));
-    let healed = Fault {
-        heal: Some(Duration::from_secs(10)),
-        action: FaultAction::Command {
-            command: vec!["cut".to_owned(), "it".to_owned()],
-            heal_command: vec!["mend".to_owned()],
-        },
-        target: FaultTarget::Server(3),
-        ..wanted
-    };
+    assert_eq!(shown(text), ["at 1s: command `cut it` on primary"]);
     let text = format!("{text}heal_command = [\"mend\"]\ntarget = 3\n");
-    assert_eq!(faults(&text), [healed]);
+    let healed = faults(&text).remove(0);
+    assert_eq!(
+        healed.to_string(),
+        "at 1s: command `cut it` on server 3, healed after 10s"
+    );
+    assert_eq!(healed.action.options().heal_command, ["mend"]);
 }
 
 /// Sides, a bridge, a loss, and a rolling restart are read, shown, and written out again.
@@ -101,33 +74,8 @@ fn a_partition_has_sides_and_a_link_loses_packets() {
         [[fault]]\nat = \"20s\"\nslow_link = \"primary\"\nloss = \"2.5%\"\nseed = 7\n\
         [[fault]]\nat = \"40s\"\nrestart = \"all\"\n";
     let found = faults(text);
-    let sides = Fault {
-        action: FaultAction::Partition {
-            with: vec![FaultTarget::Replica, FaultTarget::Server(3)],
-            bridge: Some(FaultTarget::Server(5)),
-        },
-        ..fault(1000, FaultKind::Partition, FaultTarget::Primary)
-    };
-    let lossy = Fault {
-        action: FaultAction::SlowLink {
-            link: SlowLink {
-                loss: Some(Loss {
-                    share: 0.025,
-                    seed: 7,
-                }),
-                ..SlowLink::default()
-            },
-        },
-        ..fault(20_000, FaultKind::SlowLink, FaultTarget::Primary)
-    };
-    let rolling = Fault {
-        heal: None,
-        ..fault(40_000, FaultKind::Restart, FaultTarget::All)
-    };
-    assert_eq!(found, [sides, lossy, rolling]);
-    let shown: Vec<_> = found.iter().map(Fault::to_string).collect();
     assert_eq!(
-        shown,
+        shown(text),
         [
             "at 1s: partition primary with replica and server 3, bridge server 5, healed after 10s",
             "at 20s: slow_link primary, loss 2.5% (seed 7), healed after 10s",
@@ -144,12 +92,7 @@ fn a_partition_has_sides_and_a_link_loses_packets() {
 fn limits_of_a_device_are_written_out() {
     let text = "volume.filesystem = \"btrfs\"\n[[fault]]\nat = \"1s\"\nslow_device = 1\n\
         read_iops = 5\nread_bytes_per_s = \"1M\"\nwrite_bytes_per_s = 4096\n";
-    let of = |text: &str| {
-        plan(&format!("{SMALLEST}{text}"), &[]).trials[0]
-            .topology
-            .faults
-            .clone()
-    };
+    let of = |text: &str| self::of(&format!("{SMALLEST}{text}"));
     let found = of(text);
     assert_eq!(
         found[0].to_string(),
@@ -250,7 +193,11 @@ fn said(cluster: &str, members: u32, faults: &[&str]) -> String {
 
 /// The same of servers with these keys.
 fn said_on(keys: &str, faults: &[&str]) -> String {
-    let mut text = format!("title = \"t\"\nserver.engine = \"postgres\"\n{keys}\n");
+    said_of(&format!("server.engine = \"postgres\"\n{keys}"), faults)
+}
+
+fn said_of(keys: &str, faults: &[&str]) -> String {
+    let mut text = format!("title = \"t\"\n{keys}\n");
     for fault in faults {
         text.push_str(&format!("[[fault]]\n{}\n", fault.replace("; ", "\n")));
     }
@@ -263,16 +210,21 @@ fn said_on(keys: &str, faults: &[&str]) -> String {
 #[test]
 fn two_faults_of_one_server_do_not_overlap() {
     let first = "at = \"5s\"; pause = 2; heal = \"6s\"";
-    let at_once = |second| said("asynchronous", 3, &[first, second]).contains("same target");
-    assert!(at_once("at = \"10s\"; kill = 2"));
-    assert!(at_once("at = \"1s\"; kill = 2; heal = \"never\""));
-    assert!(at_once("at = \"10s\"; restart = 2"));
-    assert!(!at_once("at = \"11s\"; kill = 2"));
-    assert!(!at_once("at = \"10s\"; kill = 3"));
-    assert!(!at_once("at = \"10s\"; kill = 5"));
-    assert!(!at_once(
-        "at = \"10s\"; command = [\"x\"]; target = 2; heal_command = [\"y\"]"
-    ));
+    for (second, at_once) in [
+        ("at = \"10s\"; kill = 2", true),
+        ("at = \"1s\"; kill = 2; heal = \"never\"", true),
+        ("at = \"10s\"; restart = 2", true),
+        ("at = \"11s\"; kill = 2", false),
+        ("at = \"10s\"; kill = 3", false),
+        ("at = \"10s\"; kill = 5", false),
+        (
+            "at = \"10s\"; command = [\"x\"]; target = 2; heal_command = [\"y\"]",
+            false,
+        ),
+    ] {
+        let said = said("asynchronous", 3, &[first, second]);
+        assert_eq!(said.contains("same target"), at_once, "{second}: {said}");
+    }
     // The study itself starts a server again that is never healed.
     let never = "at = \"5s\"; kill = \"primary\"; heal = \"never\"";
     let restart = "at = \"10s\"; restart = \"primary\"";
@@ -286,62 +238,61 @@ fn two_faults_of_one_server_do_not_overlap() {
 fn a_cluster_keeps_its_quorum_unless_the_outage_is_expected() {
     let kill = "at = \"5s\"; kill = \"replica\"; heal = \"never\"";
     let second = "at = \"20s\"; kill = 3; heal = \"never\"";
-    let leaves = |cluster, members, faults: &[&str]| {
+    let expected = format!("{second}; expect_outage = true");
+    let restart = "at = \"10s\"; restart = \"replica\"";
+    let elsewhere = [
+        "at = \"5s\"; kill = 1; heal = \"never\"",
+        &second.replace('3', "6"),
+    ];
+    let healed = "at = \"5s\"; kill = \"replica\"";
+    let alone = "at = \"5s\"; restart = \"primary\"";
+    for (cluster, members, faults, is_lost) in [
+        ("asynchronous", 2, &[kill][..], false),
+        ("synchronous", 2, &[kill], true),
+        ("synchronous", 3, &[kill], false),
+        ("synchronous", 3, &[kill, second], true),
+        ("quorum", 3, &[kill], false),
+        ("quorum", 3, &[kill, second], true),
+        ("quorum", 5, &[kill, second], false),
+        ("quorum", 3, &[kill, &expected], false),
+        // Of the other instance, or healed by then.
+        ("quorum", 3, &elsewhere, false),
+        ("quorum", 3, &[kill, restart, second], false),
+        ("quorum", 3, &[healed, second], false),
+        // A cluster of one has no quorum while its member restarts.
+        ("asynchronous", 1, &[alone], true),
+    ] {
         let said = said(cluster, members, faults);
         assert!(
             said.is_empty() || said.starts_with("this fault leaves"),
             "{said}"
         );
-        !said.is_empty()
-    };
-    assert!(!leaves("asynchronous", 2, &[kill]));
-    assert!(leaves("synchronous", 2, &[kill]));
-    assert!(!leaves("synchronous", 3, &[kill]));
-    assert!(leaves("synchronous", 3, &[kill, second]));
-    assert!(!leaves("quorum", 3, &[kill]));
-    assert!(leaves("quorum", 3, &[kill, second]));
-    assert!(!leaves("quorum", 5, &[kill, second]));
-    let expected = format!("{second}; expect_outage = true");
-    assert!(!leaves("quorum", 3, &[kill, &expected]));
-    // Of the other instance, or healed by then.
-    assert!(!leaves(
-        "quorum",
-        3,
-        &[
-            "at = \"5s\"; kill = 1; heal = \"never\"",
-            &second.replace('3', "6")
-        ]
-    ));
-    let restart = "at = \"10s\"; restart = \"replica\"";
-    assert!(!leaves("quorum", 3, &[kill, restart, second]));
-    // A cluster of one has no quorum while its member restarts.
-    assert!(leaves(
-        "asynchronous",
-        1,
-        &["at = \"5s\"; restart = \"primary\""]
-    ));
-    let healed = "at = \"5s\"; kill = \"replica\"";
-    assert!(!leaves("quorum", 3, &[healed, second]));
+        assert_eq!(
+            !said.is_empty(),
+            is_lost,
+            "{cluster} of {members}: {faults:?}"
+        );
+    }
 }
 
 /// Servers that are running already are broken only by a command of the study's.
 #[test]
 fn a_command_is_for_any_server() {
-    let given = |rest: &str| {
-        let text = format!(
-            "title = \"t\"\nserver.url = \"postgres://u@a,b:5433/d\"\n[[fault]]\nat = \"1s\"\n{rest}\n"
+    for (fault, wrong) in [
+        ("command = [\"x\"]; target = \"replica\"", ""),
+        ("command = [\"x\"]; target = 2", ""),
+        ("command = [\"x\"]; target = 3", "the trial has 2"),
+        ("kill = \"primary\"", "only servers that it started"),
+    ] {
+        let said = said_of(
+            "server.url = \"postgres://u@a,b:5433/d\"",
+            &[&format!("at = \"1s\"; {fault}")],
         );
-        let study = study::Study::parse("s.toml", &text, engine::catalog());
-        study
-            .map(|_| ())
-            .map_err(|error| error.problems()[0].message.clone())
-    };
-    assert_eq!(given("command = [\"x\"]\ntarget = \"replica\""), Ok(()));
-    assert_eq!(given("command = [\"x\"]\ntarget = 2"), Ok(()));
-    let third = given("command = [\"x\"]\ntarget = 3").unwrap_err();
-    assert!(third.contains("the trial has 2"), "{third}");
-    let kill = given("kill = \"primary\"").unwrap_err();
-    assert!(kill.contains("only servers that it started"), "{kill}");
+        assert!(
+            said.contains(wrong) && said.is_empty() == wrong.is_empty(),
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -351,24 +302,29 @@ fn only_devices_of_a_volume_fail() {
     let made = "volume.filesystem = \"btrfs\"\nvolume.devices = 2";
     assert_eq!(said_on(made, &[FAIL, REPLACE]), "");
     let swept = "volume.filesystem = \"btrfs\"\n[sweep]\n\"volume.devices\" = [2, 1]";
-    assert!(said_on(swept, &[FAIL]).contains("no device 2"));
     let one_of_two =
         "volume.filesystem = \"btrfs\"\n[sweep]\n\"volume.filesystem\" = [\"btrfs\", \"xfs\"]";
     let scrub = "at = \"1s\"; scrub = 1";
-    assert!(said_on(one_of_two, &[scrub]).contains("needs a btrfs volume"));
-    assert!(said_on("volume.directory = \"/mnt\"", &[FAIL]).contains("loop devices"));
     let named = "volume.filesystem = \"btrfs\"\nvolume.device = \"/dev/sdx\"\n\
                  volume.allow_format = [\"/dev/sdx\"]";
-    assert!(said_on(named, &[&FAIL.replace('2', "1")]).contains("loop devices"));
-    assert_eq!(said_on(named, &[scrub]), "");
     // The log has devices of its own.
     let of_log = FAIL.replace("device = 2", "device = 2; volume = \"log\"");
-    assert!(said_on(made, &[&of_log]).contains("no volume of its own"));
-    let log = "log_volume.filesystem = \"btrfs\"\nlog_volume.devices = ";
-    assert_eq!(said_on(&format!("{log}2"), &[&of_log]), "");
-    assert!(said_on(&format!("{made}\n{log}1"), &[&of_log]).contains("no device 2"));
-    let killed = "at = \"1s\"; kill = 1; volume = \"log\"";
-    assert!(said_on(made, &[killed]).contains("no effect"));
+    let log =
+        |devices| format!("log_volume.filesystem = \"btrfs\"\nlog_volume.devices = {devices}");
+    for (keys, fault, wrong) in [
+        (swept, FAIL, "no device 2"),
+        (one_of_two, scrub, "needs a btrfs volume"),
+        ("volume.directory = \"/mnt\"", FAIL, "loop devices"),
+        (named, &FAIL.replace('2', "1"), "loop devices"),
+        (made, &of_log, "no volume of its own"),
+        (&format!("{made}\n{}", log(1)), &of_log, "no device 2"),
+        (made, "at = \"1s\"; kill = 1; volume = \"log\"", "no effect"),
+    ] {
+        let said = said_on(keys, &[fault]);
+        assert!(said.contains(wrong), "{keys}, {fault}: {said}");
+    }
+    assert_eq!(said_on(named, &[scrub]), "");
+    assert_eq!(said_on(&log(2), &[&of_log]), "");
 }
 
 /// A device that failed for good may be replaced; one that comes back may not, before it does.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::common::{SMALLEST, plan};
+use crate::common::{SMALLEST, plan, trial};
 use plan::{Follow, Ledger, Network};
 
 fn ledger(text: &str, overrides: &[(&str, &str)]) -> Option<Ledger> {
     let text = format!("{SMALLEST}{text}");
-    plan(&text, overrides).trials[0].ledger.clone()
+    trial(&text, overrides).ledger
 }
 
 fn on(rate: f64, replica_reads: f64) -> Option<Ledger> {
@@ -19,13 +19,17 @@ fn on(rate: f64, replica_reads: f64) -> Option<Ledger> {
 
 #[test]
 fn the_section_turns_the_ledger_on() {
-    assert_eq!(ledger("", &[]), None);
-    assert_eq!(ledger("[ledger]\n", &[]), on(50.0, 0.0));
-    assert_eq!(ledger("ledger.replica_reads = 5\n", &[]), on(50.0, 5.0));
-    assert_eq!(ledger("[ledger]\nrate = 20\n", &[]), on(20.0, 0.0));
+    for (text, wanted) in [
+        ("", None),
+        ("[ledger]\n", on(50.0, 0.0)),
+        ("ledger.replica_reads = 5\n", on(50.0, 5.0)),
+        ("[ledger]\nrate = 20\n", on(20.0, 0.0)),
+        ("[chaos]\n", on(50.0, 0.0)),
+    ] {
+        assert_eq!(ledger(text, &[]), wanted, "{text}");
+    }
     assert_eq!(ledger("", &[("ledger.rate", "10")]), on(10.0, 0.0));
     assert_eq!(ledger("[ledger]\n", &[("ledger.rate", "0")]), None);
-    assert_eq!(ledger("[chaos]\n", &[]), on(50.0, 0.0));
 }
 
 /// What the ledger costs is a sweep from a rate of 0.
@@ -50,23 +54,15 @@ fn an_engine_in_process_has_no_ledger() {
 fn a_cluster_has_options() {
     let text =
         "title = \"t\"\nserver.engine = \"mariadb\"\n[topology]\ncluster = \"asynchronous\"\n";
-    let topology = |text: &str| plan(text, &[]).trials[0].topology.clone();
-    let plain = topology(text);
-    let cluster = plain.cluster.unwrap();
-    assert_eq!(plain.follow, Follow::Primary);
-    assert_eq!(
-        (cluster.failover, cluster.network.value),
-        (None, Network::Loopback)
-    );
-    let other = topology(&format!(
-        "{text}follow = \"fixed\"\nfailover = \"0s\"\nnetwork = \"namespaces\"\n"
-    ));
-    let cluster = other.cluster.unwrap();
-    assert_eq!(other.follow, Follow::Fixed);
-    assert_eq!(
-        (cluster.failover, cluster.network.value),
-        (Some(Duration::ZERO), Network::Namespaces)
-    );
+    let options = |rest: &str| {
+        let topology = trial(&format!("{text}{rest}"), &[]).topology;
+        let cluster = topology.cluster.unwrap();
+        (topology.follow, cluster.failover, cluster.network.value)
+    };
+    assert_eq!(options(""), (Follow::Primary, None, Network::Loopback));
+    let other = options("follow = \"fixed\"\nfailover = \"0s\"\nnetwork = \"namespaces\"\n");
+    let at_once = Some(Duration::ZERO);
+    assert_eq!(other, (Follow::Fixed, at_once, Network::Namespaces));
     let given = "title = \"t\"\nserver.url = \"postgres://u:p@a,b/d\"\ntopology.follow = \"any\"\n";
-    assert_eq!(topology(given).follow, Follow::Any);
+    assert_eq!(trial(given, &[]).topology.follow, Follow::Any);
 }

@@ -5,10 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::fails;
-use study::{MAX_FILE_BYTES, Study};
-
-const GOOD: &str = include_str!("../../../../studies/quickstart.toml");
+use crate::common::{fails, study};
+use study::{MAX_FILE_BYTES, Study, Vocabulary};
 
 #[test]
 fn bad_studies() {
@@ -77,24 +75,65 @@ fn the_list_of_problems_has_an_end() {
     assert!(error.to_string().ends_with("… and 452 more"), "{error}");
 }
 
+/// Workloads, columns, and conditions: all at once, each at its place.
 #[test]
 fn the_caller_checks_words() {
-    let text = GOOD.replace("oltp_read_write", "oltp_readwrite");
-    let study = Study::parse("s.toml", &text, engine::catalog()).unwrap();
-    let words: &[&str] = &["oltp_read_write", "oltp_read_only"];
-    let error = study.check_words(&[("load.workload", words)]).unwrap_err();
-    assert_eq!(error.problems()[0].help, "did you mean `oltp_read_write`?");
-    let span = study.plan().unwrap().trials[0].load.workload.span;
-    let error = study.error_at(span, "no such workload", "");
-    let place = error.problems()[0].location.as_ref().unwrap();
+    let text = "title = \"t\"
+[server]
+engine = \"mariadb\"
+[load]
+workload = \"oltp_readwrite\"
+[sweep]
+\"topology.instances\" = [1, 2]
+[report]
+tables = [{ rows = \"topology.instances\", columns = [\"tps\", \"cpu.usr\"] }]
+[thresholds]
+response_ms.p9 = \"< 25\"
+tps = \"> 5\"
+";
+    let study = study(text, &[]);
+    let known = Vocabulary {
+        workloads: &["oltp_read_write", "oltp_read_only"],
+        unknown_column: |name, has_variants| {
+            assert!(!has_variants);
+            let known = ["tps", "cpu.user", "response_ms.p99"];
+            let near = plan::nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+            near.filter(|_| !known.contains(&name))
+        },
+        invalid_condition: |_, condition| {
+            let bad = condition.starts_with('>');
+            bad.then(|| ("no".to_owned(), "yes".to_owned()))
+        },
+    };
+    let error = study.check(&known).unwrap_err();
+    let places: Vec<_> = error
+        .problems()
+        .iter()
+        .map(|problem| {
+            let place = problem.location.as_ref().unwrap();
+            (
+                place.path(),
+                place.line_column().unwrap(),
+                problem.help.as_str(),
+            )
+        })
+        .collect();
     assert_eq!(
-        (place.path(), place.line_column()),
-        ("s.toml", Some((24, 12)))
+        places,
+        [
+            ("s.toml", (5, 12), "did you mean `oltp_read_write`?"),
+            ("s.toml", (9, 60), "did you mean `cpu.user`?"),
+            ("s.toml", (11, 13), "did you mean `response_ms.p99`?"),
+            ("s.toml", (12, 7), "yes"),
+        ]
     );
-    assert!(
-        error
-            .to_string()
-            .ends_with("24 | workload = \"oltp_readwrite\"\n   |            ^^^^^^^^^^^^^^^^"),
-        "{error}"
+    assert_eq!(
+        error.problems()[1].to_string(),
+        "error: unknown column `cpu.usr`
+ --> s.toml:9:60
+  |
+9 | tables = [{ rows = \"topology.instances\", columns = [\"tps\", \"cpu.usr\"] }]
+  |                                                            ^^^^^^^^^
+  = help: did you mean `cpu.user`?"
     );
 }

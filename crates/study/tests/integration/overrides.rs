@@ -1,6 +1,6 @@
 //! How overrides are read, and how a result keeps them.
 
-use crate::common::{SMALLEST, config, engine, plan, study};
+use crate::common::{SMALLEST, config, engine, study, trial};
 use study::Study;
 
 #[test]
@@ -16,19 +16,16 @@ fn overrides_are_read_as_the_key_wants() {
         ("load.preload", "true"),
         ("server.basedir", "/opt/x y"),
     ];
-    let plan = plan(SMALLEST, &overrides);
-    let trial = &plan.trials[0];
-    assert_eq!(
-        config(trial),
-        [
-            ("a", "256M"),
-            ("b", "1"),
-            ("c", "ON"),
-            ("d", "2024-01-01"),
-            ("e", "[1]")
-        ]
-    );
-    assert_eq!(engine(trial).version.as_deref().unwrap(), "10.11");
+    let trial = trial(SMALLEST, &overrides);
+    let wanted = [
+        ("a", "256M"),
+        ("b", "1"),
+        ("c", "ON"),
+        ("d", "2024-01-01"),
+        ("e", "[1]"),
+    ];
+    assert_eq!(config(&trial), wanted);
+    assert_eq!(engine(&trial).version.as_deref().unwrap(), "10.11");
     assert_eq!((trial.monitors, trial.load.preload), (false, true));
 }
 

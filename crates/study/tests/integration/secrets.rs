@@ -6,7 +6,7 @@ use study::Study;
 fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");
     let study = Study::parse_with_overrides("s.toml", &text, overrides, engine::catalog()).unwrap();
-    let plan = study.plan().unwrap();
+    let plan = study.plan();
     let shown = format!(
         "{study:?} {plan:?} {} {:?}",
         study.source_redacted(),
@@ -26,51 +26,43 @@ fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
 
 #[test]
 fn in_the_file() {
-    check(
-        "server.url = \"mysql://u:hunter2@h:3306/d\"",
-        &[],
-        "hunter2",
-    );
-    check("server.url = 'mysql://u:hun\"ter2@h'", &[], "hun\"ter2");
-    check("server.url = \"mysql://u:a@hunter2@h\"", &[], "hunter2");
-    check("server.url = \"mysql:\\u002f/u:hunter2@h\"", &[], "hunter2");
-    check(
-        "server.url = \"\"\"\nmysql://u:hunter2@h\"\"\"",
-        &[],
-        "hunter2",
-    );
-    check(
-        "server.url = \"mysql://h/d?user=u&password=hunter2\"",
-        &[],
-        "hunter2",
-    );
-    check(
-        "# was mysql://root:hunter2@old\nserver.url = \"mysql://u:hunter2@h\"",
-        &[],
-        "hunter2",
-    );
-    check(
-        "[[variant]]\nname = \"v\"\nserver.url = \"mysql:\\u002f/u:hunter2@h\"",
-        &[],
-        "hunter2",
-    );
-    check(
-        "sweep.\"server.url\" = [\"a://u:hunter2@h\", \"b://u:hunter2@h\"]",
-        &[],
-        "hunter2",
-    );
+    for (server, secret) in [
+        ("server.url = \"mysql://u:hunter2@h:3306/d\"", "hunter2"),
+        ("server.url = 'mysql://u:hun\"ter2@h'", "hun\"ter2"),
+        ("server.url = \"mysql://u:a@hunter2@h\"", "hunter2"),
+        ("server.url = \"mysql:\\u002f/u:hunter2@h\"", "hunter2"),
+        ("server.url = \"\"\"\nmysql://u:hunter2@h\"\"\"", "hunter2"),
+        (
+            "server.url = \"mysql://h/d?user=u&password=hunter2\"",
+            "hunter2",
+        ),
+        (
+            "# was mysql://root:hunter2@old\nserver.url = \"mysql://u:hunter2@h\"",
+            "hunter2",
+        ),
+        (
+            "[[variant]]\nname = \"v\"\nserver.url = \"mysql:\\u002f/u:hunter2@h\"",
+            "hunter2",
+        ),
+        (
+            "sweep.\"server.url\" = [\"a://u:hunter2@h\", \"b://u:hunter2@h\"]",
+            "hunter2",
+        ),
+    ] {
+        check(server, &[], secret);
+    }
 }
 
 #[test]
 fn in_an_override() {
-    check("", &[("server.url", "mysql://u:hunter2@h")], "hunter2");
-    check("", &[("server.url", "\"mysql://u:hun ter2@h\"")], "ter2");
-    check("", &[("server.url", "mysql://u:hun ter2@h")], "ter2");
-    check(
-        "",
-        &[("sweep.server.url", "[\"mysql://u:hunter2@h\"]")],
-        "hunter2",
-    );
+    for (key, value) in [
+        ("server.url", "mysql://u:hunter2@h"),
+        ("server.url", "\"mysql://u:hun ter2@h\""),
+        ("server.url", "mysql://u:hun ter2@h"),
+        ("sweep.server.url", "[\"mysql://u:hunter2@h\"]"),
+    ] {
+        check("", &[(key, value)], "ter2");
+    }
 }
 
 #[test]

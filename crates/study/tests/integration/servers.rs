@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::common::{SMALLEST, config, engine, fails, labels, plan};
+use crate::common::{SMALLEST, config, engine, fails, labels, plan, trial};
 use plan::{Reset, SiteKind, Trial};
+use serde_json::json;
 
 /// The CPUs and the directory of a trial's nodes.
 fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
@@ -22,39 +23,27 @@ fn every_key_of_a_server_arrives() {
         log_bin = false\nsync-binlog = -1\nlong_query_time = 0.50\nsql_mode = \"\"\nskip_name_resolve = true
         validate_password.policy = \"LOW\"
         [topology]\ninstances = 8";
-    let plan = plan(text, &[]);
-    let spec = engine(&plan.trials[0]);
+    let trial = trial(text, &[]);
     assert_eq!(
-        (spec.engine.as_str(), spec.reset),
-        ("mysql", Reset::Rebuild)
+        serde_json::to_value(engine(&trial)).unwrap(),
+        json!({
+            "engine": "mysql", "basedir": "/opt/mysql", "version": "9.7", "port": 3501,
+            "reset": "rebuild", "cold_data": true,
+            "config": [
+                ["innodb_buffer_pool_size", "256M"], ["innodb_flush_log_at_trx_commit", "2"],
+                ["log_bin", "OFF"], ["long_query_time", "0.5"], ["skip_name_resolve", "ON"],
+                ["sql_mode", ""], ["sync_binlog", "-1"], ["validate_password.policy", "LOW"],
+            ],
+        })
     );
-    assert_eq!(spec.basedir.as_deref().unwrap(), Path::new("/opt/mysql"));
-    assert_eq!(spec.version.as_deref().unwrap(), "9.7");
-    assert_eq!(spec.port.as_deref(), Some(&3501));
-    assert_eq!(
-        placed(&plan.trials[0]),
-        (Some(1.5), Some(Path::new("/mnt/a b")))
-    );
-    assert_eq!(plan.trials[0].topology.instances, 8);
-    assert_eq!(
-        config(&plan.trials[0]),
-        [
-            ("innodb_buffer_pool_size", "256M"),
-            ("innodb_flush_log_at_trx_commit", "2"),
-            ("log_bin", "OFF"),
-            ("long_query_time", "0.5"),
-            ("skip_name_resolve", "ON"),
-            ("sql_mode", ""),
-            ("sync_binlog", "-1"),
-            ("validate_password.policy", "LOW"),
-        ]
-    );
+    assert_eq!(placed(&trial), (Some(1.5), Some(Path::new("/mnt/a b"))));
+    assert_eq!(trial.topology.instances, 8);
 }
 
 #[test]
 fn a_version_is_a_prefix_of_components() {
-    let plan = plan(SMALLEST, &[("server.version", "10.11")]);
-    let spec = engine(&plan.trials[0]);
+    let trial = trial(SMALLEST, &[("server.version", "10.11")]);
+    let spec = engine(&trial);
     for (actual, fits) in [
         ("10.11", true),
         ("10.11.14", true),
@@ -68,7 +57,7 @@ fn a_version_is_a_prefix_of_components() {
     ] {
         assert_eq!(spec.has_version(actual), fits, "{actual}");
     }
-    assert!(engine(&self::plan(SMALLEST, &[]).trials[0]).has_version("5.1"));
+    assert!(engine(&self::trial(SMALLEST, &[])).has_version("5.1"));
 }
 
 #[test]
@@ -126,23 +115,17 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
 }
 
 #[test]
-fn guests_have_whole_cpus_and_nothing_that_only_this_host_has() {
-    let vm = ("site.kind", "vm");
-    let kind = |trial: &Trial| trial.topology.node.site.kind.value;
-    let sets = [vm, ("site.cpus", "2"), ("site.memory", "512M")];
-    assert_eq!(kind(&plan(SMALLEST, &sets).trials[0]), SiteKind::Vm);
-}
-
-#[test]
 fn a_server_that_runs_already_is_a_site_of_its_own() {
     let text = "title = \"t\"\n[[variant]]\nname = \"a\"\nserver.engine = \"mariadb\"\n\
         [[variant]]\nname = \"b\"\nserver.url = \"mysql://u@h/d\"\n\
         [[variant]]\nname = \"c\"\nserver.url = \"mysql://u@h/d\"\nsite.kind = \"url\"\n\
         [[variant]]\nname = \"d\"\nserver.engine = \"sqlite\"\n";
-    let kinds = plan(text, &[]).trials.into_iter();
-    let kinds: Vec<_> = kinds
-        .map(|trial| trial.topology.node.site.kind.value)
-        .collect();
+    let plan = plan(text, &[]);
+    let kinds = plan
+        .trials
+        .iter()
+        .map(|trial| trial.topology.node.site.kind.value);
+    let kinds: Vec<_> = kinds.collect();
     let (process, url) = (SiteKind::Process, SiteKind::Url);
     assert_eq!(kinds, [process, url, url, process]);
 }
@@ -156,7 +139,7 @@ fn limits_make_a_site_limited_and_every_key_of_it_can_be_swept() {
         let memory = limits.memory.as_ref().map(|memory| memory.value);
         (site.kind.value, cpuset, memory)
     };
-    let of = |sets: &[(&str, &str)]| site(&plan(SMALLEST, sets).trials[0]);
+    let of = |sets: &[(&str, &str)]| site(&trial(SMALLEST, sets));
     assert_eq!(of(&[]), (SiteKind::Process, None, None));
     assert_eq!(
         of(&[("site.cpuset", "0"), ("site.memory", "1G")]),
@@ -164,6 +147,12 @@ fn limits_make_a_site_limited_and_every_key_of_it_can_be_swept() {
     );
     let bytes = [("site.memory", "2097152"), ("site.kind", "container")];
     assert_eq!(of(&bytes), (SiteKind::Container, None, Some(2 << 20)));
+    let guest = [
+        ("site.kind", "vm"),
+        ("site.cpus", "2"),
+        ("site.memory", "512M"),
+    ];
+    assert_eq!(of(&guest), (SiteKind::Vm, None, Some(512 << 20)));
     let text = format!(
         "{SMALLEST}[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\nsite.cpus = 2\n\
          [sweep]\nsite.kind = [\"limited\", \"container\"]\nsite.memory = [\"1G\", \"2G\"]\n\

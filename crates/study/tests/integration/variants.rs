@@ -74,7 +74,7 @@ fn an_override_speaks_instead_of_variants_too() {
     let same = plan(VARIANTS, &[("data.rows", "9"), ("server.engine", "mysql")]);
     for trial in &same.trials {
         assert_eq!(
-            (trial.data.rows, engine(trial).engine.as_str()),
+            (trial.data.rows, &*engine(trial).engine.value),
             (9, "mysql")
         );
     }
@@ -135,7 +135,7 @@ fn the_text_as_run_is_read_back_with_its_overrides() {
     let kept = study(VARIANTS, &changes).as_run();
     let read = Study::parse_as_run("s.toml", &kept, engine::catalog()).unwrap();
     assert_eq!(read.as_run(), kept);
-    let trials = |study: &Study| study.plan().unwrap().trials;
+    let trials = |study: &Study| study.plan().trials;
     let (read, plan) = (trials(&read), plan(VARIANTS, &changes));
     assert_eq!(labels(&plan)[2], "tiny, threads=1");
     for (one, other) in read.iter().zip(&plan.trials) {

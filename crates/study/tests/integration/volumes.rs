@@ -1,18 +1,19 @@
 //! `[volume]` and `[log_volume]`: where data and logs are stored.
 
-use crate::common::{SMALLEST, plan};
-use plan::{Compression, Devices, DiskLimits, FileSystemKind, Profile, Volume};
+use crate::common::{SMALLEST, plan, trial};
+use plan::{Devices, FileSystemKind, Profile, Volume};
+use serde_json::json;
 
-/// The volume of the only trial of a study with this section.
+/// The volume of the data of a study with this section.
 fn volume(section: &str) -> Volume {
-    let mut plan = plan(&format!("{SMALLEST}[volume]\n{section}"), &[]);
-    plan.trials.remove(0).topology.node.volume
+    let text = format!("{SMALLEST}[volume]\n{section}");
+    trial(&text, &[]).topology.node.volume
 }
 
-/// The volume of the log of the only trial of a study with this section.
+/// The volume of the log of a study with this section.
 fn log_volume(section: &str) -> Option<Volume> {
-    let mut plan = plan(&format!("{SMALLEST}[log_volume]\n{section}"), &[]);
-    plan.trials.remove(0).topology.node.log_volume
+    let text = format!("{SMALLEST}[log_volume]\n{section}");
+    trial(&text, &[]).topology.node.log_volume
 }
 
 #[test]
@@ -29,22 +30,21 @@ fn every_key_of_a_volume_arrives() {
          mount_options = \"noatime\"\nscheduler = \"none\"\nread_iops = 500\nwrite_iops = 400\n\
          read_bytes_per_s = \"10M\"\nwrite_bytes_per_s = 5_000_000\n",
     );
-    assert_eq!(made.directory.unwrap().value.to_str(), Some("/mnt/nvme"));
-    assert_eq!(made.scheduler.unwrap().value, "none");
-    let limits = DiskLimits {
-        read_iops: Some(500),
-        write_iops: Some(400),
-        read_bytes_per_s: Some(10 << 20),
-        write_bytes_per_s: Some(5_000_000),
-    };
-    assert_eq!(made.limits, limits);
-    let system = made.file_system.unwrap();
-    assert_eq!(system.kind.value, FileSystemKind::Btrfs);
-    assert_eq!(system.loop_bytes(), Some(4 * (256 << 20)));
-    assert_eq!(system.profile.value, Profile::Raid10);
-    assert_eq!(system.compression.value, Compression::Zstd(7));
-    assert!(system.checksum.value && system.deduplicate.value);
-    assert_eq!(system.mount_options.unwrap().value, "noatime");
+    assert_eq!(
+        serde_json::to_value(&made).unwrap(),
+        json!({
+            "directory": "/mnt/nvme", "scheduler": "none",
+            "limits": {
+                "read_iops": 500, "write_iops": 400, "read_bytes_per_s": 10 << 20,
+                "write_bytes_per_s": 5_000_000,
+            },
+            "file_system": {
+                "kind": "btrfs", "devices": { "loop": { "count": 4, "bytes": 256 << 20 } },
+                "profile": "raid10", "checksum": true, "compression": "zstd:7", "deduplicate": true,
+                "mount_options": "noatime",
+            },
+        })
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
+use machine::site::Machine;
 use measure::instance::Space;
 use plan::FaultVolume;
 
@@ -257,22 +258,28 @@ impl DataDir {
 
     /// Disk space of data and log; `None` if it cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
-        let mut all: Option<Space> = None;
-        for (volume, directory) in self.volumes().zip(self.directories()) {
+        let space = |(volume, directory): (&dyn Volume, PathBuf)| {
             let data_bytes = tree::used_bytes(&directory);
             let used_bytes = volume.used_bytes().ok()?;
             let unreduced = data_bytes as f64 * volume.raw_per_byte();
-            let one = Space {
+            Some(Space {
                 data_bytes,
                 used_bytes,
                 unreduced_bytes: used_bytes.map(|_| unreduced as u64),
-            };
-            match &mut all {
-                Some(all) => all.add(&one),
-                None => all = Some(one),
-            }
+            })
+        };
+        let mut parts = self.volumes().zip(self.directories()).map(space);
+        let mut all = parts.next()??;
+        for part in parts {
+            all.add(&part?);
         }
-        all
+        Some(all)
+    }
+
+    /// Moves the data to another machine before its server starts there.
+    pub fn place(&self, machine: &Machine, interrupted: &AtomicBool) -> Result<(), Failure> {
+        machine.place(self.dir(), interrupted)?;
+        self.empty()
     }
 
     /// Removes a file of the data directory, if it exists.
@@ -376,7 +383,6 @@ impl Drop for DataDir {
 #[cfg(test)]
 mod tests {
     use std::mem::ManuallyDrop;
-    use std::os::unix::fs::PermissionsExt;
 
     use plan::Spanned;
     use std::process::Command;
@@ -387,10 +393,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_removed_is_reported() {
-        let dir = tempfile::tempdir().unwrap();
-        let open = PermissionsExt::from_mode(0o755);
-        fs::set_permissions(dir.path(), open).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
         let mut node = plan::Node::default();
@@ -415,12 +418,10 @@ mod tests {
     /// replacing what it owns with a link to root's files and back.
     #[test]
     fn links_by_the_servers_account_are_not_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         fs::write(theirs.join("auto.cnf"), "x").unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
@@ -461,9 +462,7 @@ mod tests {
 
     #[test]
     fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = crate::testing::new_home();
         let disk = match volume::create(&home, &on_loop_device(), PathBuf::new(), &NEVER) {
             Ok(disk) => disk,
             Err(error) => return testkit::skip(&error.to_string()),

@@ -10,8 +10,8 @@ use rustix::fs::OFlags;
 use crate::account::Account;
 use crate::failure::Failure;
 
-/// Opens a log to which every start of a server appends.
-pub(super) fn append(path: &Path) -> Result<File, Failure> {
+/// Opens a log to which programs append.
+pub(crate) fn append(path: &Path) -> Result<File, Failure> {
     open(OpenOptions::new().append(true), path).map_err(Failure::at("write", path))
 }
 
@@ -69,7 +69,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 
@@ -97,9 +97,7 @@ mod tests {
 
     #[test]
     fn only_the_servers_user_reads_its_configuration() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let path = dir.path().join("my.cnf");
         write_for_server(&path, "filekey = sesame\n", home.account()).unwrap();
         assert!(fs::read_to_string(&path).unwrap().contains("sesame"));

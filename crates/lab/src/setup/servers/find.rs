@@ -1,11 +1,13 @@
-//! Finds server programs on this host.
+//! Finds server programs on this host, and the account that they run as.
 
 use std::path::Path;
 use std::time::Duration;
 
 use engine::{Installed, Invocation, Server};
+use machine::account::Account;
+use machine::home::Home;
+use machine::site::{Machine, shown};
 
-use crate::account::Account;
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER};
 
@@ -14,13 +16,26 @@ const VERSION_LIMIT: Duration = Duration::from_secs(20);
 /// Characters of a program's output that a message quotes.
 const PRINTED_CHARS: usize = 2000;
 
+/// The account that servers run as, and dyno's cache with it.
+pub fn account() -> Result<Account, Failure> {
+    let users: Vec<&str> = engine::servers()
+        .map(|server| server.traits().user)
+        .collect();
+    Account::for_servers(&users)
+}
+
+/// Opens the cache at `root`, with a size limit.
+pub fn open_home(root: &Path, limit_bytes: u64) -> Result<Home, Failure> {
+    Home::open_in(root, limit_bytes, account()?)
+}
+
 /// Like [`engine::find`], on this host.
 pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
     version: Option<&str>,
 ) -> Result<Installed, Failure> {
-    let account = crate::servers::account()?;
+    let account = account()?;
     engine::find(engine, basedir, version, |invocation| {
         printed(invocation, &account)
     })
@@ -42,6 +57,30 @@ fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, 
         true => Ok(text),
         false => Err(format!("it {}: {text}", process::how_it_ended(status))),
     })
+}
+
+/// Checks that another machine has a server program of the same version as this host's.
+pub fn check_program(machine: &Machine, installed: &Installed) -> Result<(), Failure> {
+    let (engine, program) = (installed.engine, installed.program.display());
+    let remedy = match machine.is_guest() {
+        true => "build the guest again: scripts/build-guest.sh".to_owned(),
+        false => format!("install {} there as on this host", installed.shown()),
+    };
+    let arguments = engine.traits().version_arguments.iter().map(Into::into);
+    let words: Vec<_> = [installed.program.clone().into_os_string()]
+        .into_iter()
+        .chain(arguments)
+        .collect();
+    let said = machine.printed(&words)?;
+    let why = match engine.build(&said) {
+        Ok(Some(build)) if build == installed.build => return Ok(()),
+        Ok(Some(build)) => format!(
+            "its {program} is version {build}, but the data was prepared by {}",
+            installed.build
+        ),
+        _ => format!("its {program} does not run: {}", shown(&said)),
+    };
+    Err(machine.unusable(why, &remedy))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Rejected, Server};
+use engine::{Rejected, Server, Settings};
 
 use crate::failure::{Fact, Failure};
 
@@ -43,7 +43,7 @@ pub(super) fn said(path: &Path, words: &[&str]) -> BTreeSet<String> {
 }
 
 /// The last lines, each shortened.
-pub(super) fn last_lines(log: &str) -> String {
+fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return "(it is empty)".to_owned();
@@ -53,20 +53,22 @@ pub(super) fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
+/// How a process ended, with the last lines of its log.
+pub(super) fn ended(process: &str, how: &str, log: &str) -> String {
+    format!("{process} {how}; its log ends:\n{}", last_lines(log))
+}
+
 /// Why a server ended before it was ready: a rejected setting, or the last lines of the log.
 pub(crate) fn failure(
     engine: &dyn Server,
     server: &str,
     how: String,
     log: &str,
-    config: &[(String, String)],
+    config: &Settings,
 ) -> Failure {
     let failure = match (engine.traits().rejected)(log, config) {
         Some(setting) => rejected(server, &setting, None),
-        None => Failure::server(format!(
-            "{server} failed: it {how}; its log ends:\n{}",
-            last_lines(log)
-        )),
+        None => Failure::server(ended(server, &format!("failed: it {how}"), log)),
     };
     failure.fact(Fact::NotStarted)
 }
@@ -85,11 +87,8 @@ pub(super) fn rejected(server: &str, setting: &Rejected, near: Option<&str>) -> 
 
 /// A server runs but does not do what it was asked to.
 pub(super) fn too_slow(server: &str, what: &str, limit: Duration, log: &str) -> Failure {
-    Failure::server(format!(
-        "{server} did not {what} within {} s; its log ends:\n{}",
-        limit.as_secs(),
-        last_lines(log)
-    ))
+    let how = format!("did not {what} within {} s", limit.as_secs());
+    Failure::server(ended(server, &how, log))
 }
 
 fn shortened(line: &str) -> String {

@@ -4,34 +4,24 @@
 //! [`find`] finds the program, [`start`] runs it on a [`DataDir`], and a [`Node`] ends when it is
 //! dropped.
 
-mod account;
 mod check;
-mod configuration;
 mod data_dir;
-mod elsewhere;
-mod family;
 mod files;
 mod find;
 mod log;
-mod managed;
 mod membership;
 mod node;
-mod password;
-mod running;
+mod process;
 mod service;
-mod start;
 
-pub use account::{account, open_home};
 pub use data_dir::DataDir;
-pub use elsewhere::{check_program, place};
-pub use find::find;
+pub use find::{account, check_program, find, open_home};
 pub use membership::Membership;
-pub use node::Node;
-pub use running::ProcessId;
-pub use start::{NodeSpec, start};
+pub use node::{Node, NodeSpec, start};
+pub use process::ProcessId;
 
 pub(crate) use check::check;
-pub(crate) use files::{write_for_server, write_readable};
+pub(crate) use files::{append, write_for_server, write_readable};
 pub(crate) use log::{failure, read_tail};
-pub(crate) use running::REPORT_LIMIT;
+pub(crate) use process::REPORT_LIMIT;
 pub(crate) use service::Services;

@@ -1,94 +1,87 @@
 //! A node: a server process on a site, with its data on a volume.
 
 mod role;
-mod signals;
+mod start;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use engine::replication::{Member, Replication, Role};
-use engine::{Database, Login};
+use engine::replication::Replication;
+use engine::{Database, Installed, Login};
 use measure::instance::Space;
-use plan::FaultVolume;
+use plan::FaultProcess;
 
-use crate::failure::{Failure, canceled};
-use crate::process;
-use crate::servers::membership::Membership;
-use crate::servers::password::Password;
-use crate::servers::running::{ProcessId, Running};
-use crate::servers::start::{Launcher, Start, Started};
-use crate::servers::{DataDir, log};
+use crate::failure::{Failure, not_running};
+use crate::setup::servers::membership::Password;
+use crate::setup::servers::process::{ProcessId, ServerProcess};
+use crate::setup::servers::{DataDir, log};
 use crate::site::Site;
-use crate::volume::Volume;
+
+use start::Start;
+pub use start::{NodeSpec, start};
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
-/// How long a restarted member may take to rejoin its cluster, and how often it tries.
-const REJOIN_LIMIT: Duration = Duration::from_secs(60);
-/// How long the cluster manager may take to make the first member the primary.
-const JOIN_LIMIT: Duration = Duration::from_secs(60);
-const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
+/// Name of a server's log in its directory of the result.
+const ERROR_LOG: &str = "error.log";
 
 /// Dropping a node kills its process, reaps it, and removes its directory.
 #[derive(Debug)]
 pub struct Node {
     /// The first field, so that the process ends before its site and its directory are removed.
-    running: Option<Running>,
-    launcher: Launcher,
+    /// `None` while the node is down.
+    process: Option<ServerProcess>,
+    spec: NodeSpec,
+    installed: Installed,
+    id: ProcessId,
+    /// The administrator's, for this run.
+    password: Password,
+    /// 0 before the first start.
     port: u16,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
-    data: DataDir,
     /// The position in the group's log that the server's program reported while the server was
     /// down.
     recovered: Option<u64>,
+    data: DataDir,
 }
 
 impl Node {
-    pub(super) fn new(launcher: Launcher, started: Started, data: DataDir) -> Self {
-        Self {
-            running: Some(started.running),
-            launcher,
-            port: started.port,
-            notes: started.notes,
-            public_key: started.public_key,
-            data,
-            recovered: None,
-        }
-    }
-
     pub fn site(&self) -> &Arc<dyn Site> {
-        &self.launcher.site
+        &self.spec.site
     }
 
     /// The number among the servers of the trial.
     pub fn number(&self) -> u32 {
-        self.launcher.number
+        self.spec.number
     }
 
     /// For messages: number, engine, and version.
     pub fn name(&self) -> String {
-        self.launcher.name()
+        let installed = self.installed.shown();
+        match self.spec.number {
+            0 => format!("the loading server ({installed})"),
+            number => format!("server {number} ({installed})"),
+        }
     }
 
     /// The server's process ID, which changes when a cluster manager restarts it; `None` while
     /// there is none.
     pub fn pid(&self) -> Option<u32> {
-        self.launcher.process.get()
+        self.id.get()
     }
 
     /// The process ID of the cluster manager, if one is running.
     pub fn manager_pid(&self) -> Option<u32> {
-        self.launcher.process.manager()
+        self.id.manager()
     }
 
     /// The server's process, followed through restarts.
     pub fn process(&self) -> &ProcessId {
-        &self.launcher.process
+        &self.id
     }
 
     pub fn port(&self) -> u16 {
@@ -98,11 +91,6 @@ impl Node {
     /// The address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.site().reached_at(self.port)
-    }
-
-    /// The path of the Unix socket.
-    pub fn socket(&self) -> PathBuf {
-        self.launcher.socket(&self.data, self.port)
     }
 
     /// The data directory on the site.
@@ -121,162 +109,35 @@ impl Node {
         self.data.space().filter(|_| self.site().is_here())
     }
 
-    /// The volume of the data or of the log; `None` if the log has no volume of its own.
-    pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
-        self.data.volume(which)
-    }
-
-    /// A file of dyno's that fills a volume; `None` for a volume in dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
-        self.data.filler(which)
+    pub(crate) fn data(&self) -> &DataDir {
+        &self.data
     }
 
     /// The error log in the result directory, which outlives the node.
     pub fn log_path(&self) -> PathBuf {
-        self.launcher.log_path()
+        self.spec.keep.join(ERROR_LOG)
     }
 
     /// The URL of a database as the administrator, without the password.
     pub fn url(&self, database: &str) -> String {
-        self.launcher.installed.engine.url(self.address(), database)
+        self.installed.engine.url(self.address(), database)
     }
 
     /// The administrator's password for this run.
     pub fn password(&self) -> &str {
-        self.launcher.password.text()
+        self.password.text()
     }
 
     /// Opens a database as the administrator over TCP without TLS.
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, Failure> {
         let (password, key) = (self.password(), self.public_key.as_deref());
-        let engine = self.launcher.installed.engine;
+        let engine = self.installed.engine;
         engine.connect(self.address(), database, password, key)
     }
 
     /// The server's key for passwords over TCP (PEM), if it has one.
     pub fn public_key(&self) -> Option<&[u8]> {
         self.public_key.as_deref()
-    }
-
-    /// `None` if the node is not a member of a cluster.
-    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
-        let membership = self.launcher.membership.as_ref();
-        membership.map(|member| member.replication)
-    }
-
-    /// Joins its cluster, if it is a member of one.
-    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let membership = self.launcher.membership.as_ref();
-        if membership.is_some_and(Membership::is_promoted) {
-            self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
-        }
-        self.as_member(Replication::join).map(drop)
-    }
-
-    /// Rejoins its cluster after a restart, within 60 s: the other members may still have to notice
-    /// that it was gone.
-    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let deadline = Instant::now() + REJOIN_LIMIT;
-        loop {
-            match self.try_rejoin() {
-                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
-                Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
-                joined => return joined,
-            }
-        }
-    }
-
-    /// Makes the member with index `to` the primary in place of this one.
-    pub(crate) fn switch_over(&self, to: usize) -> Result<(), Failure> {
-        let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
-        self.as_member(|kind, member| match kind.traits().switchover {
-            Some(kind) => kind.switch_over(member, number),
-            None => Ok(()),
-        })
-        .map(drop)
-    }
-
-    /// The index of the only member that could become the primary in place of this one.
-    pub(crate) fn successor(&self) -> Result<Option<usize>, Failure> {
-        let number = self.as_member(|kind, member| match kind.traits().switchover {
-            Some(kind) => kind.successor(member),
-            None => Ok(None),
-        })?;
-        let number = number.flatten();
-        Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
-    }
-
-    /// Performs what remains to be done on this node, the primary, once the other members
-    /// replicate.
-    pub(crate) fn complete_cluster(&self) -> Result<(), Failure> {
-        self.as_member(Replication::complete).map(drop)
-    }
-
-    /// Waits until the node applies what its primary writes.
-    pub(crate) fn wait_until_it_replicates(
-        &mut self,
-        limit: Duration,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let is_writable = <dyn Replication>::has_many_primaries;
-        let wanted = match self.replication().is_some_and(is_writable) {
-            true => Role::Primary,
-            false => Role::Replica,
-        };
-        self.wait_until_it_is(wanted, limit, interrupted)
-    }
-
-    /// Waits until the node has this role; returns at once if it is not a member of a cluster.
-    fn wait_until_it_is(
-        &mut self,
-        wanted: Role,
-        limit: Duration,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let deadline = Instant::now() + limit;
-        loop {
-            let role = self.role();
-            // That the server has ended explains more than a missing answer.
-            if let Some(how) = self.died(role.is_err()) {
-                return Err(Failure::server(how));
-            }
-            if role?.is_none_or(|role| role == wanted) {
-                return Ok(());
-            }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
-            if Instant::now() > deadline {
-                let log = self.log();
-                let what = match wanted {
-                    Role::Primary => "become the primary",
-                    _ => "replicate",
-                };
-                return Err(self.launcher.too_slow(what, limit, &log));
-            }
-            sleep(process::POLL_INTERVAL);
-        }
-    }
-
-    /// Calls `work` with the administrator's account; `None` if the node is not a member of a
-    /// cluster.
-    fn as_member<T>(
-        &self,
-        work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
-        let Some(membership) = &self.launcher.membership else {
-            return Ok(None);
-        };
-        let member = Member {
-            cluster: &membership.layout,
-            number: membership.number,
-            login: Login {
-                server: &self.name(),
-                socket: &self.socket(),
-                password: self.password(),
-            },
-        };
-        Ok(Some(work(membership.replication, &member)?))
     }
 
     /// Messages of the server about settings of the study that it corrected or warned about.
@@ -293,15 +154,15 @@ impl Node {
             socket: &self.socket(),
             password: self.password(),
         };
-        let engine = self.launcher.installed.engine;
+        let engine = self.installed.engine;
         engine.set_password(&login, self.site().address(), none.text())?;
-        self.launcher.password = none;
+        self.password = none;
         Ok(())
     }
 
     /// How the process ended, with the last lines of its log; `None` while it runs.
     pub fn exited(&mut self) -> Option<String> {
-        match self.running {
+        match self.process {
             Some(_) => self.died(false),
             None => Some(self.describe_end("was killed by dyno")),
         }
@@ -310,12 +171,58 @@ impl Node {
     /// How the process ended; `None` if it is running or dyno ended it. With `is_likely`, waits
     /// briefly for its end, because a connection to it has just broken.
     pub fn died(&mut self, is_likely: bool) -> Option<String> {
-        let running = self.running.as_mut()?;
-        let how = match is_likely {
-            true => running.ended_soon(),
-            false => running.ended(),
-        };
-        how.map(|how| self.describe_end(&how))
+        let how = self.process.as_mut()?.ended(is_likely)?;
+        Some(self.describe_end(&how))
+    }
+
+    /// Kills the node as `kill -9` does, and reaps it; returns when it was killed, `None` if it was
+    /// not running. Its directory stays until the node is dropped.
+    pub fn kill(&mut self) -> Option<Instant> {
+        let mut process = self.process.take()?;
+        Some(process.kill())
+    }
+
+    /// Kills the selected processes; returns when they were killed, `None` if they were not
+    /// running. Without a cluster manager, the same as [`Node::kill`].
+    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
+        let is_managed = self.is_managed();
+        match which {
+            FaultProcess::Server if is_managed => self.process.as_mut()?.kill_server(),
+            FaultProcess::Manager if is_managed => self.process.as_mut()?.kill_manager(),
+            _ => self.kill(),
+        }
+    }
+
+    /// Shuts the server down, waiting at most 300 s; returns when it was gone.
+    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
+        self.running()?;
+        self.as_member(Replication::leave)?;
+        self.stop_process(interrupted)?;
+        Ok(Instant::now())
+    }
+
+    /// Stops the selected processes with a signal; returns when the last one was stopped.
+    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
+        let paused = self.running()?.pause(which);
+        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
+    }
+
+    /// Resumes a paused server; returns when all its processes were resumed.
+    pub(crate) fn resume(&mut self) -> Result<Instant, Failure> {
+        let resumed = self.running()?.resume();
+        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
+    }
+
+    fn running(&mut self) -> Result<&mut ServerProcess, Failure> {
+        let server = self.name();
+        self.process.as_mut().ok_or_else(|| not_running(&server))
+    }
+
+    fn disobeyed(&self, signal: &str) -> Failure {
+        let server = self.name();
+        Failure::server(format!(
+            "a process of {server} did not obey {signal} within 10 s"
+        ))
     }
 
     /// Stops the server if it is running, and starts it with the same data, port, and password.
@@ -335,18 +242,17 @@ impl Node {
         bootstraps: bool,
         interrupted: &AtomicBool,
     ) -> Result<Instant, Failure> {
-        if let Some(running) = &mut self.running {
-            self.launcher
-                .start_rest(running, &self.data, self.port, interrupted)?;
-            return Ok(Instant::now());
+        match self.process.take() {
+            Some(mut process) => {
+                let started = self.launch_rest(&mut process, interrupted);
+                self.process = Some(process);
+                started?;
+            }
+            None => {
+                self.recovered = None;
+                self.launch(Start::Again { bootstraps }, interrupted)?;
+            }
         }
-        let port = self.port;
-        let again = Start::Again { port, bootstraps };
-        self.recovered = None;
-        let started = self.launcher.start(&self.data, again, interrupted)?;
-        self.running = Some(started.running);
-        self.notes = started.notes;
-        self.public_key = started.public_key;
         Ok(Instant::now())
     }
 
@@ -366,33 +272,37 @@ impl Node {
 
     /// Kills the server and takes down its site and data, as dropping the node does.
     pub fn end(mut self) -> Result<(), Failure> {
-        let process = self.running.take().map_or(Ok(()), |mut one| one.end());
-        let site = self.launcher.site.end();
+        let process = self.process.take().map_or(Ok(()), |mut one| one.end());
+        let site = self.spec.site.end();
         let data = self.data.end();
         process.and(site).and(data)
     }
 
     fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let Some(mut running) = self.running.take() else {
+        let Some(mut process) = self.process.take() else {
             return Ok(());
         };
-        if running.is_paused() {
-            running.resume();
+        if process.is_paused() {
+            process.resume();
         }
-        let signal = self.launcher.installed.engine.traits().stop_signal;
-        match running.stop(signal, STOP_LIMIT, interrupted)? {
+        let signal = self.installed.engine.traits().stop_signal;
+        match process.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = self.site().how_it_ended(status);
                 Err(Failure::server(self.describe_end(&how)))
             }
-            None => Err(self.launcher.too_slow("stop", STOP_LIMIT, &self.log())),
+            None => Err(self.too_slow("stop", STOP_LIMIT)),
         }
     }
 
     fn describe_end(&self, how: &str) -> String {
-        let lines = log::last_lines(&self.log());
-        format!("{} {how}; its log ends:\n{lines}", self.name())
+        log::ended(&self.name(), how, &self.log())
+    }
+
+    /// The failure of a server that runs but does not do what it was asked to.
+    fn too_slow(&self, what: &str, limit: Duration) -> Failure {
+        log::too_slow(&self.name(), what, limit, &self.log())
     }
 
     fn log(&self) -> String {

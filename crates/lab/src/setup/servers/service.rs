@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use engine::manager::Service;
 
 use super::files::{append, write_for_server};
-use super::{DataDir, Membership, ProcessId, log, running::Running};
+use super::process::{ProcessId, ServerProcess};
+use super::{DataDir, Membership, log};
 use crate::failure::{Failure, canceled};
 use crate::home::Home;
 use crate::process::POLL_INTERVAL;
@@ -24,7 +25,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Services {
     /// The first field, so that the processes end before their site and directory are removed.
-    running: Mutex<Vec<Running>>,
+    running: Mutex<Vec<ServerProcess>>,
     services: Vec<Service>,
     /// The directory in the result for the services' logs.
     keep: PathBuf,
@@ -63,7 +64,7 @@ impl Services {
     /// Kills the services; returns when the last one was killed.
     pub(crate) fn kill(&self) -> Instant {
         let mut running = self.lock();
-        let killed = running.iter_mut().map(Running::kill).max();
+        let killed = running.iter_mut().map(ServerProcess::kill).max();
         killed.unwrap_or_else(Instant::now)
     }
 
@@ -78,11 +79,11 @@ impl Services {
         Ok(Instant::now())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Running>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ServerProcess>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<Running, Failure> {
+    fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<ServerProcess, Failure> {
         let path = self.keep.join(format!("{}.log", service.name));
         let (log, home) = (append(&path)?, self.data.home());
         for file in &service.files {
@@ -96,24 +97,18 @@ impl Services {
             log,
         };
         let first = self.site.spawn(home, program)?;
-        let mut running = Running::new(first, &self.site, &ProcessId::default(), &self.data)?;
-        let words = || log::last_lines(&log::read_tail(&path, 0));
+        let mut running = ServerProcess::new(first, &self.site, &ProcessId::default(), &self.data)?;
+        let words = || log::read_tail(&path, 0);
         let deadline = Instant::now() + START_LIMIT;
         while !service.is_ready() {
-            if let Some(how) = running.ended() {
-                let how = format!("{} {how}; its log ends:\n{}", service.name, words());
-                return Err(Failure::server(how));
+            if let Some(how) = running.ended(false) {
+                return Err(Failure::server(log::ended(service.name, &how, &words())));
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(canceled());
             }
             if Instant::now() > deadline {
-                return Err(log::too_slow(
-                    service.name,
-                    "answer",
-                    START_LIMIT,
-                    &log::read_tail(&path, 0),
-                ));
+                return Err(log::too_slow(service.name, "answer", START_LIMIT, &words()));
             }
             sleep(POLL_INTERVAL);
         }
@@ -130,7 +125,7 @@ impl Services {
         let ended = self
             .lock()
             .iter_mut()
-            .map(Running::end)
+            .map(ServerProcess::end)
             .fold(Ok(()), Result::and);
         ended.and(self.site.end()).and(self.data.end())
     }

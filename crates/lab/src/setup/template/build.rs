@@ -1,21 +1,20 @@
 //! Builds a template: initializes a data directory, then loads the tables.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::{Listener, Wanted};
-use engine::{Installed, Invocation, LOOPBACK};
+use engine::{Invocation, LOOPBACK};
 
-use super::recipe::Recipe;
-use super::{DATABASE, Template, get};
-use crate::failure::{self, Failure};
-use crate::home::Home;
-use crate::needs;
+use super::{DATABASE, Template, Templates};
+use crate::failure::{Fact, Failure, canceled, disk_full, is_disk_full};
 use crate::process;
-use crate::servers::{self, DataDir, Node};
+use crate::setup::needs;
+use crate::setup::servers::{self, DataDir, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
 use crate::volume;
 
@@ -31,41 +30,7 @@ pub(super) struct Built {
     pub(super) checksum: Option<String>,
 }
 
-pub(super) struct Builder<'a> {
-    home: &'a Home,
-    /// The site of the server that loads the data: the host that has the cache.
-    site: Arc<dyn Site>,
-    installed: &'a Installed,
-    /// Settings that determine the format of the files.
-    format: Vec<(String, String)>,
-}
-
-impl<'a> Builder<'a> {
-    pub(super) fn new(
-        home: &'a Home,
-        installed: &'a Installed,
-        config: &[(String, String)],
-    ) -> Self {
-        Self {
-            home,
-            site: Arc::new(ThisHost::default()),
-            installed,
-            format: installed.engine.format_settings(config),
-        }
-    }
-
-    /// A template without tables.
-    pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
-        let recipe = Recipe::empty(self.installed, &self.format);
-        get(
-            self.home,
-            self.installed.engine,
-            &recipe,
-            listener,
-            &mut |listener| self.initialize(listener.interrupted),
-        )
-    }
-
+impl Templates<'_> {
     /// Builds the data of a load in the directory of a new node with such volumes.
     pub(super) fn build(
         &self,
@@ -79,39 +44,24 @@ impl<'a> Builder<'a> {
         let rows = tables.saturating_mul(wanted.options.data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, &node.volume);
-        let free_bytes = needs::free_bytes(self.site.files(), disk)?;
+        let free_bytes = needs::free_bytes(ThisHost::default().files(), disk)?;
+        let too_small = |needed_bytes| {
+            let what = format!("building the data for {}", self.installed.shown());
+            disk_full(&what, disk, needed_bytes, free_bytes)
+        };
         if free_bytes < needed_bytes {
-            return Err(self.disk_full(disk, needed_bytes, free_bytes));
+            return Err(too_small(needed_bytes));
         }
-        match self.load(&base, wanted, node, listener) {
-            Ok((data, checksum)) => Ok(Built {
-                data,
-                took: base.build_time + begun.elapsed(),
-                checksum: Some(checksum),
-            }),
-            // There was not enough free space.
-            Err(Unfilled { is_full: true, .. }) => {
-                let needed_bytes = needed_bytes.max(free_bytes + FULL_BYTES);
-                Err(self.disk_full(disk, needed_bytes, free_bytes))
-            }
-            Err(unfilled) => Err(unfilled.error),
-        }
-    }
-
-    fn disk_full(&self, disk: &Path, needed_bytes: u64, free_bytes: u64) -> Failure {
-        let what = format!("building the data for {}", self.installed.shown());
-        failure::disk_full(&what, disk, needed_bytes, free_bytes)
-    }
-
-    /// Determines whether a full disk, which causes various errors, is the reason for this one.
-    /// Called before the partial data is removed.
-    fn unfilled(&self, disk: &Path, error: Failure) -> Unfilled {
-        let free_bytes = needs::free_bytes(self.site.files(), disk).unwrap_or(u64::MAX);
-        let has_filled = !error.is_interrupted() && free_bytes < FULL_BYTES;
-        Unfilled {
-            is_full: failure::is_disk_full(&error) || has_filled,
-            error,
-        }
+        let loaded = self.load(&base, wanted, node, listener);
+        let (data, checksum) = loaded.map_err(|error| match is_disk_full(&error) {
+            true => too_small(needed_bytes.max(free_bytes + FULL_BYTES)),
+            false => error,
+        })?;
+        Ok(Built {
+            data,
+            took: base.build_time + begun.elapsed(),
+            checksum: Some(checksum),
+        })
     }
 
     fn load(
@@ -120,37 +70,24 @@ impl<'a> Builder<'a> {
         wanted: &Wanted<'_>,
         node: &plan::Node,
         listener: &mut Listener<'_>,
-    ) -> Result<(DataDir, String), Unfilled> {
-        let disk = volume::disk(self.home, &node.volume);
-        let unfilled = |error| self.unfilled(disk, error);
-        let data =
-            DataDir::new(self.home, "build", node, listener.interrupted).map_err(unfilled)?;
-        let from = base.dir.join("data");
-        let filled = data.fill(&from, self.installed.engine, listener.interrupted);
-        filled.map_err(unfilled)?;
+    ) -> Result<(DataDir, String), Failure> {
+        let (engine, interrupted) = (self.installed.engine, listener.interrupted);
+        let data = DataDir::new(self.home, "build", node, interrupted)?;
+        data.fill(&base.dir.join("data"), engine, interrupted)?;
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
-        let started = servers::start(
-            self.installed,
-            servers::NodeSpec {
-                number: 0,
-                data,
-                config: &self.loading_settings(),
-                port: None,
-                connections: wanted.connections,
-                membership: None,
-                site: Arc::clone(&self.site),
-                keep: &keep,
-                interrupted: listener.interrupted,
-            },
-        );
-        let mut server = started.map_err(unfilled)?;
-        let checksum = fill(&mut server, wanted, listener).map_err(unfilled)?;
-        let data = server
-            .stop_and_keep_data(listener.interrupted)
-            .map_err(unfilled)?;
-        for name in self.installed.engine.traits().not_copied {
-            data.remove_data_file(name).map_err(unfilled)?;
+        let site = Arc::new(ThisHost::default());
+        let spec = NodeSpec {
+            config: self.loading_settings(),
+            ..NodeSpec::new(0, wanted.connections, site, &keep)
+        };
+        let mut server = servers::start(self.installed, spec, data, interrupted)?;
+        let disk = volume::disk(self.home, &node.volume);
+        let checksum = fill(&mut server, wanted, listener);
+        let checksum = checksum.map_err(|error| blamed_on_disk(disk, error))?;
+        let data = server.stop_and_keep_data(interrupted)?;
+        for name in engine.traits().not_copied {
+            data.remove_data_file(name)?;
         }
         Ok((data, checksum))
     }
@@ -164,7 +101,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Initializes a new data directory.
-    fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
+    pub(super) fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;
         data.make_own("data")?;
@@ -197,14 +134,13 @@ impl<'a> Builder<'a> {
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let path = dir.join("error.log");
-        let log = fs::File::create(&path).map_err(Failure::at("write", &path))?;
-        let errors = log.try_clone().map_err(Failure::at("write", &path))?;
         let mut command = self.home.command(&invocation.program);
         command.args(&invocation.arguments);
         if let Some(input) = &invocation.input {
             command.stdin(fs::File::open(input).map_err(Failure::at("read", input))?);
         }
-        command.stdout(log).stderr(errors);
+        command.stdout(servers::append(&path)?);
+        command.stderr(servers::append(&path)?);
         let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => process::how_it_ended(status),
@@ -218,9 +154,14 @@ impl<'a> Builder<'a> {
     }
 }
 
-struct Unfilled {
-    error: Failure,
-    is_full: bool,
+/// Says that a full disk, which causes various errors, is the reason for this one, if it is. Called
+/// before the partial data is removed.
+fn blamed_on_disk(disk: &Path, error: Failure) -> Failure {
+    let free_bytes = needs::free_bytes(ThisHost::default().files(), disk).unwrap_or(u64::MAX);
+    match !error.is_interrupted() && free_bytes < FULL_BYTES {
+        true => error.fact(Fact::Io(ErrorKind::StorageFull)),
+        false => error,
+    }
 }
 
 /// Loads the tables; returns the checksum of all rows.
@@ -237,7 +178,7 @@ fn fill(
     let loaded = database.prepare(wanted, listening);
     match loaded.and_then(|_| database.checksum()) {
         Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
-        Err(error) if error.is_interrupted() => Err(failure::canceled()),
+        Err(error) if error.is_interrupted() => Err(canceled()),
         Err(error) => Err(match server.died(true) {
             Some(how) => Failure::server(how),
             None => error.context("cannot build the data"),

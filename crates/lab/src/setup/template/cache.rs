@@ -152,62 +152,50 @@ pub(super) fn trim(home: &Home) -> Result<(), Failure> {
 pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), Failure> {
     for entry in entries(templates)? {
         match remove(&entry.dir) {
-            Ok(true) => {
+            Ok(true) if entry.exists => {
                 cleaned.templates += 1;
                 cleaned.bytes += entry.bytes;
             }
-            Ok(false) => {}
-            Err(error) => cleaned.left.push(Leftover::new(&entry.dir, &error)),
-        }
-    }
-    for name in names(templates)? {
-        let Some(key) = name
-            .strip_suffix(LOCK_SUFFIX)
-            .filter(|key| recipe::is_key(key))
-        else {
-            continue;
-        };
-        let dir = templates.join(key);
-        if fs::symlink_metadata(&dir).is_ok() {
-            continue;
-        }
-        if let Err(error) = remove(&dir) {
-            cleaned.left.push(Leftover::new(&lock_path(&dir), &error));
+            Ok(_) => {}
+            Err(error) if entry.exists => cleaned.left.push(Leftover::new(&entry.dir, &error)),
+            Err(error) => {
+                let lock = lock_path(&entry.dir);
+                cleaned.left.push(Leftover::new(&lock, &error));
+            }
         }
     }
     Ok(())
 }
 
-fn names(templates: &Path) -> Result<Vec<String>, Failure> {
-    let entries = match fs::read_dir(templates) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(Failure::at("read", templates))?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(Failure::at("read", templates))?;
-        // dyno creates only UTF-8 names.
-        names.extend(entry.file_name().into_string().ok());
-    }
-    Ok(names)
-}
-
+/// A template with a lock.
 struct Entry {
     dir: PathBuf,
+    /// Without its directory, it was never built.
+    exists: bool,
     bytes: u64,
     used: SystemTime,
 }
 
-/// The templates that dyno created, complete or damaged, recognized by their names and locks.
+/// The templates that dyno created, complete or damaged, or that were never built, recognized by
+/// the names of their locks.
 fn entries(templates: &Path) -> Result<Vec<Entry>, Failure> {
+    let files = match fs::read_dir(templates) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files.map_err(Failure::at("read", templates))?,
+    };
     let mut found = Vec::new();
-    for name in names(templates)?
-        .into_iter()
-        .filter(|name| recipe::is_key(name))
-    {
-        let dir = templates.join(name);
-        let is_dir = fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir());
-        if !is_dir || fs::symlink_metadata(lock_path(&dir)).is_err() {
+    for file in files {
+        let name = file.map_err(Failure::at("read", templates))?.file_name();
+        // dyno creates only UTF-8 names.
+        let key = name
+            .to_str()
+            .and_then(|name| name.strip_suffix(LOCK_SUFFIX));
+        let Some(key) = key.filter(|key| recipe::is_key(key)) else {
+            continue;
+        };
+        let dir = templates.join(key);
+        let metadata = fs::symlink_metadata(&dir).ok();
+        if metadata.as_ref().is_some_and(|metadata| !metadata.is_dir()) {
             continue;
         }
         // Without a readable description, it is damaged.
@@ -218,6 +206,7 @@ fn entries(templates: &Path) -> Result<Vec<Entry>, Failure> {
         let used = fs::symlink_metadata(dir.join(ABOUT)).and_then(|meta| meta.modified());
         found.push(Entry {
             dir,
+            exists: metadata.is_some(),
             bytes,
             used: used.unwrap_or(SystemTime::UNIX_EPOCH),
         });

@@ -19,19 +19,18 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
-use engine::{Installed, Server};
+use engine::{Installed, Server, Settings};
 use host::Files;
 
 pub use crate::copy::Copied;
 use crate::failure::{Failure, canceled, disk_full, is_disk_full};
 use crate::home::lock::Lock;
 use crate::home::{self, Home};
-use crate::needs;
 use crate::process::NEVER;
-use crate::servers::DataDir;
+use crate::setup::needs;
+use crate::setup::servers::DataDir;
 use crate::site::{Site, ThisHost};
 use crate::volume;
-use build::Builder;
 pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
@@ -58,67 +57,121 @@ pub struct Template {
     lock: Option<Lock>,
 }
 
-/// Returns a template of the data that a load needs, from the cache or built now; it is built only
-/// once even if several dynos need it. `config` provides settings that determine the format of the
-/// files, such as the page size.
-pub fn obtain(
-    home: &Home,
-    installed: &Installed,
-    wanted: &Wanted<'_>,
-    config: &[(String, String)],
-    mut listener: Listener<'_>,
-) -> Result<Template, Failure> {
-    installed.engine.check_settings(config)?;
-    let builder = Builder::new(home, installed, config);
-    let recipe = Recipe::with_data(installed, config, wanted);
-    get(
-        home,
-        installed.engine,
-        &recipe,
-        &mut listener,
-        &mut |listener| builder.build(wanted, &plan::Node::default(), listener),
-    )
+/// The templates of a server program with some settings.
+pub struct Templates<'a> {
+    home: &'a Home,
+    installed: &'a Installed,
+    /// Settings that determine the format of the files, such as the page size.
+    format: Vec<(String, String)>,
 }
 
-/// Returns a template without tables: an initialized server with an empty database.
-pub fn obtain_empty(
-    home: &Home,
-    installed: &Installed,
-    config: &[(String, String)],
-    mut listener: Listener<'_>,
-) -> Result<Template, Failure> {
-    installed.engine.check_settings(config)?;
-    let builder = Builder::new(home, installed, config);
-    builder.base(&mut listener)
-}
+impl<'a> Templates<'a> {
+    pub fn new(
+        home: &'a Home,
+        installed: &'a Installed,
+        config: &Settings,
+    ) -> Result<Self, Failure> {
+        installed.engine.check_settings(config)?;
+        Ok(Self {
+            home,
+            installed,
+            format: installed.engine.format_settings(config),
+        })
+    }
 
-/// Builds the data for one node with such volumes, without using a cached template that has tables.
-/// Returns how long that took.
-pub fn rebuild(
-    home: &Home,
-    installed: &Installed,
-    wanted: &Wanted<'_>,
-    config: &[(String, String)],
-    node: &plan::Node,
-    mut listener: Listener<'_>,
-) -> Result<(DataDir, Duration), Failure> {
-    installed.engine.check_settings(config)?;
-    let builder = Builder::new(home, installed, config);
-    let built = builder.build(wanted, node, &mut listener)?;
-    Ok((built.data, built.took))
-}
+    /// Returns a template of the data that a load needs, from the cache or built now; it is built
+    /// only once even if several dynos need it.
+    pub fn obtain(
+        &self,
+        wanted: &Wanted<'_>,
+        mut listener: Listener<'_>,
+    ) -> Result<Template, Failure> {
+        let recipe = Recipe::with_data(self.installed, &self.format, wanted);
+        self.get(&recipe, &mut listener, &mut |listener| {
+            self.build(wanted, &plan::Node::default(), listener)
+        })
+    }
 
-/// Disk space of the cached template of this data, and how long building it took; `None` if it does
-/// not exist.
-pub fn cached(
-    home: &Home,
-    installed: &Installed,
-    wanted: &Wanted<'_>,
-    config: &[(String, String)],
-) -> Result<Option<(u64, Duration)>, Failure> {
-    let recipe = Recipe::with_data(installed, config, wanted);
-    let about = cache::read(&home.templates().join(recipe.key()), &recipe)?;
-    Ok(about.map(|about| (about.bytes, about.build_time())))
+    /// Returns a template without tables: an initialized server with an empty database.
+    pub fn empty(&self, mut listener: Listener<'_>) -> Result<Template, Failure> {
+        self.base(&mut listener)
+    }
+
+    fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
+        let recipe = Recipe::empty(self.installed, &self.format);
+        self.get(&recipe, listener, &mut |listener| {
+            self.initialize(listener.interrupted)
+        })
+    }
+
+    /// Builds the data for one node with such volumes, without using a cached template that has
+    /// tables. Returns how long that took.
+    pub fn rebuild(
+        &self,
+        wanted: &Wanted<'_>,
+        node: &plan::Node,
+        mut listener: Listener<'_>,
+    ) -> Result<(DataDir, Duration), Failure> {
+        let built = self.build(wanted, node, &mut listener)?;
+        Ok((built.data, built.took))
+    }
+
+    /// Disk space of the cached template of this data; `None` if it does not exist.
+    pub fn cached_bytes(&self, wanted: &Wanted<'_>) -> Result<Option<u64>, Failure> {
+        let recipe = Recipe::with_data(self.installed, &self.format, wanted);
+        let about = cache::read(&self.home.templates().join(recipe.key()), &recipe)?;
+        Ok(about.map(|about| about.bytes))
+    }
+
+    /// Finds or builds a template, and holds its lock.
+    fn get(
+        &self,
+        recipe: &Recipe,
+        listener: &mut Listener<'_>,
+        build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, Failure>,
+    ) -> Result<Template, Failure> {
+        let dir = self.home.templates().join(recipe.key());
+        let lock_path = cache::lock_path(&dir);
+        let (mut was_built, mut is_reported) = (false, false);
+        loop {
+            if let Some(lock) = Lock::try_shared(&lock_path)?
+                && let Some(about) = cache::read(&dir, recipe)?
+            {
+                cache::mark_used(&dir);
+                return Ok(Template {
+                    home: self.home.clone(),
+                    engine: self.installed.engine,
+                    bytes: about.bytes,
+                    build_time: about.build_time(),
+                    was_built,
+                    checksum: about.checksum,
+                    dir,
+                    lock: Some(lock),
+                });
+            }
+            if let Some(_lock) = Lock::try_exclusive(&lock_path)? {
+                if cache::read(&dir, recipe)?.is_none() {
+                    let built = build(listener)?;
+                    cache::put(self.home, &dir, recipe, built)?;
+                    if let Err(error) = cache::trim(self.home) {
+                        let note = format!("cannot trim the cache to its size limit: {error}");
+                        (listener.tell)(Progress::Note(note));
+                    }
+                    was_built = true;
+                }
+                continue;
+            }
+            if listener.interrupted.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
+            if !is_reported {
+                let note = "another dyno is building this data; waiting for it".to_owned();
+                (listener.tell)(Progress::Note(note));
+                is_reported = true;
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
 }
 
 /// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
@@ -128,62 +181,10 @@ pub(crate) fn bytes_in(
     engine: &dyn Server,
     accepts: &dyn Fn(&str) -> bool,
     wanted: &Wanted<'_>,
-    config: &[(String, String)],
+    config: &Settings,
 ) -> Option<u64> {
     let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
     cache::bytes_of(&home::templates_in(root), &fits)
-}
-
-/// Finds or builds a template, and holds its lock.
-fn get(
-    home: &Home,
-    engine: &'static dyn Server,
-    recipe: &Recipe,
-    listener: &mut Listener<'_>,
-    build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, Failure>,
-) -> Result<Template, Failure> {
-    let dir = home.templates().join(recipe.key());
-    let lock_path = cache::lock_path(&dir);
-    let (mut was_built, mut is_reported) = (false, false);
-    loop {
-        if let Some(lock) = Lock::try_shared(&lock_path)?
-            && let Some(about) = cache::read(&dir, recipe)?
-        {
-            cache::mark_used(&dir);
-            return Ok(Template {
-                home: home.clone(),
-                engine,
-                bytes: about.bytes,
-                build_time: about.build_time(),
-                was_built,
-                checksum: about.checksum,
-                dir,
-                lock: Some(lock),
-            });
-        }
-        if let Some(lock) = Lock::try_exclusive(&lock_path)? {
-            if cache::read(&dir, recipe)?.is_none() {
-                let built = build(listener)?;
-                cache::put(home, &dir, recipe, built)?;
-                if let Err(error) = cache::trim(home) {
-                    let note = format!("cannot trim the cache to its size limit: {error}");
-                    (listener.tell)(Progress::Note(note));
-                }
-                was_built = true;
-            }
-            drop(lock);
-            continue;
-        }
-        if listener.interrupted.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
-        if !is_reported {
-            let note = "another dyno is building this data; waiting for it".to_owned();
-            (listener.tell)(Progress::Note(note));
-            is_reported = true;
-        }
-        sleep(POLL_INTERVAL);
-    }
 }
 
 impl Template {

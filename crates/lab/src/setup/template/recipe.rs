@@ -1,7 +1,7 @@
 //! Everything that determines the content of a template.
 
 use engine::data::Wanted;
-use engine::{ENGINES, Engine, Installed, Server};
+use engine::{ENGINES, Engine, Installed, Server, Settings};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use workload::schema::TableSpec;
@@ -41,7 +41,7 @@ impl Tables {
 
 impl Recipe {
     /// A recipe without tables.
-    pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
+    pub(super) fn empty(installed: &Installed, config: &Settings) -> Self {
         Self {
             revision: REVISION,
             engine: installed.engine.name().to_owned(),
@@ -53,11 +53,7 @@ impl Recipe {
     }
 
     /// A recipe with the tables of a load.
-    pub(crate) fn with_data(
-        installed: &Installed,
-        config: &[(String, String)],
-        wanted: &Wanted<'_>,
-    ) -> Self {
+    pub(crate) fn with_data(installed: &Installed, config: &Settings, wanted: &Wanted<'_>) -> Self {
         Self {
             tables: Some(Tables::of(wanted)),
             ..Self::empty(installed, config)
@@ -68,7 +64,7 @@ impl Recipe {
     pub(super) fn is_of(
         &self,
         engine: &dyn Server,
-        config: &[(String, String)],
+        config: &Settings,
         wanted: &Wanted<'_>,
     ) -> bool {
         let of_any_version = Self {
@@ -128,7 +124,7 @@ fn digest(text: &str) -> String {
 
 /// Settings of the study that determine the format of the files. A value that may be secret is
 /// replaced by its digest.
-fn format(engine: &dyn Server, config: &[(String, String)]) -> Vec<(String, String)> {
+fn format(engine: &dyn Server, config: &Settings) -> Vec<(String, String)> {
     let mut settings = engine.format_settings(config);
     for (name, value) in &mut settings {
         if engine.is_secret(name, value) {

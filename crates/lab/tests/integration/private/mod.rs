@@ -21,7 +21,7 @@ use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::servers::{self, DataDir, Node, NodeSpec};
-use lab::template::{self, Template};
+use lab::template::{Template, Templates};
 use machine::home::Home;
 use machine::site::{Site, ThisHost};
 use tempfile::TempDir;
@@ -41,9 +41,16 @@ pub(crate) fn open_dir() -> TempDir {
         .unwrap()
 }
 
+/// A home that nothing else uses, gone with its directory.
+pub(crate) fn new_home() -> (TempDir, Home) {
+    let dir = open_dir();
+    let home = servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+    (dir, home)
+}
+
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
-    lab::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+    servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {
@@ -88,7 +95,8 @@ pub(crate) fn quietly<T>(call: impl FnOnce(Listener<'_>) -> T) -> T {
 }
 
 pub(crate) fn empty(home: &Home, installed: &Installed, config: &[(String, String)]) -> Template {
-    quietly(|listener| template::obtain_empty(home, installed, config, listener)).unwrap()
+    let templates = Templates::new(home, installed, config).unwrap();
+    quietly(|listener| templates.empty(listener)).unwrap()
 }
 
 /// The data of a server without tables.
@@ -104,29 +112,17 @@ pub(crate) fn start_on(
     port: Option<u16>,
     keep: &Path,
 ) -> Result<Node, Failure> {
-    servers::start(
-        installed,
-        NodeSpec {
-            config,
-            port,
-            ..on_site(data, Arc::new(ThisHost::default()), keep)
-        },
-    )
+    let spec = NodeSpec {
+        config: config.to_vec(),
+        port,
+        ..on_site(Arc::new(ThisHost::default()), keep)
+    };
+    servers::start(installed, spec, data, &NEVER)
 }
 
-/// Server 1 on this data and this site, without settings.
-pub(crate) fn on_site(data: DataDir, site: Arc<dyn Site>, keep: &Path) -> NodeSpec<'_> {
-    NodeSpec {
-        number: 1,
-        data,
-        config: &[],
-        port: None,
-        connections: 10,
-        membership: None,
-        site,
-        keep,
-        interrupted: &NEVER,
-    }
+/// Server 1 on this site, without settings.
+pub(crate) fn on_site(site: Arc<dyn Site>, keep: &Path) -> NodeSpec {
+    NodeSpec::new(1, 10, site, keep)
 }
 
 /// Starts a server without tables on a site.
@@ -138,14 +134,14 @@ pub(crate) fn start_at(
 ) -> Result<Node, Failure> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
-    servers::start(&installed, on_site(data, Arc::new(site), keep))
+    servers::start(&installed, on_site(Arc::new(site), keep), data, &NEVER)
 }
 
 /// The node of a study with these lines.
 pub(crate) fn node_of(lines: &str) -> plan::Node {
     let text = format!("title = 't'\nserver.engine = 'mariadb'\n{lines}");
     let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
-    let mut trials = study.plan().unwrap().trials;
+    let mut trials = study.plan().trials;
     trials.remove(0).topology.node
 }
 

@@ -129,7 +129,7 @@ const ANY: plan::EngineTraits = plan::EngineTraits {
 pub(crate) fn planned(keys: &str) -> plan::Trial {
     let text = format!("title = 't'\nserver.engine = 'any'\n{keys}");
     let study = study::Study::parse("test", &text, &[ANY]).unwrap();
-    study.plan().unwrap().trials.remove(0)
+    study.plan().trials.remove(0)
 }
 
 /// One trial with so many virtual users, and its series.

@@ -1,21 +1,148 @@
 //! The role of a node in its cluster, and changes of it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use engine::replication::{Bootstrap, Copying, Replication, Role};
+use engine::Login;
+use engine::replication::{Bootstrap, Copying, Member, Replication, Role};
 
 use super::Node;
-use crate::failure::Failure;
+use crate::failure::{Failure, canceled};
 use crate::process;
-use crate::servers::files::write_for_server;
-use crate::servers::log;
+use crate::setup::servers::files::{append, write_for_server};
+use crate::setup::servers::log;
+use crate::setup::servers::membership::Membership;
 
 /// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
+/// How long a restarted member may take to rejoin its cluster, and how often it tries.
+const REJOIN_LIMIT: Duration = Duration::from_secs(60);
+const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
+/// How long the cluster manager may take to make the first member the primary.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 impl Node {
+    /// `None` if the node is not a member of a cluster.
+    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
+        let membership = self.spec.membership.as_ref();
+        membership.map(|member| member.replication)
+    }
+
+    /// Joins its cluster, if it is a member of one.
+    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let membership = self.spec.membership.as_ref();
+        if membership.is_some_and(Membership::is_promoted) {
+            self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
+        }
+        self.as_member(Replication::join).map(drop)
+    }
+
+    /// Rejoins its cluster after a restart, within 60 s: the other members may still have to notice
+    /// that it was gone.
+    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let deadline = Instant::now() + REJOIN_LIMIT;
+        loop {
+            match self.try_rejoin() {
+                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
+                Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
+                joined => return joined,
+            }
+        }
+    }
+
+    /// Makes the member with index `to` the primary in place of this one.
+    pub(crate) fn switch_over(&self, to: usize) -> Result<(), Failure> {
+        let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
+        self.as_member(|kind, member| match kind.traits().switchover {
+            Some(kind) => kind.switch_over(member, number),
+            None => Ok(()),
+        })
+        .map(drop)
+    }
+
+    /// The index of the only member that could become the primary in place of this one.
+    pub(crate) fn successor(&self) -> Result<Option<usize>, Failure> {
+        let number = self.as_member(|kind, member| match kind.traits().switchover {
+            Some(kind) => kind.successor(member),
+            None => Ok(None),
+        })?;
+        let number = number.flatten();
+        Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
+    }
+
+    /// Performs what remains to be done on this node, the primary, once the other members
+    /// replicate.
+    pub(crate) fn complete_cluster(&self) -> Result<(), Failure> {
+        self.as_member(Replication::complete).map(drop)
+    }
+
+    /// Waits until the node applies what its primary writes.
+    pub(crate) fn wait_until_it_replicates(
+        &mut self,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let is_writable = <dyn Replication>::has_many_primaries;
+        let wanted = match self.replication().is_some_and(is_writable) {
+            true => Role::Primary,
+            false => Role::Replica,
+        };
+        self.wait_until_it_is(wanted, limit, interrupted)
+    }
+
+    /// Waits until the node has this role; returns at once if it is not a member of a cluster.
+    fn wait_until_it_is(
+        &mut self,
+        wanted: Role,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let role = self.role();
+            // That the server has ended explains more than a missing answer.
+            if let Some(how) = self.died(role.is_err()) {
+                return Err(Failure::server(how));
+            }
+            if role?.is_none_or(|role| role == wanted) {
+                return Ok(());
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
+            if Instant::now() > deadline {
+                return Err(match wanted {
+                    Role::Primary => self.too_slow("become the primary", limit),
+                    _ => self.does_not_replicate(limit),
+                });
+            }
+            sleep(process::POLL_INTERVAL);
+        }
+    }
+
+    /// Calls `work` with the administrator's account; `None` if the node is not a member of a
+    /// cluster.
+    pub(super) fn as_member<T>(
+        &self,
+        work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(membership) = &self.spec.membership else {
+            return Ok(None);
+        };
+        let member = Member {
+            cluster: &membership.layout,
+            number: membership.number,
+            login: Login {
+                server: &self.name(),
+                socket: &self.socket(),
+                password: self.password(),
+            },
+        };
+        Ok(Some(work(membership.replication, &member)?))
+    }
+
     /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
         self.as_member(Replication::state)
@@ -72,7 +199,7 @@ impl Node {
             return self.as_member(|_, member| bootstrap.received(member));
         }
         if self.recovered.is_none() {
-            let printed = self.launcher.recover(&self.data, self.port, interrupted)?;
+            let printed = self.recover(interrupted)?;
             self.recovered = printed.map(|printed| bootstrap.recovered(&printed));
         }
         Ok(self.recovered)
@@ -100,7 +227,7 @@ impl Node {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.running.is_some()
+        self.process.is_some()
     }
 
     fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
@@ -133,18 +260,15 @@ impl Node {
         let path = self.data.dir().join(file.name);
         write_for_server(&path, &file.text, home.account())?;
         command.env(name, path);
-        let (log, errors) = self.launcher.log()?;
-        command.stdout(log).stderr(errors);
+        let log = self.log_path();
+        command.stdout(append(&log)?).stderr(append(&log)?);
         match process::run(command, COPY_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = format!("copying its data {}", process::how_it_ended(status));
                 Err(Failure::server(self.describe_end(&how)))
             }
-            None => {
-                let log = self.log();
-                Err(self.launcher.too_slow("copy its data", COPY_LIMIT, &log))
-            }
+            None => Err(self.too_slow("copy its data", COPY_LIMIT)),
         }
     }
 
@@ -152,7 +276,7 @@ impl Node {
     /// to it, and the lines of its log about those that it refused, each once.
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
         // A node that is down or paused still has its log.
-        let answers = self.running.as_ref().is_some_and(|one| !one.is_paused());
+        let answers = self.process.as_ref().is_some_and(|one| !one.is_paused());
         let seen = answers.then(|| self.as_member(Replication::strangers));
         let seen = seen.and_then(|seen| seen.ok().flatten());
         let seen = seen.unwrap_or_default();
@@ -170,13 +294,13 @@ impl Node {
     }
 
     pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
-        self.launcher.too_slow("replicate", limit, &self.log())
+        self.too_slow("replicate", limit)
     }
 
     fn copying(&self, primary: u32) -> Option<Copying> {
-        let member = self.launcher.membership.as_ref()?;
+        let member = self.spec.membership.as_ref()?;
         let failover = member.replication.traits().failover?;
-        let program = &self.launcher.installed.program;
+        let program = &self.installed.program;
         let data = self.data.data();
         failover.copy(&member.layout, member.number, primary, program, &data)
     }

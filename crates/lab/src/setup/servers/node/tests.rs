@@ -8,8 +8,8 @@ use engine::Server;
 
 use super::*;
 use crate::failure::Exit;
+use crate::setup::template::DATABASE;
 use crate::site::ThisHost;
-use crate::template::DATABASE;
 use crate::testing;
 
 static NEVER: AtomicBool = AtomicBool::new(false);

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::thread::sleep;
 
 use super::*;
 
@@ -98,7 +99,7 @@ fn is_root() -> bool {
 }
 
 fn layout(nodes: &[Node]) -> &engine::replication::ClusterLayout {
-    &nodes[0].launcher.membership.as_ref().unwrap().layout
+    &nodes[0].spec.membership.as_ref().unwrap().layout
 }
 
 /// The addresses at which the members of a group talk to each other.
@@ -192,7 +193,7 @@ fn nobody_else_joins_group_replication() {
     assert_nobody_noticed(&nodes);
     let intruder = Intruder::new(keep.path());
     let path = |name: &str| intruder.dir.join(name).display().to_string();
-    let server = nodes[0].launcher.installed.program.clone();
+    let server = nodes[0].installed.program.clone();
     let data = format!("--datadir={}", path("data"));
     intruder.run(&server, &["--no-defaults", "--initialize-insecure", &data]);
     let port = crate::port::free().unwrap();
@@ -333,7 +334,7 @@ fn replicas_give_nothing_to_who_takes_their_primarys_port() {
         assert_nobody_noticed(&nodes);
         let client = match engine == engine::MARIADB {
             true => PathBuf::from("/usr/bin/mariadb"),
-            false => nodes[0].launcher.installed.program.with_file_name("mysql"),
+            false => nodes[0].installed.program.with_file_name("mysql"),
         };
         assert_refused(&nodes, &client);
         nodes[0].kill();

@@ -1,4 +1,4 @@
-//! Sizes in bytes, as servers and people write them.
+//! Numbers as people and servers write them: sizes, shares, and grouped digits.
 
 /// Reads a size as servers do: plain bytes, or a number with K, M, G, T, P or E, which stand for
 /// powers of 1024.
@@ -29,6 +29,33 @@ pub fn shown_bytes(bytes: u64) -> String {
     }
 }
 
+/// Reads `2%` or `2.5 %` as a share (0.02, 0.025). `None` without the sign, or if it is not a
+/// finite number.
+pub fn parse_percent(text: &str) -> Option<f64> {
+    let number = text.trim().strip_suffix('%')?.trim_end();
+    let percent: f64 = number.parse().ok()?;
+    percent.is_finite().then_some(percent / 100.0)
+}
+
+/// Writes a share the way [`parse_percent`] reads it, with at most six decimals.
+pub fn format_percent(share: f64) -> String {
+    let digits = format!("{:.6}", share * 100.0);
+    format!("{}%", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Groups digits by three, a form that TOML accepts.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(c);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +71,17 @@ mod tests {
         }
         assert_eq!(shown_bytes(1536 << 20), "1.5 GiB");
         assert_eq!(shown_bytes(999), "999 bytes");
+    }
+
+    #[test]
+    fn shares_are_read_and_written() {
+        for (text, share) in [("2%", 0.02), ("7%", 0.07), ("0.1%", 0.001), ("50%", 0.5)] {
+            assert_eq!(parse_percent(text), Some(share));
+            assert_eq!(format_percent(share), text);
+        }
+        assert_eq!(parse_percent(" 2.5 % "), Some(0.025));
+        for bad in ["", "2", "%", "x%", "inf%", "NaN%"] {
+            assert_eq!(parse_percent(bad), None, "{bad}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `report.tables`: tables of the report.
+//! What a study wants in its report: `report.tables`, and the conditions of `[thresholds]`.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -7,14 +7,20 @@ use crate::content::TypedTable;
 use crate::error::Report;
 use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
-use plan::key::{Key, word};
-use plan::{Origin, Span, Spanned, nearest, shown};
+use plan::key::{BASELINE, Key, word};
+use plan::{Origin, Span, Spanned, ThresholdSpec, nearest, shown};
 
 const MAX_TABLES: usize = 20;
 const MAX_COLUMNS: usize = 30;
+/// More than any study needs.
+const MAX_THRESHOLDS: usize = 50;
+const MAX_COLUMN_BYTES: usize = 100;
+const THRESHOLD_EXAMPLE: &str = "write a comparison in quotes: \"response_ms.p99\" = \"< 25\"";
 
 static ROWS: Key = word("report.tables.rows", 200);
 static COLUMNS: Key = word("report.tables.columns", 200);
+static BASELINE_NAME: Key = word("thresholds.baseline", 60);
+static CONDITION: Key = word("thresholds", 100);
 
 impl Walk {
     pub(super) fn tables(&mut self, list: &DeArray<'_>, origin: Origin) {
@@ -90,6 +96,42 @@ impl Walk {
             columns.push(column);
         }
         columns
+    }
+
+    /// Sets the baseline, or a threshold; an override replaces one of the same column.
+    pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
+        if column == BASELINE {
+            self.content.baseline = self.typed::<String>(&BASELINE_NAME, value, at.origin);
+            return;
+        }
+        let mut known = self.content.thresholds.iter().map(|known| &known.column);
+        let first = known.find(|known| known.value == column && known.span.origin == at.origin);
+        if let Some(first) = first.map(|first| first.span) {
+            let message = format!("duplicate threshold of `{}`", shown(column));
+            return self.refuse_two(first, at, message, "keep one of the two");
+        }
+        if !value.get_ref().is_str() {
+            let found = type_words(value.get_ref());
+            let message = format!("the threshold of `{}` is {found}", shown(column));
+            return self.refuse(at, message, THRESHOLD_EXAMPLE);
+        }
+        let Some(condition) = self.typed::<String>(&CONDITION, value, at.origin) else {
+            return;
+        };
+        if column.len() > MAX_COLUMN_BYTES {
+            let message = format!("the name `{}` is too long", shown(column));
+            let help = "a threshold applies to a column of report tables, such as response_ms.p99";
+            return self.refuse(at, message, help);
+        }
+        let thresholds = &mut self.content.thresholds;
+        thresholds.retain(|other| other.column.value != column);
+        if thresholds.len() == MAX_THRESHOLDS {
+            let message = format!("too many thresholds: `{}`", shown(column));
+            let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
+            return self.refuse(at, message, help);
+        }
+        let column = Spanned::new(column.to_owned(), at);
+        thresholds.push(ThresholdSpec { column, condition });
     }
 }
 

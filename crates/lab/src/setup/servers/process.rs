@@ -1,11 +1,13 @@
-//! The processes of a node.
+//! The processes of a node, or of a service that the members of a cluster share.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use host::process::{Relative, family};
 use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
@@ -14,12 +16,15 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors;
 use crate::process;
-use crate::servers::DataDir;
-use crate::servers::family::Family;
+use crate::setup::servers::DataDir;
 use crate::site::{Launched, Process, Site};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
 pub(crate) const REPORT_LIMIT: Duration = Duration::from_secs(5);
+/// How often to check whether processes have obeyed a signal.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// How long processes may take to obey; one that waits for a disk obeys only afterward.
+const SIGNAL_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of a file that are sufficient to contain a process ID.
 const PID_BYTES: usize = 32;
 
@@ -28,8 +33,8 @@ const PID_BYTES: usize = 32;
 pub struct ProcessId {
     /// The process that dyno started; 0 without one.
     child: Arc<AtomicU32>,
-    /// The file in which a server that a cluster manager starts records its process ID. `child` is
-    /// then the manager.
+    /// Where a server that a cluster manager starts records its process ID. `child` is then the
+    /// manager.
     server: Option<Arc<ProcessFile>>,
 }
 
@@ -101,9 +106,10 @@ impl ProcessFile {
     }
 }
 
-/// A server's process. It and all processes that it started end when this value is dropped.
+/// The process that dyno started for a server, and its descendants: the server itself, or a cluster
+/// manager that starts it. All of them end when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct ServerProcess {
     first: Launched,
     site: Arc<dyn Site>,
     has_ended: bool,
@@ -119,14 +125,14 @@ pub(super) struct Running {
     is_in_use: Arc<AtomicBool>,
 }
 
-impl Running {
+impl ServerProcess {
     pub(super) fn new(
         first: Launched,
         site: &Arc<dyn Site>,
         id: &ProcessId,
         data: &DataDir,
     ) -> Result<Self, Failure> {
-        let running = Self {
+        let server = Self {
             first,
             site: Arc::clone(site),
             has_ended: false,
@@ -137,9 +143,9 @@ impl Running {
             account: data.home().account().clone(),
             is_in_use: Arc::clone(data.is_in_use()),
         };
-        site.record(&running.dir, running.first.pid)?;
-        id.set(running.first.pid);
-        Ok(running)
+        site.record(&server.dir, server.first.pid)?;
+        id.set(server.first.pid);
+        Ok(server)
     }
 
     /// Replaces a cluster manager that was killed.
@@ -162,50 +168,49 @@ impl Running {
         }
     }
 
-    /// How the process ended; `None` if it has not.
-    pub(super) fn ended(&mut self) -> Option<String> {
+    /// How the process ended; `None` if it has not. With `is_likely`, waits for its end.
+    pub(super) fn ended(&mut self, is_likely: bool) -> Option<String> {
         if self.is_orphaned {
             return None;
         }
-        let status = self.first.child.try_wait().ok().flatten()?;
-        Some(self.forget(status))
-    }
-
-    /// Like [`Running::ended`], for a process that is about to end: waits for it.
-    pub(super) fn ended_soon(&mut self) -> Option<String> {
-        if self.is_orphaned {
-            return None;
-        }
-        let status = process::wait(&mut self.first.child, REPORT_LIMIT)?;
-        Some(self.forget(status))
-    }
-
-    /// The process has ended, and its ID may be reused.
-    fn forget(&self, status: ExitStatus) -> String {
+        let status = match is_likely {
+            true => process::wait(&mut self.first.child, REPORT_LIMIT)?,
+            false => self.first.child.try_wait().ok().flatten()?,
+        };
+        // Its ID may be reused.
         self.id.set(0);
-        self.site.how_it_ended(status)
+        Some(self.site.how_it_ended(status))
     }
 
     /// Stops the selected processes with a signal; returns when the last one was stopped, `None` if
     /// one was not.
     pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;
-        let families = self.families(which);
-        last(families.iter().map(Family::stop))
+        self.signal_until(which, Signal::STOP, |one| one.is_stopped)
     }
 
     /// Resumes all processes; returns when they were resumed, `None` if one was not.
     pub(super) fn resume(&mut self) -> Option<Instant> {
         self.is_paused = false;
-        let families = self.families(FaultProcess::Both);
-        last(families.iter().map(Family::resume))
+        self.signal_until(FaultProcess::Both, Signal::CONT, |one| !one.is_stopped)
+    }
+
+    fn signal_until(
+        &mut self,
+        which: FaultProcess,
+        signal: Signal,
+        obeys: fn(&Relative) -> bool,
+    ) -> Option<Instant> {
+        let trees = self.trees(which).into_iter();
+        last(trees.map(|tree| tree.signal_until(signal, obeys)))
     }
 
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    /// Kills all processes, as [`Running::end`] does later; returns when the first one was killed.
+    /// Kills all processes, as [`ServerProcess::end`] does later; returns when the first one was
+    /// killed.
     pub(super) fn kill(&mut self) -> Instant {
         let others = self.others(FaultProcess::Both);
         let killed_at = self.site.kill(&mut self.first);
@@ -239,12 +244,12 @@ impl Running {
 
     /// The processes that a fault affects, the manager's first, without those of a process that has
     /// ended.
-    fn families(&mut self, which: FaultProcess) -> Vec<Family<'_>> {
+    fn trees(&mut self, which: FaultProcess) -> Vec<ProcessTree<'_>> {
         let (site, first, id) = (&*self.site, &mut self.first, &self.id);
-        let mut of_child = || Family::of(site, id.child()?, || first.has_its_pid());
+        let mut of_child = || ProcessTree::of(site, id.child()?, || first.has_its_pid());
         let of_server = || {
             let pid = id.get()?;
-            Family::of(site, pid, || id.get() == Some(pid))
+            ProcessTree::of(site, pid, || id.get() == Some(pid))
         };
         let (child, server) = match (&id.server, which) {
             (None, _) | (Some(_), FaultProcess::Manager) => (of_child(), None),
@@ -257,12 +262,9 @@ impl Running {
     /// The selected processes except the one that dyno started.
     fn others(&mut self, which: FaultProcess) -> Vec<Process> {
         let child = self.id.child();
-        let families = self.families(which).into_iter();
-        families
-            .flat_map(|family| match Some(family.first) == child {
-                true => family.descendants(),
-                false => family.all(),
-            })
+        let trees = self.trees(which).into_iter();
+        trees
+            .flat_map(|tree| tree.open(|one| Some(one.pid) != child))
             .collect()
     }
 
@@ -294,7 +296,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // The sweep of the run directory finds survivors.
         let _ = self.end();
@@ -306,11 +308,66 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
     times.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
+/// A process and its descendants, until that process is reaped: then its ID may become another
+/// one's.
+struct ProcessTree<'a> {
+    site: &'a dyn Site,
+    root: u32,
+    handle: Process,
+}
+
+impl<'a> ProcessTree<'a> {
+    /// `None` if the process `root` has ended. `is_own` checks that the process of this ID is the
+    /// intended one.
+    fn of(site: &'a dyn Site, root: u32, is_own: impl FnOnce() -> bool) -> Option<Self> {
+        let handle = site.process(root)?;
+        // Checked once the handle is open, because the ID may have been reused before.
+        is_own().then_some(Self { site, root, handle })
+    }
+
+    /// Repeatedly sends a signal to processes that have not obeyed it, until all have: meanwhile,
+    /// they may start others. Returns when the last one had obeyed; `None` at the limit, and if the
+    /// root ends.
+    fn signal_until(&self, signal: Signal, obeys: fn(&Relative) -> bool) -> Option<Instant> {
+        let deadline = Instant::now() + SIGNAL_LIMIT;
+        while Instant::now() < deadline {
+            let is_done = self.list().iter().all(obeys);
+            if !self.handle.is_running() {
+                return None;
+            }
+            if is_done {
+                return Some(Instant::now());
+            }
+            self.site.send(&self.open(|one| !obeys(one)), signal);
+            sleep(POLL_INTERVAL);
+        }
+        None
+    }
+
+    fn list(&self) -> Vec<Relative> {
+        family(self.site.files(), self.root)
+    }
+
+    /// Handles that are certain to refer to the processes that `is_wanted`.
+    fn open(&self, is_wanted: impl Fn(&Relative) -> bool) -> Vec<Process> {
+        let wanted = self.list().into_iter().filter(is_wanted);
+        let handles: Vec<_> = wanted
+            .filter_map(|one| Some((one.pid, self.site.process(one.pid)?)))
+            .collect();
+        // An ID may have been reused before its handle was opened.
+        let now = self.list();
+        if !self.handle.is_running() {
+            return Vec::new();
+        }
+        let is_still_one = |pid| now.iter().any(|one| one.pid == pid);
+        let sure = handles.into_iter().filter(|(pid, _)| is_still_one(*pid));
+        sure.map(|(_, handle)| handle).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::io::Read;
-    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
 
@@ -324,12 +381,12 @@ mod tests {
     }
 
     /// A process of a node, and a foreign process with a child.
-    fn running(home: &Home, program: &str) -> (Running, Child) {
+    fn running(home: &Home, program: &str) -> (ServerProcess, Child) {
         let data = DataDir::new(home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader(program);
         let site: Arc<dyn Site> = Arc::new(ThisHost::default());
         let id = ProcessId::default();
-        let running = Running::new(Launched::here(child), &site, &id, &data).unwrap();
+        let running = ServerProcess::new(Launched::here(child), &site, &id, &data).unwrap();
         let mut other = Command::new("sh");
         other.args(["-c", "sleep 600 & echo; wait"]);
         let mut other = other.stdout(Stdio::piped()).spawn().unwrap();
@@ -345,13 +402,11 @@ mod tests {
 
     #[test]
     fn nothing_is_done_to_the_process_that_has_the_number_of_one_that_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (_dir, home) = crate::testing::new_home();
         for was_noticed in [false, true] {
             let (mut running, mut other) = running(&home, "true");
             if was_noticed {
-                running.ended_soon().unwrap();
+                running.ended(true).unwrap();
                 assert_eq!(running.id.get(), None);
             } else {
                 running.first.child.wait().unwrap();
@@ -375,15 +430,13 @@ mod tests {
 
     #[test]
     fn what_a_process_that_remains_may_use_is_kept() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let (dir, home) = crate::testing::new_home();
         let run = home.run_dir().to_owned();
         let data = DataDir::new(&home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader("sleep");
         let site: Arc<dyn Site> = Arc::new(ThisHost::default());
         let id = ProcessId::default();
-        let mut running = Running::new(Launched::here(child), &site, &id, &data).unwrap();
+        let mut running = ServerProcess::new(Launched::here(child), &site, &id, &data).unwrap();
         // A user may start a server by hand to examine the data.
         let mut other = Command::new("sh");
         other.args(["-c", "echo; read line", "sh"]);
@@ -400,7 +453,7 @@ mod tests {
         other.wait().unwrap();
         let (_, cleaned) = crate::home::remove_dead_runs(
             &dir.path().join("cache"),
-            &crate::servers::account().unwrap(),
+            &crate::setup::servers::account().unwrap(),
         )
         .unwrap()
         .unwrap();
@@ -414,5 +467,30 @@ mod tests {
         assert_eq!(last([Some(later), Some(now)].into_iter()), Some(later));
         assert_eq!(last([None, Some(now)].into_iter()), None);
         assert_eq!(last(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn who_has_the_number_of_a_process_that_ended_is_no_relative() {
+        let site: &dyn Site = &ThisHost::default();
+        let sleeping = || Command::new("sleep").arg("600").spawn().unwrap();
+        let (mut ended, mut other) = (sleeping(), sleeping());
+        let handle = site.process(ended.id()).unwrap();
+        let tree = ProcessTree {
+            site,
+            root: other.id(),
+            handle,
+        };
+        let all = || tree.open(|_| true);
+        assert_eq!(all().len(), 1);
+        ended.kill().unwrap();
+        ended.wait().unwrap();
+        assert!(all().is_empty());
+        assert!(
+            tree.signal_until(Signal::STOP, |one| one.is_stopped)
+                .is_none()
+        );
+        assert!(ProcessTree::of(site, other.id(), || false).is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }
