@@ -5,10 +5,10 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 
 use lab::{Observer, Trial};
-use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
+use measure::instance::NodeEvent;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::result::{Design, Environment, RunResult};

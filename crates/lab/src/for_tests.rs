@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use engine::Server;
 use measure::find_max::FoundMax;
-use measure::setup::{Input, Outcome};
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
@@ -19,9 +18,9 @@ use crate::site::{Site, ThisHost};
 use crate::template::Templates;
 use crate::{Cluster, Failure, Observer, Run, Target, Trial, servers};
 
-/// Input for a summary of which only the seconds matter.
-pub(crate) fn input() -> Input {
-    Input::new(trial().planned_setup(), Outcome::Completed)
+/// A summary of which only the seconds matter.
+pub(crate) fn input() -> TrialSummary {
+    TrialSummary::new(trial().planned_setup())
 }
 
 /// A trial of an hour with two users on one preloaded table.

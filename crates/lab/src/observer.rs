@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
+use measure::instance::NodeEvent;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::setup::StatementKind;

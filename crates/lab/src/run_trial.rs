@@ -1,7 +1,7 @@
 //! The steps of one trial.
 
 use measure::ledger::LedgerSummary;
-use measure::setup::{Input, Outcome};
+use measure::setup::Outcome;
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
@@ -88,5 +88,8 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
     let outcome = Outcome::Failed {
         reason: failure.message.clone(),
     };
-    Summarizer::new(&[]).finish(Input::new(trial.planned_setup(), outcome))
+    Summarizer::new(&[]).finish(TrialSummary {
+        outcome,
+        ..TrialSummary::new(trial.planned_setup())
+    })
 }

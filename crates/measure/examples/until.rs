@@ -10,20 +10,18 @@
     reason = "a tool of the benches: its output is what it is for"
 )]
 
-use measure::ended::Until;
 use measure::interval::{Part, estimate};
 use measure::until::is_precise;
 
 fn main() {
     let ci: f64 = std::env::args().nth(1).unwrap().parse().unwrap();
-    let rule = Until { ci, least_s: 1.0 };
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let mut numbers = line.split_whitespace().map(|word| word.parse().unwrap());
         let warmup_s: f64 = numbers.next().unwrap();
         let seconds: Vec<Part> = numbers.map(|total| Part { total, weight: 1.0 }).collect();
         let (warmup, measured) = seconds.split_at(warmup_s as usize);
-        let ends = |length: &usize| is_precise(&rule, warmup, &measured[..*length]);
+        let ends = |length: &usize| is_precise(ci, 1.0, warmup, &measured[..*length]);
         match (1..=measured.len()).find(ends) {
             None => println!("-"),
             Some(end) => {

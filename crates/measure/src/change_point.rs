@@ -1,31 +1,26 @@
 //! Where the level of a series changes.
 //!
-//! Candidates come from the segmentation with the least squared error at a price for each
-//! change (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of
-//! data on an interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead
-//! and Eckley, 2012, finds the same with less work on long series). Its price assumes
-//! independent values, so on autocorrelated seconds it proposes a change for every
-//! fluctuation. Therefore each candidate is tested: the difference between the levels on both
-//! sides against what a series with this long-run variance shows by chance, at a level
-//! shared by all places where a change might be. The variance is that of the residuals, as a
-//! first-order autoregression. The weakest candidate that fails is removed and the others
-//! are tested again, since its step is now part of the noise (backward elimination; Bai and
-//! Perron, "Estimating and testing linear models with multiple structural changes",
-//! Econometrica 66, 1998, test so one by one, the other way round).
+//! Candidates come from the segmentation with the least squared error at a price for each change
+//! (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of data on an
+//! interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead and Eckley, 2012,
+//! is the same with less work). Its price assumes independent values, so on autocorrelated seconds
+//! it proposes a change for every fluctuation. Therefore each candidate is tested: the difference
+//! between the levels on both sides against what a series with this long-run variance, that of a
+//! first-order autoregression, shows by chance, at a level shared by all places where a change might
+//! be. The weakest candidate that fails is removed, and the others are tested again, since its step
+//! is now part of the noise (backward elimination; Bai and Perron, "Estimating and testing linear
+//! models with multiple structural changes", Econometrica 66, 1998, go the other way round).
 //!
-//! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the alternative:
-//! its permutations and t-tests assume independent values, which neither seconds nor results of
-//! different days are. Outliers, such as a stall of one second, are first pulled
-//! towards their neighbors (Hampel's filter): they are not a new level.
+//! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) assumes independent values,
+//! which neither seconds nor results of different days are. Outliers, such as a stall of one second,
+//! are no new level: they are first pulled towards their neighbors (Hampel's filter).
 
-mod noise;
 mod segments;
 
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, mean, ratio};
-use noise::weakest;
-use segments::{candidates, filtered, levels, spread, squares};
+use segments::{candidates, filtered, levels, spread, squares, weakest};
 
 /// What counts as a change in one kind of series.
 pub(crate) struct Rule {
@@ -111,13 +106,6 @@ pub struct LevelChange {
     pub after_per_s: f64,
 }
 
-impl LevelChange {
-    /// Relative change of the level; negative if it fell.
-    pub fn share(&self) -> f64 {
-        self.after_per_s / self.before_per_s - 1.0
-    }
-}
-
 /// Changes by at least 5 % in the seconds of a measurement that began `begin_s` after the load;
 /// each part has the transactions and the length of a second. None if a straight line explains the
 /// series as well.
@@ -133,14 +121,15 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
         return Vec::new();
     }
     let at_s = |at: usize| begin_s + whole[..at].iter().map(|part| part.weight).sum::<f64>();
-    let dated = found.iter().map(|change| LevelChange {
+    let dated = |change: &ChangePoint| LevelChange {
         at_s: at_s(change.at),
         before_per_s: change.before,
         after_per_s: change.after,
-    });
-    dated
-        .filter(|change| change.share().abs() >= MATTERS)
-        .collect()
+    };
+    let matter = found
+        .iter()
+        .filter(|change| change.share().abs() >= MATTERS);
+    matter.map(dated).collect()
 }
 
 /// Whether a straight line explains the values at least as well as the levels do.
@@ -253,7 +242,8 @@ mod tests {
         let found = in_measurement(10.0, &parts);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].at_s, 60.0);
-        assert!((found[0].share() + 0.2).abs() < 0.01, "{found:?}");
+        let share = found[0].after_per_s / found[0].before_per_s - 1.0;
+        assert!((share + 0.2).abs() < 0.01, "{found:?}");
         let by_three = |i: usize| Part {
             total: if i < 50 { 100.0 } else { 97.0 } + 0.1 * ripple(i),
             weight: 1.0,

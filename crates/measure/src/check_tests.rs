@@ -3,7 +3,7 @@ use std::time::Duration;
 use plan::{ReplyTime, StatementClass};
 
 use crate::change_point::LevelChange;
-use crate::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use crate::setup::{Outcome, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Steady, UnsteadyReason};
 use crate::summarize::summarize;
@@ -44,26 +44,17 @@ fn planned(keys: &str) -> plan::Trial {
     study.plan().trials.remove(0)
 }
 
-fn input() -> Input {
-    Input {
-        started_at: None,
-        setup: Setup {
-            engine: "Engine 10.11.14".into(),
-            server: "engine://sbtest@localhost/sbtest".into(),
-            workers: 1,
-            ..Setup::new(&planned(
-                "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\
+fn input() -> TrialSummary {
+    TrialSummary::new(Setup {
+        engine: "Engine 10.11.14".into(),
+        server: "engine://sbtest@localhost/sbtest".into(),
+        workers: 1,
+        ..Setup::new(&planned(
+            "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\
                  # 4 users that do 101 transactions/s of 1.05 ms.\nthink = '38600us'\n\
                  warmup = '5s'\ntime = '60s'",
-            ))
-        },
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        unfinished: Unfinished::default(),
-        ended: None,
-        outcome: Outcome::Completed,
-    }
+        ))
+    })
 }
 
 #[test]
@@ -129,7 +120,7 @@ pub(crate) fn trial() -> TrialSummary {
     summarize(input(), &kinds(), &steady())
 }
 
-fn warnings(input: Input, seconds: &[Second]) -> Vec<Warning> {
+fn warnings(input: TrialSummary, seconds: &[Second]) -> Vec<Warning> {
     summarize(input, &kinds(), seconds).warnings
 }
 
@@ -181,9 +172,9 @@ fn nothing_measured_is_null_in_json() {
 #[test]
 fn a_generator_that_is_busy_or_waits() {
     let busy = changed(|second| second.workers[0].running = 0.97);
-    assert_only!(input(), &busy, GeneratorSaturated { worker: 0, .. });
+    assert_only! { input(), &busy, GeneratorSaturated { worker: 0, .. } }
     let waiting = changed(|second| second.workers[0].waiting = 0.4);
-    assert_only!(input(), &waiting, GeneratorWaited { worker: 0, .. });
+    assert_only! { input(), &waiting, GeneratorWaited { worker: 0, .. } }
     // An engine inside the workers may keep them busy.
     let mut input = input();
     input.setup.in_process = true;
@@ -230,14 +221,7 @@ fn overloaded_when_the_backlog_grows_and_not_when_it_stays() {
     for (number, second) in seconds.iter_mut().enumerate() {
         second.backlog = Some(1000 + 50 * number as u64);
     }
-    assert_only!(
-        input(),
-        &seconds,
-        Overloaded {
-            backlog_end: 2450,
-            growth: 1000
-        }
-    );
+    assert_only! { input(), &seconds, Overloaded { backlog_end: 2450, growth: 1000 } }
     let even = changed(|second| second.backlog = Some(3));
     assert_eq!(warnings(input(), &even), []);
 }
@@ -283,13 +267,13 @@ fn forced_checkpoints_are_counted_over_the_measurement() {
 
 #[test]
 fn a_trial_that_is_short_or_emulated_or_not_warmed_up() {
-    assert_only!(input(), &steady()[..5], Short { .. });
+    assert_only! { input(), &steady()[..5], Short { .. } }
     let mut emulated = input();
     emulated.setup.emulated = true;
-    assert_only!(emulated, &steady(), Emulated);
+    assert_only! { emulated, &steady(), Emulated }
     let mut cold = input();
     cold.setup.planned.load.warmup = Duration::ZERO;
-    assert_only!(cold, &steady(), NoWarmup);
+    assert_only! { cold, &steady(), NoWarmup }
 }
 
 #[test]
@@ -321,18 +305,10 @@ fn a_fault_of_the_primary_that_is_healed_before_anybody_notices_it() {
 #[test]
 fn misses_name_their_reason() {
     let seconds = changed(|second| second.slice.misses = 50);
-    assert_only!(input(), &seconds, Misses { key_range, rows, .. } if key_range == rows);
+    assert_only! { input(), &seconds, Misses { key_range, rows, .. } if key_range == rows }
     let mut beyond = input();
     beyond.setup.planned.load.key_range = Some(2000);
-    assert_only!(
-        beyond,
-        &seconds,
-        Misses {
-            key_range: 2000,
-            rows: 1000,
-            ..
-        }
-    );
+    assert_only! { beyond, &seconds, Misses { key_range: 2000, rows: 1000, .. } }
 }
 
 #[test]
@@ -343,7 +319,7 @@ fn unsteady() {
     let mut input = input();
     input.setup.planned.load.think = Duration::from_micros(29900);
     let drift = 0.525..0.535;
-    assert_only!(input, &seconds, NeverSteady { reason: UnsteadyReason::Drift { share } } if drift.contains(share));
+    assert_only! { input, &seconds, NeverSteady { reason: UnsteadyReason::Drift { share } } if drift.contains(share) }
 }
 
 #[test]
@@ -384,14 +360,7 @@ fn a_warm_up_that_was_too_short() {
     assert_eq!(summary.steady, Some(Steady::From { s: 10.0 }));
     // All measured seconds count.
     assert_eq!(summary.measured_s, 55.0);
-    assert_only!(
-        input.clone(),
-        &seconds,
-        WarmupTooShort {
-            steady_from_s: 10.0,
-            warmup_s: 5.0
-        }
-    );
+    assert_only! { input.clone(), &seconds, WarmupTooShort { steady_from_s: 10.0, warmup_s: 5.0 } }
     input.setup.planned.load.warmup = Duration::from_secs(10);
     let seconds: Vec<Second> = (0..5)
         .chain(5..10)
@@ -438,14 +407,7 @@ fn time_that_no_transaction_shows() {
     let mut input = input();
     input.setup.planned.load.think = Duration::from_micros(0);
     let loss = input.clone();
-    assert_only!(
-        loss,
-        &steady(),
-        LittlesLaw {
-            users: 4.0,
-            accounted: ..0.2
-        }
-    );
+    assert_only! { loss, &steady(), LittlesLaw { users: 4.0, accounted: ..0.2 } }
     // At a limit of transactions, users stop one by one.
     input.setup.planned.load.events = Some(3030);
     assert_eq!(warnings(input, &steady()), []);
@@ -477,7 +439,7 @@ fn warnings_are_read_back() {
 fn stalled_but_not_for_a_last_second_cut_short() {
     let mut seconds = steady();
     seconds[15] = second(15, 0);
-    assert_only!(input(), &seconds, Stalled { seconds: 1 });
+    assert_only! { input(), &seconds, Stalled { seconds: 1 } }
     let mut seconds = steady();
     let mut last = second(30, 0);
     last.end_ns = last.start_ns + 1_000_000;
@@ -487,7 +449,7 @@ fn stalled_but_not_for_a_last_second_cut_short() {
 
 #[test]
 fn unfinished_and_cancelled() {
-    let with = |count, oldest_ms, cancelled| Input {
+    let with = |count, oldest_ms, cancelled| TrialSummary {
         unfinished: Unfinished {
             count,
             oldest_ms,
@@ -495,13 +457,9 @@ fn unfinished_and_cancelled() {
         },
         ..input()
     };
-    assert_only!(
-        with(2, Some(900.0), 0),
-        &steady(),
-        Unfinished { count: 2, .. }
-    );
+    assert_only! { with(2, Some(900.0), 0), &steady(), Unfinished { count: 2, .. } }
     assert_eq!(warnings(with(4, Some(0.5), 0), &steady()), []);
-    assert_only!(with(0, None, 3), &steady(), Cancelled { count: 3 });
+    assert_only! { with(0, None, 3), &steady(), Cancelled { count: 3 } }
 }
 
 #[test]
@@ -513,16 +471,10 @@ fn restarts_and_reconnects() {
         action: "restarted".into(),
     };
     seconds[0].slice.errors.insert("1213".to_owned(), error);
-    assert_only!(
-        input(),
-        &seconds,
-        Restarts {
-            share: 0.031..0.033
-        }
-    );
+    assert_only! { input(), &seconds, Restarts { share: 0.031..0.033 } }
     let mut seconds = steady();
     seconds[3].slice.reconnects = 2;
-    assert_only!(input(), &seconds, Reconnects { count: 2 });
+    assert_only! { input(), &seconds, Reconnects { count: 2 } }
 }
 
 #[test]
@@ -539,7 +491,7 @@ fn what_faults_do_is_not_warned_of() {
 
 #[test]
 fn a_trial_that_never_began_is_not_warned_of() {
-    let failed = Input {
+    let failed = TrialSummary {
         outcome: Outcome::Failed {
             reason: "the server did not start".into(),
         },

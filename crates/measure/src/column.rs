@@ -4,19 +4,12 @@ use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
-use crate::recovery::{self, Observation};
+use crate::recovery::{self, Number, Observation, number};
 use crate::summary::{LatencySummary, TrialSummary};
 
-/// A number of a trial that is not a metric; `None` if it was not measured.
-struct Number {
-    name: &'static str,
-    unit: &'static str,
-    heading: &'static str,
-    of: fn(&TrialSummary) -> Option<Estimate>,
-}
-
+/// The numbers of a trial that are not metrics; `None` if one was not measured.
 #[rustfmt::skip] // A line for each.
-const NUMBERS: &[Number] = &[
+const NUMBERS: &[Number<TrialSummary, Estimate>] = &[
     number("tps", "1/s", "tps", |trial| trial.transactions.per_s),
     number("statements_per_s", "1/s", "statements/s", |trial| trial.statements.per_s),
     number("errors", "", "errors", |trial| count(trial.failures())),
@@ -42,20 +35,6 @@ const NUMBERS: &[Number] = &[
 
 /// Texts about a trial's first fault, which tables of numbers cannot show.
 pub const TEXTS: [&str; 2] = ["fault.kind", "fault.target"];
-
-const fn number(
-    name: &'static str,
-    unit: &'static str,
-    heading: &'static str,
-    of: fn(&TrialSummary) -> Option<Estimate>,
-) -> Number {
-    Number {
-        name,
-        unit,
-        heading,
-        of,
-    }
-}
 
 fn exact(value: Option<f64>) -> Option<Estimate> {
     value.map(Estimate::exact)
@@ -128,12 +107,20 @@ const TIMES: [Times; 3] = [
     }),
 ];
 
-enum Column {
-    Number(&'static Number),
+/// A column: how it is shown, and where a trial has its value.
+struct Column {
+    heading: String,
+    /// For example `ms`; empty for a plain number.
+    unit: &'static str,
+    source: Source,
+}
+
+enum Source {
+    Number(fn(&TrialSummary) -> Option<Estimate>),
     /// A number of a trial's recovery from its first fault.
     Recovery(&'static recovery::Number),
     Time(&'static Times, &'static Statistic),
-    Metric(&'static Metric),
+    Metric,
 }
 
 /// Ends the name of a table's column that shows a change.
@@ -159,47 +146,65 @@ pub fn full_name(column: &str) -> String {
 }
 
 fn find(column: &str) -> Option<Column> {
+    let known = |heading: &str, unit, source| {
+        let heading = heading.to_owned();
+        Some(Column {
+            heading,
+            unit,
+            source,
+        })
+    };
     if let Some(number) = NUMBERS.iter().find(|number| number.name == column) {
-        return Some(Column::Number(number));
+        return known(number.heading, number.unit, Source::Number(number.of));
     }
     if let Some(number) = recovery::numbers().find(|number| number.name == column) {
-        return Some(Column::Recovery(number));
+        return known(number.heading, number.unit, Source::Recovery(number));
     }
-    let time = column.rsplit_once('.').and_then(|(times, statistic)| {
-        Some(Column::Time(
-            TIMES.iter().find(|(name, ..)| *name == times)?,
-            STATISTICS.iter().find(|(name, ..)| *name == statistic)?,
-        ))
-    });
-    time.or_else(|| Metric::find(column).map(Column::Metric))
+    if let Some((times, statistic)) = time(column) {
+        let heading = format!("{} {}", times.1, statistic.1);
+        return known(&heading, "ms", Source::Time(times, statistic));
+    }
+    let metric = Metric::find(column)?;
+    match (metric.brackets, split(column).1) {
+        (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
+            let heading = format!("{} ({what} {of})", metric.heading);
+            known(&heading, metric.unit, Source::Metric)
+        }
+        _ => known(metric.heading, metric.unit, Source::Metric),
+    }
+}
+
+fn time(column: &str) -> Option<(&'static Times, &'static Statistic)> {
+    let (times, statistic) = column.rsplit_once('.')?;
+    let times = TIMES.iter().find(|(name, ..)| *name == times)?;
+    let statistic = STATISTICS.iter().find(|(name, ..)| *name == statistic)?;
+    Some((times, statistic))
 }
 
 /// A trial's value of a column; `None` if it was not measured or there is no such column.
 pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
-    match find(column)? {
-        Column::Number(number) => (number.of)(trial),
-        Column::Recovery(number) => {
+    match find(column)?.source {
+        Source::Number(of) => of(trial),
+        Source::Recovery(number) => {
             let found = trial.faults.first()?.recovery.as_ref()?;
             (number.of)(found).map(Estimate::exact)
         }
-        Column::Time((.., times), (.., of)) => times(trial).map(of),
-        Column::Metric(_) => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
+        Source::Time((.., times), (.., of)) => times(trial).map(of),
+        Source::Metric => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
     }
 }
 
 /// A trial's value of a column; a recovery time may be censored.
 pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
-    match find(column)? {
-        Column::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
+    match find(column)?.source {
+        Source::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
         _ => value(trial, column).map(|found| Observation::Exactly(found.value)),
     }
 }
 
 /// The confidence interval of a trial's percentile; `None` if unknown, and for any other column.
 pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
-    let Column::Time((.., times), (name, ..)) = find(column)? else {
-        return None;
-    };
+    let ((.., times), (name, ..)) = time(column)?;
     let times = times(trial)?;
     match *name {
         "p95" => times.p95_range,
@@ -222,20 +227,18 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
 
 /// The percentile as a share (0 to 1); `None` for any other column.
 pub fn percentile(column: &str) -> Option<f64> {
-    match find(column)? {
-        Column::Time(_, (_, _, share, _)) => *share,
-        Column::Number(_) | Column::Recovery(_) | Column::Metric(_) => None,
-    }
+    let (_, (_, _, share, _)) = time(column)?;
+    *share
 }
 
 /// Whether the column is a mean or a percentile over a trial's time, which differs by chance in
 /// another run. Other columns count or time single events.
 pub fn is_sampled(column: &str) -> bool {
-    match find(column) {
-        Some(Column::Number(number)) => number.unit == "1/s",
-        Some(Column::Time(..) | Column::Metric(_)) => true,
-        Some(Column::Recovery(_)) | None => false,
-    }
+    find(column).is_some_and(|found| match found.source {
+        Source::Number(_) => found.unit == "1/s",
+        Source::Time(..) | Source::Metric => true,
+        Source::Recovery(_) => false,
+    })
 }
 
 /// Whether a column exists. Any name is accepted in brackets, because the devices and cores of a
@@ -263,29 +266,12 @@ pub fn all_names() -> Vec<String> {
 /// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; for an unknown column,
 /// its name.
 pub fn heading(column: &str) -> String {
-    match find(column) {
-        Some(Column::Number(number)) => number.heading.to_owned(),
-        Some(Column::Recovery(number)) => number.heading.to_owned(),
-        Some(Column::Time((_, times, _), (_, heading, ..))) => format!("{times} {heading}"),
-        Some(Column::Metric(metric)) => match (metric.brackets, split(column).1) {
-            (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
-                format!("{} ({what} {of})", metric.heading)
-            }
-            _ => metric.heading.to_owned(),
-        },
-        None => column.to_owned(),
-    }
+    find(column).map_or_else(|| column.to_owned(), |found| found.heading)
 }
 
 /// The unit of a column, for example `ms`; empty for a plain number.
 pub fn unit(column: &str) -> &'static str {
-    match find(column) {
-        Some(Column::Number(number)) => number.unit,
-        Some(Column::Recovery(number)) => number.unit,
-        Some(Column::Time(..)) => "ms",
-        Some(Column::Metric(metric)) => metric.unit,
-        None => "",
-    }
+    find(column).map_or("", |found| found.unit)
 }
 
 #[cfg(test)]

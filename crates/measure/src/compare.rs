@@ -1,24 +1,20 @@
 //! The change from a base to a new side, with its confidence interval, and the verdict.
 //!
-//! Noise in throughput and response times is multiplicative, so everything is computed on
-//! logarithms: the change is the ratio of the geometric means, its interval Student's t on
-//! the log ratios, transformed back. Where both sides ran in the same blocks, each block
-//! gives one log ratio, so that what changed on the host between blocks cancels (Box, Hunter
-//! and Hunter, *Statistics for Experimenters*: "block what you can, randomize what you
-//! cannot"); where blocks are incomplete, the sides are compared as independent samples
-//! (Welch, "The generalization of Student's problem when several different population
-//! variances are involved", Biometrika 34, 1947, with Satterthwaite's degrees of freedom).
-//! The observations are runs, each with a start of its own: many seconds of one start say
-//! little about the next. Intervals are exact where the log ratios are normal, and
-//! approximate otherwise.
+//! Noise in throughput and response times is multiplicative, so the change is the ratio of geometric
+//! means, and its interval Student's t on logarithms. Where both sides ran in the same blocks, each
+//! block gives one log ratio, so that what changed on the host between blocks cancels (Box, Hunter
+//! and Hunter, *Statistics for Experimenters*: "block what you can, randomize what you cannot");
+//! otherwise, the sides are independent samples (Welch, "The generalization of Student's problem
+//! when several different population variances are involved", Biometrika 34, 1947, with
+//! Satterthwaite's degrees of freedom). The observations are runs, each with a start of its own:
+//! many seconds of one start say little about the next.
 //!
-//! One interval decides everything: a change is real when the interval excludes 0, and the
-//! sides are equivalent when the interval lies within the least difference that matters.
-//! The latter is two one-sided tests (Schuirmann, "A comparison of the two one-sided tests
-//! procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15,
-//! 1987), each at half the level, so that the interval that is shown says the same.
-//! `verdict.rs` has the verdicts and their words, `family.rs` sets the levels of many
-//! comparisons, and `power.rs` says how many repeats would lead to a verdict.
+//! One interval decides everything: a change is real when the interval excludes 0, and the sides are
+//! equivalent when it lies within the least difference that matters: two one-sided tests (Schuirmann,
+//! "A comparison of the two one-sided tests procedure and the power approach", Journal of
+//! Pharmacokinetics and Biopharmaceutics 15, 1987), each at half the level, so that the interval
+//! that is shown says the same. `family.rs` sets the levels of many comparisons, and `power.rs` says
+//! how many repeats would lead to a verdict.
 
 mod family;
 mod power;
@@ -61,8 +57,7 @@ pub struct Question {
     /// Whether each trial started its own server. Otherwise there is no verdict, because even
     /// identical servers differ from start to start.
     pub restarted: bool,
-    /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by
-    /// default.
+    /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by default.
     pub least: f64,
 }
 
@@ -319,7 +314,7 @@ fn logs(trials: &[Measured]) -> Vec<f64> {
 }
 
 /// The logarithms of base and new in each block, that is repeat, that has both.
-fn blocks(base: &[Measured], new: &[Measured]) -> Vec<[f64; 2]> {
+pub(crate) fn blocks(base: &[Measured], new: &[Measured]) -> Vec<[f64; 2]> {
     let by_repeat = |trials: &[Measured]| -> BTreeMap<u32, f64> {
         let pairs = trials.iter().zip(logs(trials));
         pairs.map(|(trial, log)| (trial.repeat, log)).collect()
@@ -329,7 +324,7 @@ fn blocks(base: &[Measured], new: &[Measured]) -> Vec<[f64; 2]> {
     by_repeat(base).into_iter().filter_map(block).collect()
 }
 
-fn by_blocks(blocks: &[[f64; 2]]) -> LogRatio {
+pub(crate) fn by_blocks(blocks: &[[f64; 2]]) -> LogRatio {
     let ratios: Vec<f64> = blocks.iter().map(|[base, new]| new - base).collect();
     let (count, mean) = (ratios.len() as f64, mean(&ratios));
     let spread = variance(&ratios, mean).sqrt();

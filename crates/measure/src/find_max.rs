@@ -1,16 +1,19 @@
 //! The result of a search for the highest rate under a limit.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::column::percentile;
-use crate::knee::knee;
+use crate::interval::mean;
 use crate::quantile::is_known;
 use crate::summary::TrialSummary;
+use crate::words::words;
 
 /// Duration of confirming trials, in multiples of short ones.
 pub const LONG: u32 = 3;
+/// Minimum number of points of a curve with a knee.
+const MIN_POINTS: usize = 5;
+/// A curve that stays closer to the line from its first to its last point has no knee.
+const MIN_BEND: f64 = 0.1;
 
 /// A search with its steps and its result. Rates are those of all servers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,25 +48,25 @@ pub struct SearchStep {
     pub caveats: Vec<StepCaveat>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepVerdict {
-    Held,
-    TooSlow,
-    /// Arrivals exceeded throughput, so response times grow without bound.
-    Overloaded,
-    Unsteady,
-    Nothing,
+words! {
+    StepVerdict {
+        Held = "within limit",
+        TooSlow = "above limit",
+        /// Arrivals exceeded throughput, so response times grow without bound.
+        Overloaded = "overloaded",
+        Unsteady = "never steady",
+        Nothing = "nothing measured",
+    }
 }
 
-/// Why the verdict on a step may be due to chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepCaveat {
-    /// Too few transactions were slower than the limited percentile.
-    FewSlower,
-    /// The trial was too short to detect steady state.
-    Short,
+words! {
+    /// Why the verdict on a step may be due to chance.
+    StepCaveat {
+        /// Too few transactions were slower than the limited percentile.
+        FewSlower = "few slower",
+        /// The trial was too short to detect steady state.
+        Short = "short",
+    }
 }
 
 impl StepCaveat {
@@ -114,27 +117,6 @@ pub enum SearchEnd {
     },
 }
 
-impl fmt::Display for StepVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Held => "within limit",
-            Self::TooSlow => "above limit",
-            Self::Overloaded => "overloaded",
-            Self::Unsteady => "never steady",
-            Self::Nothing => "nothing measured",
-        })
-    }
-}
-
-impl fmt::Display for StepCaveat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::FewSlower => "few slower",
-            Self::Short => "short",
-        })
-    }
-}
-
 impl SearchEnd {
     /// The highest rate that held the limit, and the lowest that exceeded it.
     fn bounds_per_s(&self) -> [Option<f64>; 2] {
@@ -182,10 +164,14 @@ impl FoundMax {
             .collect();
         caveats.sort_unstable();
         caveats.dedup();
+        let mean_of = |number: fn(&SearchStep) -> Option<f64>| {
+            let numbers: Vec<f64> = steps.iter().filter_map(|step| number(step)).collect();
+            (!numbers.is_empty()).then(|| mean(&numbers))
+        };
         (!steps.is_empty()).then(|| AtRate {
             rate_per_s,
-            achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
-            value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
+            achieved_per_s: mean_of(|step| step.achieved_per_s),
+            value_ms: mean_of(|step| step.value_ms),
             is_overloaded: steps.iter().any(overloaded),
             is_long: steps.iter().all(|step| step.long),
             caveats,
@@ -216,9 +202,26 @@ impl FoundMax {
     }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
-    (count > 0.0).then_some(sum / count)
+/// The index of the knee among points in order of x; `None` with too few of them, or on a curve
+/// that is nearly straight or does not rise.
+///
+/// Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops
+/// 2011: both axes are scaled to 0…1, and the knee is where the curve is farthest below the line
+/// from its first to its last point. This is the offline form, without smoothing: a search has few
+/// points, each of them a trial of its own.
+fn knee(points: &[(f64, f64)]) -> Option<usize> {
+    let ((x0, y0), (x1, y1)) = (points.first()?, points.last()?);
+    let (width, height) = (x1 - x0, y1 - y0);
+    if points.len() < MIN_POINTS || !(width > 0.0 && height > 0.0) {
+        return None;
+    }
+    let below = |(x, y): &(f64, f64)| (x - x0) / width - (y - y0) / height;
+    let (place, most) = points
+        .iter()
+        .map(below)
+        .enumerate()
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most >= MIN_BEND).then_some(place)
 }
 
 #[cfg(test)]
@@ -355,5 +358,32 @@ mod tests {
         assert_eq!(found.knee().map(|at| at.trials), Some(vec![6]));
         found.steps.truncate(3);
         assert_eq!(found.knee(), None);
+    }
+
+    /// y = 1 / (1 - x) from 0 to 0.9: the scaled slope is 1 where (1 - x)^2 = 0.1.
+    #[test]
+    fn it_is_where_the_slope_is_that_of_the_line() {
+        let points: Vec<(f64, f64)> = (0..=900)
+            .map(|n| f64::from(n) / 1000.0)
+            .map(|x| (x, 1.0 / (1.0 - x)))
+            .collect();
+        let place = knee(&points).unwrap();
+        let wanted = 1.0 - 0.1_f64.sqrt();
+        assert!((points[place].0 - wanted).abs() < 0.002, "{place}");
+    }
+
+    #[test]
+    fn what_does_not_bend_has_none() {
+        let line: Vec<(f64, f64)> = (0..9).map(|n| (f64::from(n), f64::from(n) * 3.0)).collect();
+        assert_eq!(knee(&line), None);
+        let falling: Vec<(f64, f64)> = line.iter().map(|(x, y)| (*x, -y)).collect();
+        assert_eq!(knee(&falling), None);
+        assert_eq!(knee(&[(1.0, 1.0); 9]), None);
+        assert_eq!(
+            knee(&[(0.0, 0.0), (1.0, 0.0), (2.0, 0.1), (3.0, 9.0)]),
+            None
+        );
+        assert_eq!(knee(&[]), None);
+        assert_eq!(knee(&[(0.0, f64::NAN); 6]), None);
     }
 }

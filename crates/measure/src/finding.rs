@@ -2,45 +2,30 @@
 
 pub mod check;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters to a measurement. The most severe level is the smallest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Results are misleading.
-    Severe,
-    /// Results may be off by some percent; the setting may be intended.
-    Warning,
-    /// Matters when results of different hosts or servers are compared.
-    Note,
-    /// The check could not be performed.
-    Unknown,
-    /// No problem was found.
-    Passed,
-}
+use crate::words::words;
 
-impl Level {
-    #[rustfmt::skip]
-    pub const ALL: [Self; 5] = [Self::Severe, Self::Warning, Self::Note, Self::Unknown, Self::Passed];
-
-    /// This level if there is a problem.
-    pub fn when(self, is_found: bool) -> Level {
-        if is_found { self } else { Level::Passed }
+words! {
+    /// How much a finding matters to a measurement, the most severe level first.
+    Level {
+        /// Results are misleading.
+        Severe = "severe",
+        /// Results may be off by some percent; the setting may be intended.
+        Warning = "warning",
+        /// Matters when results of different hosts or servers are compared.
+        Note = "note",
+        /// The check could not be performed.
+        Unknown = "unknown",
+        /// No problem was found.
+        Passed = "passed",
     }
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Severe => "severe",
-            Self::Warning => "warning",
-            Self::Note => "note",
-            Self::Unknown => "unknown",
-            Self::Passed => "passed",
-        })
+impl Level {
+    /// This level if there is a problem.
+    pub fn when(self, is_found: bool) -> Level {
+        if is_found { self } else { Level::Passed }
     }
 }
 

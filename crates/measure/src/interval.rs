@@ -1,19 +1,15 @@
 //! Confidence intervals of means over seconds that are correlated.
 //!
-//! The seconds of one run are not independent: a checkpoint or a full log slows
-//! many in a row, and the textbook interval over single seconds would be far too
-//! narrow. The classical remedy is batch means (Law & Kelton, *Simulation Modeling and
-//! Analysis*): cut the run into a few long batches and apply Student's t to their means.
-//! Runs of a minute are too short for it: with seconds that correlate by 0.8, ten
-//! batches of 60 s cover the mean in 82 % of the cases instead of 95 %. So a few
-//! cosines take the place of the batches, with degrees of freedom counted as for
-//! batches (`long_run.rs` cites the papers); `benches/RESULTS.md` has the measured
-//! coverage. A run that is too short for its slowest fluctuations has no interval.
+//! A checkpoint or a full log slows many seconds in a row, so the textbook interval over single
+//! seconds is far too narrow. The classical remedy, Student's t on the means of a few long batches
+//! (Law & Kelton, *Simulation Modeling and Analysis*), needs longer runs than a minute: with seconds
+//! that correlate by 0.8, ten batches of 60 s cover the mean in 82 % of the cases instead of 95 %. A
+//! few cosines take the place of the batches (`long_run.rs` cites the papers, `benches/RESULTS.md`
+//! has the measured coverage). A run that is too short for its slowest fluctuations has no interval.
 //!
-//! Every mean here is a ratio of two sums (transactions by seconds, time by
-//! transactions), so that a second with few transactions, or a last one cut short,
-//! is weighted correctly; its variance is the ratio estimator's (Cochran,
-//! *Sampling Techniques*, chapter 6).
+//! Every mean is a ratio of two sums (transactions by seconds, time by transactions), so that a
+//! short second is weighted correctly; its variance is the ratio estimator's (Cochran, *Sampling
+//! Techniques*, chapter 6).
 
 use serde::{Deserialize, Serialize};
 
@@ -43,27 +39,12 @@ impl Estimate {
         }
     }
 
-    /// The half width as a share of the value; `None` without an interval or
-    /// when the value is 0.
+    /// The half width as a share of the value; `None` without an interval or when the value is 0.
     pub fn relative(&self) -> Option<f64> {
         self.half_width
             .map(|half| half / self.value.abs())
             .filter(|share| share.is_finite())
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoInterval {
-    #[error("{points} seconds are too few for a confidence interval, which needs {MIN_POINTS}")]
-    TooShort { points: usize },
-    /// The values fluctuate so slowly that they amount to only a few independent ones.
-    #[error(
-        "the seconds are too strongly correlated: {points} are too few for a confidence interval"
-    )]
-    Wandering { points: usize },
-    /// Nothing happened, so there is no mean.
-    #[error("nothing was counted")]
-    Nothing,
 }
 
 /// One second's contribution to a mean: `total` (the numerator) over `weight`.
@@ -75,38 +56,30 @@ pub struct Part {
     pub weight: f64,
 }
 
-/// The mean of all `parts`, with its interval if there is one; `None` if their total weight
-/// is 0.
+/// The mean of all `parts`, with its interval if there is one; `None` if their total weight is 0.
 pub fn estimate(parts: &[Part]) -> Option<Estimate> {
     let value = ratio(parts)?;
     Some(Estimate {
         value,
-        half_width: half_width(parts).ok(),
+        half_width: half_width(parts),
     })
 }
 
-/// Half of the 95 % confidence interval of the mean of `parts`.
-pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
+/// Half of the 95 % confidence interval of the mean of `parts`. `None` if there are too few of them,
+/// if they fluctuate so slowly that they amount to only a few independent ones, or if nothing happened.
+pub fn half_width(parts: &[Part]) -> Option<f64> {
     if parts.len() < MIN_POINTS {
-        return Err(NoInterval::TooShort {
-            points: parts.len(),
-        });
+        return None;
     }
-    let mean = ratio(parts).ok_or(NoInterval::Nothing)?;
-    let off = residuals(parts, mean);
-    let all = sum(parts);
+    let off = residuals(parts, ratio(parts)?);
+    let (all, points) = (sum(parts), parts.len() as f64);
     let squares: f64 = off.iter().map(|value| value * value).sum();
-    if squares <= (ROUNDING * all.total).powi(2) / parts.len() as f64 {
-        return Ok(0.0);
+    if squares <= (ROUNDING * all.total).powi(2) / points {
+        return Some(0.0);
     }
-    let points = parts.len();
-    let found = long_run(&off).ok_or(NoInterval::Wandering { points })?;
-    let error = (points as f64 * found.variance).sqrt() / all.weight;
-    let half = student_t(found.degrees) * error;
-    match half.is_finite() {
-        true => Ok(half),
-        false => Err(NoInterval::Nothing),
-    }
+    let found = long_run(&off)?;
+    let error = (points * found.variance).sqrt() / all.weight;
+    Some(student_t(found.degrees) * error).filter(|half| half.is_finite())
 }
 
 /// The difference of each part from its weight times the mean.
@@ -221,27 +194,17 @@ mod tests {
     #[test]
     fn a_series_that_only_rises_has_no_interval() {
         let values: Vec<f64> = (1..=60).map(f64::from).collect();
-        assert_eq!(
-            half_width(&per_second(&values)),
-            Err(NoInterval::Wandering { points: 60 })
-        );
         let found = estimate(&per_second(&values)).unwrap();
         assert_eq!((found.value, found.half_width), (30.5, None));
     }
 
     #[test]
-    fn too_short_says_so() {
-        assert_eq!(
-            half_width(&per_second(&[1.0; 9])),
-            Err(NoInterval::TooShort { points: 9 })
-        );
+    fn too_short_a_series_or_nothing_has_no_interval() {
         let found = estimate(&per_second(&[3.0; 9])).unwrap();
         assert_eq!((found.value, found.half_width), (3.0, None));
         assert_eq!(estimate(&[]), None);
-        let nothing = Part {
-            total: 0.0,
-            weight: 0.0,
-        };
+        let (total, weight) = (0.0, 0.0);
+        let nothing = Part { total, weight };
         assert_eq!(estimate(&[nothing; 20]), None);
     }
 

@@ -20,7 +20,9 @@ pub use history::{
 
 /// An amount that one transaction moves between two accounts, identified by user and sequence.
 /// Numbers are as wide as the database's columns, whose rows may hold any value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Transfer {
     /// The user who made it, counted from 1.
     pub user: i64,

@@ -1,20 +1,16 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
-mod bottleneck;
 pub mod change_point;
 mod check;
 pub mod column;
 pub mod compare;
 pub mod curve;
 pub mod digits;
-pub mod ended;
-pub mod event;
 pub mod fault;
 pub mod find_max;
 pub mod finding;
 pub mod instance;
 pub mod interval;
-pub mod knee;
 pub mod latency;
 mod least_squares;
 pub mod ledger;
@@ -25,15 +21,12 @@ pub mod others;
 pub mod point_estimate;
 pub mod quantile;
 pub mod recovery;
-mod reference;
 pub mod result;
 pub mod scale;
-mod second_totals;
 pub mod series;
 pub mod setup;
 pub mod size;
 pub mod slice;
-pub mod space;
 pub mod steady;
 mod student;
 pub mod summarize;
@@ -43,6 +36,10 @@ pub mod until;
 pub mod values;
 pub mod verdict;
 pub mod warning;
+mod words;
 pub mod work;
 
-pub use reference::metrics_markdown;
+pub use metric::metrics_markdown;
+
+#[cfg(test)]
+mod reference_tests;

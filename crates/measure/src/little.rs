@@ -1,13 +1,11 @@
 //! Little's law as a consistency check of a trial's numbers.
 //!
-//! Whatever a system does, the mean number in it is the rate times the mean time that each
-//! spends in it (Little, "A proof for the queuing formula L = λW", Operations Research 9,
-//! 1961; Denning and Buzen, "The operational analysis of queueing network models",
-//! Computing Surveys 10, 1978, show it for what was measured, without any assumption). In
-//! a closed loop the number of users is constant: virtual users = throughput × (response time +
-//! think time). In an open loop, transactions are either being served or waiting: throughput ×
-//! response time = throughput × service time + backlog. If the law is violated, some time is in
-//! no number of the trial.
+//! The mean number in a system is the rate times the mean time that each spends in it (Little, "A
+//! proof for the queuing formula L = λW", Operations Research 9, 1961; Denning and Buzen, "The
+//! operational analysis of queueing network models", Computing Surveys 10, 1978, show it for what
+//! was measured, without any assumption). In a closed loop, virtual users = throughput × (response
+//! time + think time); in an open loop, throughput × response time = throughput × service time +
+//! backlog. If the law is violated, some time is in no number of the trial.
 
 use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};

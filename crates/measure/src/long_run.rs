@@ -4,15 +4,14 @@
 //! spectrum at frequency zero), not by that of single seconds. It is estimated with equally
 //! weighted cosines (Müller, "A theory of robust long-run variance estimation", Journal of
 //! Econometrics 141, 2007; Lazarus, Lewis, Stock and Watson, "HAR inference: recommendations for
-//! practice", Journal of Business and Economic Statistics 36, 2018): the series is projected onto
-//! its first few cosines, each of which is worth one independent observation of the long-run
-//! variance, as the means of batches are. Cosines waste less of a short run than batches do.
+//! practice", Journal of Business and Economic Statistics 36, 2018): the projection onto each of the
+//! first few cosines is one independent observation of it, as the mean of a batch is, but wastes
+//! less of a short run.
 //!
-//! The number of cosines is 0.4 n^(2/3), as the second paper has it, or smaller if the series
-//! wanders slowly. The spectrum of such a series falls off with frequency, so that the higher
-//! cosines underestimate the variance. The shortfall is computed from a first-order autoregression
-//! fitted to the series, whose correlation is corrected for its bias (Marriott and Pope, Biometrika
-//! 41, 1954), and made good. Because that correction is itself uncertain, it costs degrees of
+//! There are 0.4 n^(2/3) cosines, as in the second paper, or fewer if the series wanders slowly: its
+//! spectrum falls with frequency, so that the higher ones underestimate the variance. The shortfall
+//! is made good by a first-order autoregression, whose correlation is corrected for its bias
+//! (Marriott and Pope, Biometrika 41, 1954); the uncertainty of that correction costs degrees of
 //! freedom.
 
 use std::f64::consts::PI;

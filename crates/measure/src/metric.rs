@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::series::mean;
+use crate::words::words;
 
 pub use table::METRICS;
 
@@ -89,57 +90,30 @@ pub enum Reading {
     Level,
 }
 
-/// Defines the groups in the order of the table, each with the title of its figures.
-macro_rules! groups {
-    ($($group:ident = $title:literal,)+) => {
-        /// Metrics that share a figure or a table.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Group {
-            $($group,)+
-        }
-
-        impl Group {
-            pub const ALL: [Self; [$(Self::$group),+].len()] = [$(Self::$group),+];
-
-            pub fn title(self) -> &'static str {
-                match self {
-                    $(Self::$group => $title,)+
-                }
-            }
-        }
-    };
-}
-
-groups! {
-    Cpu = "CPU",
-    Processes = "Servers and generator",
-    Disk = "Disks",
-    Network = "Network",
-    Pressure = "Pressure",
-    Memory = "Memory",
-    Cache = "Server cache",
-    ServerIo = "Server IO",
-    Log = "Server log",
-    Locks = "Row locks",
-    Work = "Transactions and rows",
-    Vacuum = "Vacuum",
-    Replication = "Replication",
-    Monitor = "Monitors",
+words! {
+    /// Metrics that share a figure or a table, in the order of the table; the words are their title.
+    Group {
+        Cpu = "CPU",
+        Processes = "Servers and generator",
+        Disk = "Disks",
+        Network = "Network",
+        Pressure = "Pressure",
+        Memory = "Memory",
+        Cache = "Server cache",
+        ServerIo = "Server IO",
+        Log = "Server log",
+        Locks = "Row locks",
+        Work = "Transactions and rows",
+        Vacuum = "Vacuum",
+        Replication = "Replication",
+        Monitor = "Monitors",
+    }
 }
 
 impl Group {
     /// Whether servers count these metrics themselves.
     pub fn is_of_server_counters(self) -> bool {
-        matches!(
-            self,
-            Self::Cache
-                | Self::ServerIo
-                | Self::Log
-                | Self::Locks
-                | Self::Work
-                | Self::Vacuum
-                | Self::Replication
-        )
+        (Self::Cache..=Self::Replication).contains(&self)
     }
 }
 
@@ -173,6 +147,26 @@ pub fn bracketed(name: &str, of: &str) -> String {
         Some((thing, rest)) => format!("{thing}[{of}].{rest}"),
         None => format!("{name}[{of}]"),
     }
+}
+
+const REFERENCE_INTRO: &str = include_str!("reference_intro.md");
+
+/// The reference page of the metrics, generated from their table.
+pub fn metrics_markdown() -> String {
+    let mut page = REFERENCE_INTRO.to_owned();
+    for group in Group::ALL {
+        page += &format!("\n## {group}\n\n| metric | unit | meaning |\n|---|---|---|\n");
+        for metric in METRICS.iter().filter(|metric| metric.group == group) {
+            let names = metric.patterns().join("`, `");
+            let unit = if metric.unit.is_empty() {
+                "–"
+            } else {
+                metric.unit
+            };
+            page += &format!("| `{names}` | {unit} | {} |\n", metric.meaning);
+        }
+    }
+    page
 }
 
 /// Splits `disk[vda].util` into `disk.util` and `vda`. The part in brackets may contain dots

@@ -1,17 +1,12 @@
 //! Confidence intervals of a trial's percentiles.
 //!
-//! Woodruff's interval ("Confidence intervals for medians and other position measures",
-//! Journal of the American Statistical Association 47, 1952): the share of transactions
-//! that are slower than the percentile is a mean like any other, so its interval is known
-//! on seconds that depend on each other (see `interval.rs`), and both its ends are
-//! looked up in the trial's histogram. It assumes no distribution of times, which a
-//! formula with a density would, and needs no second pass over the run, which a bootstrap
-//! would. Order statistics alone assume that transactions are independent; their interval is the
-//! lower bound.
-//!
-//! The share has to be known for each stretch of time, but against a percentile that is
-//! known only at the end, so histograms have to be kept: those of at most 32 stretches,
-//! which double in length whenever there are more.
+//! Woodruff's interval ("Confidence intervals for medians and other position measures", Journal of
+//! the American Statistical Association 47, 1952): the share of transactions that are slower than
+//! the percentile is a mean like any other, so its interval is known on seconds that depend on each
+//! other (see `interval.rs`), and both its ends are looked up in the trial's histogram. That assumes
+//! no distribution of times, and needs no second pass over the run. Order statistics, which assume
+//! independent transactions, are the lower bound. The percentile is known only at the end, so
+//! histograms are kept: of at most 32 stretches, which double in length whenever there are more.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +95,7 @@ impl Stretches {
             .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
         let parts = self.full.iter().map(|part| slower(part, value_ns));
-        let half = half_width(&parts.collect::<Vec<_>>()).ok()?;
+        let half = half_width(&parts.collect::<Vec<_>>())?;
         let half = half.max(independent(quantile, all.count()));
         let (low, high) = (quantile - half, quantile + half);
         let slower = (1.0 - quantile) * all.count() as f64;

@@ -6,22 +6,19 @@
 //! still to come are censored.
 
 mod counts;
-mod distribution;
 mod number;
 mod probe;
 mod response;
-mod series;
 mod throughput;
 mod writes;
 
 use std::collections::BTreeMap;
 
-pub use counts::{Count, Counts};
-pub use distribution::{Distribution, Observation};
-pub use number::{COSTS, Number, PHASES, numbers};
+pub use counts::{Count, Counts, FaultSeries, series};
+pub(crate) use number::number;
+pub use number::{Distribution, Number, Observation, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use response::ResponseSecond;
-pub use series::{FaultSeries, series};
 
 use crate::fault::{FaultRecord, Recovery, TimedErrors};
 use crate::slice::RESTARTED;

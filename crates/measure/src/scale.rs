@@ -1,23 +1,21 @@
 //! How a system scales: the Universal Scalability Law, with Amdahl's beside it.
 //!
-//! Gunther (*Guerrilla Capacity Planning*, 2007; "A general theory of computational
-//! scalability based on rational functions", 2008): with N users (or instances, or nodes)
+//! Gunther (*Guerrilla Capacity Planning*, 2007; "A general theory of computational scalability
+//! based on rational functions", 2008): with N users (or instances, or nodes)
 //!
 //! > X(N) = λN / (1 + σ(N − 1) + κN(N − 1))
 //!
-//! λ is what one does alone, σ (contention) the share of the work that waits for its turn,
-//! κ (coherency) what every pair costs by agreeing with each other. With κ = 0 it is
-//! Amdahl's law ("Validity of the single processor approach", AFIPS 1967); with κ above 0
-//! throughput has a peak, at √((1 − σ)/κ), and falls behind it.
+//! λ is what one does alone, σ (contention) the share of the work that waits for its turn, κ
+//! (coherency) what every pair costs by agreeing with each other. With κ = 0 it is Amdahl's law
+//! ("Validity of the single processor approach", AFIPS 1967); with κ above 0 throughput has a peak,
+//! at √((1 − σ)/κ).
 //!
-//! Fitted by least squares on the logarithm of throughput, whose noise is multiplicative, and
-//! without what the trials of a block share (`blocks.rs`); intervals are those of the linearized
-//! fit, Student's t. A cost that would fall below 0 is 0, and the rest is fitted again (`bound.rs`
-//! has how large it may be all the same); when it falls there for certain, or the law does not
-//! fit (`goodness_of_fit.rs`), it tells nothing and is refused.
+//! Fitted by least squares on the logarithm of throughput without what the trials of a block share
+//! (`blocks.rs`); intervals are those of the linearized fit, Student's t. A cost that would fall
+//! below 0 is 0, and the rest is fitted again (`laws.rs` has how large it may be all the same). A
+//! fit where it certainly falls there, or that misses the points (`goodness_of_fit.rs`), is refused.
 
 mod blocks;
-mod bound;
 pub(crate) mod goodness_of_fit;
 mod laws;
 
@@ -26,8 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::interval::Estimate;
 use crate::summary::TrialSummary;
 use blocks::adjusted;
-use bound::{Cost, highest};
-use laws::{alone, fit, parameter, peak, serial, universal, universal_law};
+use laws::{Cost, alone, fit, highest, parameter, peak, serial, universal, universal_law};
 
 pub use goodness_of_fit::GoodnessOfFit;
 

@@ -1,15 +1,9 @@
-//! The setup of a trial and how it ended: what a summary needs besides the seconds.
+//! The setup of a trial and how it ended.
 
-use plan::StatementClass;
 use std::time::Duration;
 
+use plan::{ReplyTime, StatementClass};
 use serde::{Deserialize, Serialize};
-
-use plan::ReplyTime;
-
-use crate::ended::Ended;
-use crate::instance::{InstanceSummary, Reset};
-use crate::metric::Metrics;
 
 /// The setup of a trial: its plan, and what dyno found when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,35 +107,4 @@ impl std::fmt::Display for Outcome {
 /// For example `server lost at 12.0 s`, on the trial's clock.
 pub fn server_lost(at: Duration) -> String {
     format!("server lost at {:.1} s", at.as_secs_f64())
-}
-
-/// What a summary needs besides the seconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Input {
-    /// Wall-clock time at the zero of the trial's clock.
-    pub started_at: Option<String>,
-    pub setup: Setup,
-    pub unfinished: Unfinished,
-    pub instances: Vec<InstanceSummary>,
-    pub metrics: Metrics,
-    pub reset: Option<Reset>,
-    /// `None` unless the trial was ended early.
-    pub ended: Option<Ended>,
-    pub outcome: Outcome,
-}
-
-impl Input {
-    /// Nothing but the seconds is known.
-    pub fn new(setup: Setup, outcome: Outcome) -> Self {
-        Self {
-            started_at: None,
-            setup,
-            unfinished: Unfinished::default(),
-            instances: Vec::new(),
-            metrics: Metrics::new(),
-            reset: None,
-            ended: None,
-            outcome,
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! How many servers a load needs, and what sharing a server saves.
 //!
-//! servers = ceil(need / (throughput of one × efficiency)), as in SanDisk's white paper on
-//! scaling up, then out (2012), for every number of instances on a server that was
-//! measured. Efficiency is the paper's: the share of one server's throughput that each further
-//! server adds. It accounts for what is lost when many share the work, and for headroom.
+//! servers = ceil(need / (throughput of one × efficiency)), as in SanDisk's white paper on scaling
+//! up, then out (2012), for every number of instances on a server that was measured. Efficiency is
+//! the share of one server's throughput that each further server adds.
 
 use serde::{Deserialize, Serialize};
 

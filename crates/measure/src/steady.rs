@@ -1,19 +1,17 @@
 //! When a trial reached steady state, or why it never did.
 //!
-//! The end of the warm-up is found by MSER-5 (White, "An effective truncation heuristic
-//! for bias reduction in simulation output", Simulation 69, 1997; White, Cobb and
-//! Spratt, Winter Simulation Conference 2000): of all places to cut off the beginning, in
-//! steps of five seconds, it is the one behind which the mean has the smallest standard
-//! error. By chance it cuts steady series as well, so a cut into the measurement counts
-//! only when the mean differs by more than its interval and by more than 1 %.
+//! The end of the warm-up is found by MSER-5 (White, "An effective truncation heuristic for bias
+//! reduction in simulation output", Simulation 69, 1997; White, Cobb and Spratt, Winter Simulation
+//! Conference 2000): of all places to cut off the beginning, in steps of five seconds, the one
+//! behind which the mean has the smallest standard error. By chance it cuts steady series as well,
+//! so a cut into the measurement counts only when the mean differs by more than its interval and by
+//! more than 1 %.
 //!
-//! What is left is tested for drift: whether a straight line explains more than such a
-//! series shows by chance. Its seconds depend on each other, which makes the textbook test
-//! of a slope see drift everywhere; here the line is compared with the series' own slow
-//! movements (Müller and Watson, "Testing models of low-frequency variability",
-//! Econometrica 76, 2008). Of simulated series without drift, 1 % are reported to drift.
-//!
-//! Nothing is removed from the numbers of a trial; the finding is reported beside them.
+//! The rest is tested for drift: a straight line is compared with the series' own slow movements
+//! (Müller and Watson, "Testing models of low-frequency variability", Econometrica 76, 2008),
+//! because the textbook test of a slope sees drift wherever seconds depend on each other. Of
+//! simulated series without drift, 1 % are reported to drift. Nothing is removed from the numbers of
+//! a trial; the finding is reported beside them.
 
 use std::fmt;
 
@@ -152,12 +150,12 @@ fn is_biased(mean: f64, rest: &[Part]) -> bool {
     let Some(steady) = ratio(rest) else {
         return true;
     };
-    half_width(rest).is_ok_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
+    half_width(rest).is_some_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
 }
 
 fn restless(rest: &[Part]) -> Option<UnsteadyReason> {
     drift(rest).or_else(|| {
-        let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_err();
+        let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_none();
         wanders.then_some(UnsteadyReason::Wandering)
     })
 }

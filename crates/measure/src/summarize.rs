@@ -2,22 +2,20 @@
 
 use plan::{ReplyTime, StatementClass};
 
-use crate::bottleneck;
 use crate::check;
 use crate::curve::curve;
-use crate::ended::Ended;
 use crate::interval::{Part, half_width};
 use crate::latency::{TotalLatency, ms};
 use crate::quantile::Stretches;
-use crate::second_totals::{SecondTotals, finite};
-use crate::setup::{Input, StatementKind};
+use crate::series::mean;
+use crate::setup::StatementKind;
 use crate::slice::{Busy, Phase, Second, TotalSlice};
 use crate::steady::Steady;
 use crate::summary::{
-    ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
-    TrialSummary,
+    ErrorSummary, Generator, LatencySummary, Lookups, Rate, StatementSummary, TrialSummary,
 };
-use crate::until;
+use crate::until::{self, Ended};
+use crate::verdict;
 
 /// Collects the seconds of a trial as they end.
 ///
@@ -34,13 +32,13 @@ pub struct Summarizer {
     services: Stretches,
 }
 
-/// The summary of a whole trial from all its seconds.
-pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
+/// The summary of a trial with all its seconds.
+pub fn summarize(trial: TrialSummary, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
     let mut gather = Summarizer::new(kinds);
     for second in seconds {
         gather.add(second);
     }
-    gather.finish(input)
+    gather.finish(trial)
 }
 
 impl Summarizer {
@@ -84,19 +82,22 @@ impl Summarizer {
         }
     }
 
-    pub fn finish(&self, mut input: Input) -> TrialSummary {
+    /// Fills in what the seconds show of a trial, whose setup, metrics, and end are known.
+    pub fn finish(&self, mut trial: TrialSummary) -> TrialSummary {
         // Time stamps may be missing although the study asked for them: a Unix socket has none.
         if self.total.delay.count() == 0 {
-            input.setup.reply_time = ReplyTime::Program;
+            trial.setup.reply_time = ReplyTime::Program;
         }
         let lengths_s = self.seconds.iter().map(|second| second.seconds);
         // An empty sum is -0.
         let measured_s = lengths_s.sum::<f64>() + 0.0;
-        let (reads, writes, others) = self.classes();
+        let [reads, writes, others] = [
+            StatementClass::Read,
+            StatementClass::Write,
+            StatementClass::Other,
+        ]
+        .map(|class| self.count_of(class));
         let mut summary = TrialSummary {
-            schema_version: SCHEMA_VERSION,
-            started_at: input.started_at,
-            setup: input.setup,
             measured_s,
             transactions: self.rate(|second| second.transactions),
             statements: self.rate(|second| second.statements),
@@ -113,20 +114,8 @@ impl Summarizer {
             reconnects: self.total.reconnects,
             lookups: self.lookups(),
             generator: self.generator(measured_s),
-            unfinished: input.unfinished,
-            instances: input.instances,
             steady: Steady::of(&self.warmup, &self.throughputs()),
-            metrics: input.metrics,
-            little: None,
-            verdict: None,
-            reset: input.reset,
-            ended: input.ended,
-            events: Vec::new(),
-            faults: Vec::new(),
-            ledgers: Vec::new(),
-            space: None,
-            outcome: input.outcome,
-            warnings: Vec::new(),
+            ..trial
         };
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
             until::widen(&mut summary, reached);
@@ -134,7 +123,7 @@ impl Summarizer {
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Without monitors there is no verdict.
-        summary.verdict = (!summary.metrics.is_empty()).then(|| bottleneck::find(&summary));
+        summary.verdict = (!summary.metrics.is_empty()).then(|| verdict::find(&summary));
         summary
     }
 
@@ -164,7 +153,7 @@ impl Summarizer {
             }
         };
         let parts: Vec<Part> = self.seconds.iter().map(part).collect();
-        let summary = LatencySummary::of(latency, half_width(&parts).ok())?;
+        let summary = LatencySummary::of(latency, half_width(&parts))?;
         Some(LatencySummary {
             p95_range: stretches.range_ms(0.95),
             p99_range: stretches.range_ms(0.99),
@@ -172,14 +161,10 @@ impl Summarizer {
         })
     }
 
-    fn classes(&self) -> (u64, u64, u64) {
-        let count = |class| {
-            let all = self.kinds.iter().zip(&self.total.statements);
-            let of_class = all.filter(|(kind, _)| kind.class == class);
-            of_class.map(|(_, latency)| latency.count()).sum()
-        };
-        use StatementClass::{Other, Read, Write};
-        (count(Read), count(Write), count(Other))
+    fn count_of(&self, class: StatementClass) -> u64 {
+        let all = self.kinds.iter().zip(&self.total.statements);
+        let of_class = all.filter(|(kind, _)| kind.class == class);
+        of_class.map(|(_, latency)| latency.count()).sum()
     }
 
     fn statements(&self, measured_s: f64) -> Vec<StatementSummary> {
@@ -254,4 +239,59 @@ pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
         }
         _ => seconds.push(part),
     }
+}
+
+/// What a summary keeps of each second.
+#[derive(Debug, Clone)]
+pub(crate) struct SecondTotals {
+    pub(crate) seconds: f64,
+    pub(crate) transactions: u64,
+    pub(crate) statements: u64,
+    pub(crate) response_ns: f64,
+    pub(crate) service: (u64, f64),
+    pub(crate) backlog: Option<u64>,
+    pub(crate) workers: Vec<Busy>,
+}
+
+impl SecondTotals {
+    fn of(second: &Second) -> Self {
+        let slice = &second.slice;
+        Self {
+            seconds: second.throughput().weight,
+            transactions: slice.response.count(),
+            statements: slice.statement_count(),
+            response_ns: slice.response.sum_ns() as f64,
+            service: (slice.service.count(), slice.service.sum_ns() as f64),
+            backlog: second.backlog,
+            workers: second.workers.clone(),
+        }
+    }
+
+    /// Adds the rest of a phase, which is shorter than a second.
+    fn extend(&mut self, rest: &Self) {
+        let weights = [self.seconds, rest.seconds];
+        for (busy, rest) in self.workers.iter_mut().zip(&rest.workers) {
+            busy.running = mean([busy.running, rest.running].map(Some), weights).unwrap_or(0.0);
+            busy.waiting = mean([busy.waiting, rest.waiting].map(Some), weights).unwrap_or(0.0);
+        }
+        self.seconds += rest.seconds;
+        self.transactions += rest.transactions;
+        self.statements += rest.statements;
+        self.response_ns += rest.response_ns;
+        self.service.0 += rest.service.0;
+        self.service.1 += rest.service.1;
+        self.backlog = rest.backlog.or(self.backlog);
+    }
+
+    /// Transactions, and length in seconds.
+    pub(crate) fn throughput(&self) -> Part {
+        Part {
+            total: self.transactions as f64,
+            weight: self.seconds,
+        }
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
 }

@@ -7,10 +7,8 @@ use plan::StatementClass;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
-use crate::ended::Ended;
-use crate::event::NodeEvent;
 use crate::fault::FaultRecord;
-use crate::instance::{InstanceSummary, Reset, ServerProcess};
+use crate::instance::{InstanceSummary, NodeEvent, Reset, ServerProcess, Space};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::{Latency, ms};
 use crate::ledger::LedgerSummary;
@@ -19,8 +17,8 @@ use crate::metric::Metrics;
 use crate::quantile::Range;
 use crate::setup::{Outcome, Setup, Unfinished};
 use crate::slice::{Busy, RESTARTED};
-use crate::space::Space;
 use crate::steady::Steady;
+use crate::until::Ended;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
@@ -86,6 +84,43 @@ pub struct TrialSummary {
 }
 
 impl TrialSummary {
+    /// A completed trial in which nothing was measured.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            started_at: None,
+            setup,
+            measured_s: 0.0,
+            transactions: Rate::default(),
+            statements: Rate::default(),
+            reads: 0,
+            writes: 0,
+            others: 0,
+            response_ms: None,
+            service_ms: None,
+            response_curve: Vec::new(),
+            by_statement: Vec::new(),
+            errors: Vec::new(),
+            reconnects: 0,
+            lookups: Lookups::default(),
+            generator: Generator::default(),
+            unfinished: Unfinished::default(),
+            instances: Vec::new(),
+            steady: None,
+            little: None,
+            metrics: Metrics::new(),
+            verdict: None,
+            reset: None,
+            ended: None,
+            events: Vec::new(),
+            faults: Vec::new(),
+            ledgers: Vec::new(),
+            space: None,
+            outcome: Outcome::Completed,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Errors that were not followed by a restart of the transaction.
     pub fn failures(&self) -> u64 {
         let failed = self.errors.iter().filter(|error| !error.is_restart());
@@ -130,7 +165,7 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
         .collect()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     pub count: u64,
     /// `None` if no time passed.
@@ -218,7 +253,7 @@ impl ErrorSummary {
 }
 
 /// Statements that look up one row by its key.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lookups {
     pub count: u64,
     pub missed: u64,
@@ -226,7 +261,7 @@ pub struct Lookups {
     pub missed_share: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
     /// Mean over the measure phase.
     pub workers: Vec<Busy>,

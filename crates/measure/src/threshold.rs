@@ -1,14 +1,12 @@
 //! Thresholds: conditions on numbers at every point of a study.
 
-mod paired;
 mod result;
 
 use std::fmt;
 
 use crate::column::unit;
 
-pub use paired::Paired;
-pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
+pub use result::{Baseline, Caveat, Paired, ThresholdResult, ThresholdVerdict, judge, points};
 
 const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \

@@ -1,19 +1,21 @@
 //! Ends a trial once its throughput has reached the target precision.
 //!
-//! Checking an interval repeatedly and stopping when it is narrow stops too early: the interval is
-//! most likely to look narrow when it happens to be too narrow, as in the calm between two
-//! checkpoints. That bias vanishes for long runs (Chow and Robbins, "On the asymptotic theory of
-//! fixed-width sequential confidence intervals for the mean", Annals of Mathematical Statistics 36,
-//! 1965; Glynn and Whitt, "The asymptotic validity of sequential stopping rules for stochastic
-//! simulations", Annals of Applied Probability 2, 1992). So no run ends before it is long enough to
-//! have met what a server does every minute or two ([`FIRST_CHECK_S`]); the interval is checked
-//! only each time the run is a tenth longer (as Heidelberger and Welch, "Simulation run length
-//! control in the presence of an initial transient", Operations Research 31, 1983, do with longer
-//! steps); and two checks in a row must agree, with a steady run at both. The interval of the
-//! result is the requested one, of fixed width, even if the interval of the seconds is narrower at
-//! the end, which is due to chance. `tests/integration/until.rs` measures the coverage.
+//! An interval that is checked repeatedly is most likely to look narrow when it happens to be too
+//! narrow, as in the calm between two checkpoints. That bias vanishes for long runs (Chow and
+//! Robbins, "On the asymptotic theory of fixed-width sequential confidence intervals for the mean",
+//! Annals of Mathematical Statistics 36, 1965; Glynn and Whitt, "The asymptotic validity of
+//! sequential stopping rules for stochastic simulations", Annals of Applied Probability 2, 1992). So
+//! no run ends before it has met what a server does every minute or two ([`FIRST_CHECK_S`]); the
+//! interval is checked only each time the run is a tenth longer (Heidelberger and Welch, "Simulation
+//! run length control in the presence of an initial transient", Operations Research 31, 1983, take
+//! longer steps); and two checks in a row must agree, with a steady run at both. The interval of the
+//! result is the requested one, even if chance makes that of the seconds narrower at the end.
+//! `tests/integration/until.rs` measures the coverage.
 
-use crate::ended::Until;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::interval::{Part, estimate};
 use crate::steady::Steady;
 use crate::summary::TrialSummary;
@@ -24,19 +26,76 @@ pub const FIRST_CHECK_S: usize = 240;
 /// From one check to the next, the run grows by this share.
 const STEP: f64 = 0.1;
 
-/// Whether the mean throughput is known to the precision of the rule.
+/// Why dyno ended a measurement early.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Ended {
+    Sure {
+        after_s: f64,
+        at_most_s: f64,
+        /// Half of the 95 % interval at the end, as a share of the mean (0 to 1).
+        reached: f64,
+    },
+    /// The server clearly could not keep up with the arrivals.
+    Overloaded {
+        after_s: f64,
+        at_most_s: f64,
+        /// Arrivals that were due but not started.
+        backlog: u64,
+    },
+}
+
+impl Ended {
+    pub fn saved_s(&self) -> f64 {
+        let (Self::Sure {
+            after_s, at_most_s, ..
+        }
+        | Self::Overloaded {
+            after_s, at_most_s, ..
+        }) = self;
+        (at_most_s - after_s).max(0.0)
+    }
+}
+
+/// For example `target precision reached after 23 s of at most 1800 s: …`.
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sure {
+                after_s,
+                at_most_s,
+                reached,
+            } => write!(
+                f,
+                "target precision reached after {after_s:.0} s of at most {at_most_s:.0} s: throughput is known to ±{:.1} %",
+                reached * 100.0
+            ),
+            Self::Overloaded {
+                after_s,
+                at_most_s,
+                backlog,
+            } => write!(
+                f,
+                "overloaded after {after_s:.0} s of at most {at_most_s:.0} s: backlog of {backlog} arrivals"
+            ),
+        }
+    }
+}
+
+/// Whether the mean throughput is known to ±`ci`, a share of the mean, after at least `least_s`
+/// seconds.
 ///
 /// `measured` are the seconds of the measurement so far, `warmup` those before it, each with its
 /// transactions and its length. To be called after each second: it computes something only when a
 /// check is due, which takes about a millisecond after ten minutes.
-pub fn is_precise(rule: &Until, warmup: &[Part], measured: &[Part]) -> bool {
-    let first = FIRST_CHECK_S.max(rule.least_s.ceil() as usize);
+pub fn is_precise(ci: f64, least_s: f64, warmup: &[Part], measured: &[Part]) -> bool {
+    let first = FIRST_CHECK_S.max(least_s.ceil() as usize);
     let Some((before, last)) = last_checks(first, measured.len()) else {
         return false;
     };
     let is_narrow = |length: usize| {
         let relative = estimate(&measured[..length]).and_then(|mean| mean.relative());
-        relative.is_some_and(|half| half <= rule.ci) && is_steady(warmup, &measured[..length])
+        relative.is_some_and(|half| half <= ci) && is_steady(warmup, &measured[..length])
     };
     last == measured.len() && is_narrow(last) && is_narrow(before)
 }
@@ -55,14 +114,14 @@ pub(crate) fn widen(summary: &mut TrialSummary, ci: f64) {
     }
 }
 
-/// The rule in words, for a report.
-pub fn in_words(rule: &Until) -> String {
+/// The rule of [`is_precise`] in words, for a report.
+pub fn in_words(ci: f64, least_s: f64) -> String {
     format!(
         "until mean throughput is known to ±{:.1} %: checked after {} s and each time the \
          measurement is a tenth longer, and ended when two checks in a row find the 95 % interval \
          that narrow and the load steady",
-        rule.ci * 100.0,
-        rule.least_s.max(FIRST_CHECK_S as f64)
+        ci * 100.0,
+        least_s.max(FIRST_CHECK_S as f64)
     )
 }
 
@@ -107,14 +166,28 @@ mod tests {
         let part = |total| Part { total, weight: 1.0 };
         let level = |i: usize| 1000.0 + ((31 * i * i + 7 * i) % 11) as f64;
         let flat: Vec<Part> = (0..300).map(|i| part(level(i))).collect();
-        let rule = |ci, least_s| Until { ci, least_s };
-        assert!(!is_precise(&rule(0.02, 1.0), &[], &flat[..263]));
-        assert!(is_precise(&rule(0.02, 1.0), &[], &flat[..264]));
-        assert!(!is_precise(&rule(0.02, 300.0), &[], &flat));
-        assert!(!is_precise(&rule(1e-6, 1.0), &[], &flat[..264]));
+        assert!(!is_precise(0.02, 1.0, &[], &flat[..263]));
+        assert!(is_precise(0.02, 1.0, &[], &flat[..264]));
+        assert!(!is_precise(0.02, 300.0, &[], &flat));
+        assert!(!is_precise(1e-6, 1.0, &[], &flat[..264]));
         let drift: Vec<Part> = (0..264).map(|i| part(level(i) + 5.0 * i as f64)).collect();
-        assert!(!is_precise(&rule(0.2, 1.0), &[], &drift));
-        let words = in_words(&rule(0.02, 1.0));
+        assert!(!is_precise(0.2, 1.0, &[], &drift));
+        let words = in_words(0.02, 1.0);
         assert!(words.starts_with("until mean throughput is known to ±2.0 %: checked after 240 s"));
+    }
+
+    #[test]
+    fn it_says_when_and_why() {
+        let sure = Ended::Sure {
+            after_s: 23.02,
+            at_most_s: 1800.0,
+            reached: 0.0187,
+        };
+        let said =
+            "target precision reached after 23 s of at most 1800 s: throughput is known to ±1.9 %";
+        assert_eq!(sure.to_string(), said);
+        assert!((sure.saved_s() - 1776.98).abs() < 1e-9);
+        let json = serde_json::to_string(&sure).unwrap();
+        assert_eq!(serde_json::from_str::<Ended>(&json).unwrap(), sure);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use measure::ended::Until;
+use measure::instance::Space;
 use measure::setup::Setup;
-use measure::space::Space;
 use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
+use measure::until::in_words;
 use measure::work;
 use plan::{Load, shown_bytes};
 
@@ -176,8 +176,11 @@ fn limit(setup: &Setup) -> String {
     let events = load
         .events
         .map(|events| format!("{} transactions", number::count(events)));
-    if let (Some(until), Some(time)) = (Until::of(load), &time) {
-        return format!("{}; at most {time}", measure::until::in_words(&until));
+    if let (Some(until), Some(time)) = (load.until, &time) {
+        return format!(
+            "{}; at most {time}",
+            in_words(until.ci, load.time.as_secs_f64())
+        );
     }
     match (time, events) {
         (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),

@@ -45,6 +45,10 @@ pub(crate) fn remove_stale(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), StoreError> {
+    write(path, |out| out.write_all(text.as_bytes()))
+}
+
 /// Writes a value as indented JSON with a trailing newline.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
     write(path, |out| {

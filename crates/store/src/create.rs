@@ -44,9 +44,7 @@ impl ResultDir {
         };
         let trials = path.join(names::TRIALS);
         fs::create_dir(&trials).map_err(StoreError::at("create", &trials))?;
-        atomic::write(&path.join(names::STUDY), |out| {
-            out.write_all(study.as_bytes())
-        })?;
+        atomic::write_text(&path.join(names::STUDY), study)?;
         atomic::write_json(&path.join(names::ENVIRONMENT), environment)?;
         Self::locked(path)
     }
@@ -80,8 +78,9 @@ impl ResultDir {
             return Ok(Vec::new());
         }
         let entries = fs::read_dir(parent).map_err(StoreError::at("read", parent))?;
-        let paths = entries.map(|entry| Ok(entry.map_err(StoreError::at("read", parent))?.path()));
-        let mut paths = paths.collect::<Result<Vec<_>, StoreError>>()?;
+        let paths = entries.map(|entry| Ok(entry?.path()));
+        let paths = paths.collect::<io::Result<Vec<_>>>();
+        let mut paths = paths.map_err(StoreError::at("read", parent))?;
         paths.sort();
         Ok(paths)
     }
@@ -150,8 +149,7 @@ fn remove_trial(trial: &Path) -> Result<(), StoreError> {
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
         if !OWN.contains(&name) && !names::is_ledger(name) && !atomic::is_temporary(name) {
-            let path = entry.path();
-            return Err(StoreError::Foreign { path });
+            return Err(StoreError::Foreign { path: entry.path() });
         }
     }
     fs::remove_dir_all(trial).map_err(StoreError::at("remove", trial))
@@ -159,11 +157,11 @@ fn remove_trial(trial: &Path) -> Result<(), StoreError> {
 
 /// A symbolic link could lead to someone else's directory.
 fn refuse_link(path: &Path) -> Result<(), StoreError> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() => Err(StoreError::Foreign {
+    match path.is_symlink() {
+        true => Err(StoreError::Foreign {
             path: path.to_owned(),
         }),
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 
@@ -171,20 +169,14 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {
-        atomic::write(&out.join(name), |out| out.write_all(text.as_bytes()))?;
+        atomic::write_text(&out.join(name), text)?;
     }
     Ok(())
 }
 
 /// A directory that the user chose: created, or found empty.
 fn take(path: &Path) -> Result<PathBuf, StoreError> {
-    match fs::create_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let path = path.to_owned();
-            return Err(StoreError::Exists { path });
-        }
-        made => made.map_err(StoreError::at("create", path))?,
-    }
+    fs::create_dir_all(path).map_err(StoreError::cannot_create(path))?;
     let mut entries = fs::read_dir(path).map_err(StoreError::at("read", path))?;
     if entries.next().is_some() {
         let path = path.to_owned();
@@ -199,20 +191,19 @@ fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let name = format!("{now}-{}", clean(title, "result", false));
     for number in 1..=MOST_NAMESAKES {
-        let suffix = if number == 1 {
-            String::new()
-        } else {
-            format!("-{number}")
+        let path = match number {
+            1 => parent.join(&name),
+            number => parent.join(format!("{name}-{number}")),
         };
-        let path = parent.join(format!("{name}{suffix}"));
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(StoreError::at("create", &path)(error)),
         }
     }
-    let path = parent.join(name);
-    Err(StoreError::Exists { path })
+    Err(StoreError::Exists {
+        path: parent.join(name),
+    })
 }
 
 /// Makes a text safe in a file name, on any file system and in any shell: letters, digits and

@@ -84,6 +84,27 @@ impl StoreError {
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), NotFound | NotADirectory))
     }
 
+    /// For a line from 1; `None` for the whole file.
+    pub(crate) fn corrupt(path: &Path, line: Option<u64>, why: impl Into<String>) -> Self {
+        let (path, why) = (path.to_owned(), why.into());
+        Self::Corrupt { path, line, why }
+    }
+
+    pub(crate) fn too_large(path: &Path, limit: u64, unit: &'static str) -> Self {
+        let path = path.to_owned();
+        Self::TooLarge { path, limit, unit }
+    }
+
+    /// Something that must not exist yet cannot be created.
+    pub(crate) fn cannot_create(path: &Path) -> impl FnOnce(io::Error) -> Self + use<'_> {
+        |error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists {
+                path: path.to_owned(),
+            },
+            _ => Self::at("create", path)(error),
+        }
+    }
+
     /// An error of the operating system at a path, as a closure for `map_err`.
     pub(crate) fn at<'a>(
         what: &'static str,

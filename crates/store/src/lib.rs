@@ -28,8 +28,6 @@
 mod atomic;
 mod create;
 mod error;
-mod intact;
-mod interval;
 pub mod names;
 mod read;
 mod thin;
@@ -37,10 +35,9 @@ mod trial;
 
 pub use create::{ResultDir, write_files};
 pub use error::StoreError;
-pub use intact::{IntactResult, read_intact};
-pub use interval::{Histogram, IntervalRecord};
 pub use read::{
-    read_fault_series, read_intervals, read_monitors, read_monitors_within, read_result,
-    read_series, read_series_within, read_study, read_trial, trial_dirs, trial_number,
+    IntactResult, read_fault_series, read_intact, read_intervals, read_monitors,
+    read_monitors_within, read_result, read_series, read_series_within, read_study, read_trial,
+    trial_dirs, trial_number,
 };
-pub use trial::{InstanceWriter, TrialWriter};
+pub use trial::{Histogram, InstanceWriter, IntervalRecord, TrialWriter};

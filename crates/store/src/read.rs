@@ -1,4 +1,4 @@
-//! Reads results, with limits.
+//! Reads results, with limits, or the intact part of one: a damaged file hides no other.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -13,14 +13,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
-use crate::interval::IntervalRecord;
 use crate::names;
-use crate::thin::Thinner;
+use crate::thin::{Thin, Thinner};
+use crate::trial::IntervalRecord;
 
 const MAX_RESULT_BYTES: u64 = 256 << 20;
 const MAX_TRIAL_BYTES: u64 = 32 << 20;
 /// Largest total of a result's `trial.json`, in bytes.
-pub(crate) const MAX_TRIALS_BYTES: u64 = 512 << 20;
+const MAX_TRIALS_BYTES: u64 = 512 << 20;
 /// Largest of any other file that is read at once, in bytes.
 const MAX_SMALL_BYTES: u64 = 4 << 20;
 /// Most values in one JSON file: a short value takes more space in memory than in the file.
@@ -30,7 +30,7 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Most numbers of one series that are kept in memory.
 const MAX_NUMBERS: usize = 1_000_000;
 /// Most trials of a result: ten times what a study may have.
-pub(crate) const MAX_TRIALS: u32 = 100_000;
+const MAX_TRIALS: u32 = 100_000;
 
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
     let path = dir.join(names::RESULT);
@@ -38,19 +38,12 @@ pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
     let planned = result.design.trials;
     if planned > MAX_TRIALS {
         let why = format!("a plan of {planned} trials; a result has at most {MAX_TRIALS}");
-        return Err(corrupt(&path, None, why));
+        return Err(StoreError::corrupt(&path, None, why));
     }
     Ok(result)
 }
 
-/// Where a result directory's study ran.
-pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
-    let path = dir.join(names::ENVIRONMENT);
-    parse(&path, &limited(&path, MAX_SMALL_BYTES)?)
-}
-
-/// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` if it was
-/// interrupted.
+/// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` if it was interrupted.
 pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     let path = trial.join(names::TRIAL);
     match path.exists() {
@@ -87,16 +80,16 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError
     // Commas in texts count, too, but no file comes near the limit through them.
     let values = bytes.iter().filter(|byte| **byte == b',').count();
     if values > MAX_VALUES {
-        return Err(too_large(path, MAX_VALUES as u64, "values"));
+        return Err(StoreError::too_large(path, MAX_VALUES as u64, "values"));
     }
     serde_json::from_slice(bytes)
-        .map_err(|error| corrupt(path, Some(error.line() as u64), error.to_string()))
+        .map_err(|error| StoreError::corrupt(path, Some(error.line() as u64), error.to_string()))
 }
 
 /// A whole file. Checks its length before reading it.
 fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
     if file_bytes(path)? > most_bytes {
-        return Err(too_large(path, most_bytes, "bytes"));
+        return Err(StoreError::too_large(path, most_bytes, "bytes"));
     }
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut bytes = Vec::new();
@@ -105,7 +98,7 @@ fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
         .read_to_end(&mut bytes)
         .map_err(StoreError::at("read", path))?;
     if bytes.len() as u64 > most_bytes {
-        return Err(too_large(path, most_bytes, "bytes"));
+        return Err(StoreError::too_large(path, most_bytes, "bytes"));
     }
     Ok(bytes)
 }
@@ -115,12 +108,16 @@ fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     let found = fs::metadata(path).map_err(StoreError::at("read", path))?;
     match found.is_file() {
         true => Ok(found.len()),
-        false => Err(corrupt(path, None, "it is not a regular file".to_owned())),
+        false => Err(StoreError::corrupt(
+            path,
+            None,
+            "it is not a regular file".to_owned(),
+        )),
     }
 }
 
 /// The length of a trial's summary; 0 if there is none.
-pub(crate) fn trial_bytes(trial: &Path) -> u64 {
+fn trial_bytes(trial: &Path) -> u64 {
     let bytes = fs::metadata(trial.join(names::TRIAL)).map_or(0, |found| found.len());
     if bytes > MAX_TRIAL_BYTES { 0 } else { bytes }
 }
@@ -136,7 +133,7 @@ pub fn trial_dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
             paths.push(path);
         }
         if paths.len() > MAX_TRIALS as usize {
-            return Err(too_large(&trials, MAX_TRIALS.into(), "trials"));
+            return Err(StoreError::too_large(&trials, MAX_TRIALS.into(), "trials"));
         }
     }
     paths.sort_by_key(|path| trial_number(path));
@@ -161,9 +158,7 @@ pub fn read_series_within(
     trial: &Path,
     most_numbers: usize,
 ) -> Result<Vec<SeriesPoint>, StoreError> {
-    let mut points = Thinner::new(most_numbers);
-    each_line(&trial.join(names::SERIES), |point| points.push(point))?;
-    Ok(points.points())
+    thinned(&trial.join(names::SERIES), most_numbers)
 }
 
 /// The metrics of one trial; empty without monitors. If the series is too long for memory,
@@ -178,10 +173,18 @@ pub fn read_monitors_within(
     most_numbers: usize,
 ) -> Result<Vec<MonitorPoint>, StoreError> {
     let path = trial.join(names::MONITORS);
-    let mut points = Thinner::new(most_numbers);
-    if path.exists() {
-        each_line(&path, |point| points.push(point))?;
+    match path.exists() {
+        true => thinned(&path, most_numbers),
+        false => Ok(Vec::new()),
     }
+}
+
+fn thinned<T: Thin + DeserializeOwned>(
+    path: &Path,
+    most_numbers: usize,
+) -> Result<Vec<T>, StoreError> {
+    let mut points = Thinner::new(most_numbers);
+    each_line(path, |point| points.push(point))?;
     Ok(points.points())
 }
 
@@ -217,31 +220,85 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
             .read_until(b'\n', &mut line)
             .map_err(StoreError::at("read", path))?;
         if line.len() as u64 > MAX_LINE_BYTES {
-            return Err(too_large(path, MAX_LINE_BYTES, "bytes in one line"));
+            return Err(StoreError::too_large(
+                path,
+                MAX_LINE_BYTES,
+                "bytes in one line",
+            ));
         }
         // Only the last line can lack its end, after a crash.
         if line.last() != Some(&b'\n') {
             break;
         }
         let value = serde_json::from_slice(&line)
-            .map_err(|error| corrupt(path, Some(number), error.to_string()))?;
+            .map_err(|error| StoreError::corrupt(path, Some(number), error.to_string()))?;
         each(value);
     }
     Ok(())
 }
 
-fn corrupt(path: &Path, line: Option<u64>, why: String) -> StoreError {
-    StoreError::Corrupt {
-        path: path.to_owned(),
-        line,
-        why,
-    }
+#[derive(Debug)]
+pub struct IntactResult {
+    /// The result with its intact trials, in order.
+    pub result: RunResult,
+    /// The directory of each of its trials.
+    pub dirs: Vec<PathBuf>,
+    pub damaged: Vec<StoreError>,
 }
 
-pub(crate) fn too_large(path: &Path, limit: u64, unit: &'static str) -> StoreError {
-    StoreError::TooLarge {
-        path: path.to_owned(),
-        limit,
-        unit,
+/// Reads the intact part of a result directory. A trial with a damaged `trial.json` is left
+/// out; without an intact `result.json` the result consists of its trials, with the
+/// directory's name as its title.
+pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
+    let mut damaged = Vec::new();
+    let mut result = match read_result(dir) {
+        Err(error @ StoreError::Corrupt { .. }) => {
+            damaged.push(error);
+            untitled(dir, &mut damaged)
+        }
+        read => read?,
+    };
+    result.trials.clear();
+    let mut dirs = Vec::new();
+    let mut bytes = 0_u64;
+    for path in trial_dirs(dir)? {
+        bytes += trial_bytes(&path);
+        if bytes > MAX_TRIALS_BYTES {
+            let trials = dir.join(names::TRIALS);
+            return Err(StoreError::too_large(
+                &trials,
+                MAX_TRIALS_BYTES,
+                "bytes of trial.json",
+            ));
+        }
+        match read_trial(&path) {
+            Ok(Some(summary)) => {
+                result.trials.push(summary);
+                dirs.push(path);
+            }
+            Ok(None) => {}
+            Err(error) => damaged.push(error),
+        }
+    }
+    Ok(IntactResult {
+        result,
+        dirs,
+        damaged,
+    })
+}
+
+/// A result of which only the name is known, and where it ran.
+fn untitled(dir: &Path, damaged: &mut Vec<StoreError>) -> RunResult {
+    let path = dir.join(names::ENVIRONMENT);
+    let environment = limited(&path, MAX_SMALL_BYTES).and_then(|bytes| parse(&path, &bytes));
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
+    RunResult {
+        schema_version: SCHEMA_VERSION,
+        title: name.to_string_lossy().into_owned(),
+        environment: environment.unwrap_or_else(|error| {
+            damaged.push(error);
+            Environment::default()
+        }),
+        ..RunResult::default()
     }
 }

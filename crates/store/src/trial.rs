@@ -1,20 +1,23 @@
 //! The files of one trial, written as it runs.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use measure::latency::Latency;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::series::SeriesPoint;
 use measure::setup::StatementKind;
-use measure::slice::Second;
+use measure::slice::{ErrorCount, Phase, Second};
 use measure::summary::TrialSummary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::error::StoreError;
-use crate::interval::IntervalRecord;
 use crate::names;
 
 /// Writes one trial. Each second is passed to the kernel at once, so that it survives a crash
@@ -35,17 +38,7 @@ pub struct InstanceWriter {
 
 impl TrialWriter {
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
-        match fs::create_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let path = path.to_owned();
-                return Err(StoreError::Exists { path });
-            }
-            made => made.map_err(StoreError::at("create", path))?,
-        }
-        Self::open(path)
-    }
-
-    fn open(path: &Path) -> Result<Self, StoreError> {
+        fs::create_dir(path).map_err(StoreError::cannot_create(path))?;
         Ok(Self {
             load: InstanceWriter::open(path)?,
             monitors: None,
@@ -63,13 +56,11 @@ impl TrialWriter {
     }
 
     pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
-        if self.monitors.is_none() {
-            self.monitors = Some(Lines::open(&self.path.join(names::MONITORS))?);
-        }
-        match &mut self.monitors {
-            Some(lines) => lines.append(point),
-            None => Ok(()),
-        }
+        let lines = match &mut self.monitors {
+            Some(lines) => lines,
+            none => none.insert(Lines::open(&self.path.join(names::MONITORS))?),
+        };
+        lines.append(point)
     }
 
     pub fn fault_series(&self, series: &FaultSeries) -> Result<(), StoreError> {
@@ -132,15 +123,10 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        let file = options
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(StoreError::at("create", path))?;
+        let file = File::options().append(true).create(true).open(path);
         Ok(Self {
             path: path.to_owned(),
-            file,
+            file: file.map_err(StoreError::at("create", path))?,
             line: Vec::new(),
         })
     }
@@ -151,15 +137,86 @@ impl Lines {
         serde_json::to_writer(&mut self.line, value)
             .map_err(|error| StoreError::at("write", &self.path)(error.into()))?;
         self.line.push(b'\n');
-        self.file
-            .write_all(&self.line)
-            .map_err(StoreError::at("write", &self.path))
+        let written = self.file.write_all(&self.line);
+        written.map_err(StoreError::at("write", &self.path))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.file
-            .sync_all()
-            .map_err(StoreError::at("write", &self.path))
+        let synced = self.file.sync_all();
+        synced.map_err(StoreError::at("write", &self.path))
+    }
+}
+
+/// One second's histograms, as a line of `intervals.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRecord {
+    pub phase: Phase,
+    /// From the load's origin, in nanoseconds.
+    pub start_ns: u64,
+    /// From the load's origin, in nanoseconds.
+    pub end_ns: u64,
+    /// Transactions by the time from their intended start.
+    pub response: Histogram,
+    /// By the time from their actual start; open loop only.
+    pub service: Option<Histogram>,
+    /// How late the generator noticed an arrival; open loop only.
+    pub lateness: Option<Histogram>,
+    /// How late the generator read replies; absent without time stamps.
+    pub delay: Option<Histogram>,
+    /// Each kind of statement that was sent, by name.
+    pub statements: BTreeMap<String, Histogram>,
+    pub errors: BTreeMap<String, ErrorCount>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    pub count: u64,
+    /// Their exact sum, in nanoseconds.
+    pub sum_ns: u64,
+    /// HdrHistogram's V2 encoding in base64, which other tools read, too.
+    pub hdr: String,
+}
+
+impl Histogram {
+    fn of(latency: &Latency) -> Self {
+        Self {
+            count: latency.count(),
+            // One second cannot have 584 years of waiting.
+            sum_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
+            hdr: STANDARD.encode(latency.encode()),
+        }
+    }
+
+    fn of_any(latency: &Latency) -> Option<Self> {
+        (latency.count() > 0).then(|| Self::of(latency))
+    }
+
+    pub fn decode(&self) -> Result<Latency, String> {
+        let bytes = STANDARD.decode(&self.hdr);
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Latency::decode(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+impl IntervalRecord {
+    /// The record of a second of a load with these kinds of statement.
+    pub fn of(second: &Second, kinds: &[StatementKind]) -> Self {
+        let slice = &second.slice;
+        let sent = kinds.iter().zip(&slice.statements);
+        let named = |(kind, latency): (&StatementKind, &Latency)| {
+            Some((kind.name.clone(), Histogram::of_any(latency)?))
+        };
+        Self {
+            phase: second.phase,
+            start_ns: second.start_ns,
+            end_ns: second.end_ns,
+            response: Histogram::of(&slice.response),
+            service: Histogram::of_any(&slice.service),
+            lateness: Histogram::of_any(&slice.lateness),
+            delay: Histogram::of_any(&slice.delay),
+            statements: sent.filter_map(named).collect(),
+            errors: slice.errors.clone(),
+        }
     }
 }
 
@@ -174,7 +231,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let series = folder.path().join(names::SERIES);
         std::os::unix::fs::symlink("/dev/full", &series).unwrap();
-        let mut trial = TrialWriter::open(folder.path()).unwrap();
+        let mut trial = InstanceWriter::open(folder.path()).unwrap();
         let second = Second {
             start_ns: 0,
             end_ns: 1_000_000_000,

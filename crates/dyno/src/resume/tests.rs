@@ -1,8 +1,4 @@
-use std::collections::BTreeMap;
-
 use lab::Lab;
-use measure::setup::{Input, Outcome, Unfinished};
-use measure::summarize::Summarizer;
 
 use super::*;
 use crate::cli::StudyArgs;
@@ -28,16 +24,7 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
 }
 
 fn whole(trial: &Trial) -> TrialSummary {
-    Summarizer::new(&[]).finish(Input {
-        started_at: None,
-        setup: trial.planned_setup(),
-        unfinished: Unfinished::default(),
-        instances: Vec::new(),
-        metrics: BTreeMap::new(),
-        reset: None,
-        ended: None,
-        outcome: Outcome::Completed,
-    })
+    TrialSummary::new(trial.planned_setup())
 }
 
 fn kept(trials: &[Trial]) -> RunResult {

@@ -47,7 +47,7 @@ impl Folder {
 }
 
 fn trial<'a>(point: &'a [(&'a str, &'a str)], repeat: u32, tps: f64) -> Made<'a> {
-    Made::new(point, repeat, tps, 16_000.0 / tps)
+    (point, repeat, tps, 16_000.0 / tps)
 }
 
 fn written(done: &Finished, name: &str) -> String {

@@ -26,7 +26,7 @@ impl Folder {
             let (one, two) = ([("topology.instances", "1")], [("topology.instances", "2")]);
             let points = [&one, &two, &one, &two].into_iter().zip([1, 1, 2, 2]);
             let trials = points.map(|(point, repeat)| {
-                Made::new(point, repeat, tps + f64::from(repeat), 16_000.0 / tps)
+                (&point[..], repeat, tps + f64::from(repeat), 16_000.0 / tps)
             });
             let trials: Vec<Made<'_>> = trials.collect();
             keep(&folder.path().join(name), &made("Servers", &trials), "");

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 
 use crate::common::{Finished, Program, keep, pretend};
-use crate::results::made::{Made, made};
+use crate::results::made::made;
 use measure::result::RunResult;
 
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}gone\rover";
@@ -80,7 +80,7 @@ fn a_servers_version_and_errors_do_not_steer_the_terminal() {
 fn servers(title: &str, tps: f64) -> RunResult {
     const ONE: &[(&str, &str)] = &[("topology.instances", "1")];
     let tps = |repeat| tps + f64::from(repeat);
-    let trials = [1, 2, 3].map(|repeat| Made::new(ONE, repeat, tps(repeat), 16_000.0 / tps(0)));
+    let trials = [1, 2, 3].map(|repeat| (ONE, repeat, tps(repeat), 16_000.0 / tps(0)));
     made(title, &trials)
 }
 

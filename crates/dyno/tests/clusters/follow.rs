@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::common::{Cache, Finished, LAZY_DISK, Program, Running, in_time, primaries, trial_dir};
-use measure::event::NodeEventKind;
+use measure::instance::NodeEventKind;
 use measure::setup::Outcome;
 use measure::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{self, Cache, Finished, Program, each, is_whole};
-use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
+use measure::instance::NodeEventKind;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use rustix::process::Signal;

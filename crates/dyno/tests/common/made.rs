@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
+use measure::instance::NodeEventKind;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use store::ResultDir;

@@ -5,8 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::{Cache, Finished, Program, each, kill_server, trial_dir};
-use measure::event::NodeEventKind;
-use measure::instance::ResetHow;
+use measure::instance::{NodeEventKind, ResetHow};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use measure::ended::{Ended, Until};
 use measure::interval::Part;
 use measure::slice::{Phase, Second};
 use measure::summarize::push_throughput;
-use measure::until::is_precise;
+use measure::until::{Ended, is_precise};
 
 use crate::Trial;
 
@@ -14,7 +13,11 @@ use crate::Trial;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StopRule {
     /// The confidence interval of the mean throughput is narrow enough.
-    Precise(Until),
+    Precise {
+        /// Half of the interval, as a share of the mean.
+        ci: f64,
+        least_s: f64,
+    },
     /// Arrivals exceed completions.
     Overloaded {
         /// The longest acceptable wait of an arrival.
@@ -42,7 +45,11 @@ impl EarlyStop {
         let overloaded = |max_wait| StopRule::Overloaded { max_wait };
         let rule = trial.longest_wait.map(overloaded);
         Self {
-            rule: rule.or_else(|| Until::of(load).map(StopRule::Precise)),
+            rule: rule.or_else(|| {
+                let ci = load.until?.ci;
+                let least_s = load.time.as_secs_f64();
+                Some(StopRule::Precise { ci, least_s })
+            }),
             max_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
             users: u64::from(load.threads) * u64::from(trial.planned.topology.instances),
             warmup: Vec::new(),
@@ -71,7 +78,7 @@ impl EarlyStop {
                 }
                 if self.ended.is_none() {
                     self.ended = match rule {
-                        StopRule::Precise(until) => self.precise(&until),
+                        StopRule::Precise { ci, least_s } => self.precise(ci, least_s),
                         StopRule::Overloaded { max_wait } => self.overloaded(max_wait),
                     };
                 }
@@ -86,13 +93,13 @@ impl EarlyStop {
     }
 
     /// Reaching the target precision in the last second is not an early stop.
-    fn precise(&self, until: &Until) -> Option<Ended> {
+    fn precise(&self, ci: f64, least_s: f64) -> Option<Ended> {
         let after_s = self.after_s();
-        let is_early = after_s < self.max_s && is_precise(until, &self.warmup, &self.seconds);
+        let is_early = after_s < self.max_s && is_precise(ci, least_s, &self.warmup, &self.seconds);
         is_early.then_some(Ended::Sure {
             after_s,
             at_most_s: self.max_s,
-            reached: until.ci,
+            reached: ci,
         })
     }
 
@@ -159,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_trial_runs_until_it_is_precise_and_its_minimum_time_is_over() {
-        let precise = |ci, least_s| StopRule::Precise(Until { ci, least_s });
+        let precise = |ci, least_s| StopRule::Precise { ci, least_s };
         let steady = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
         let soon = stops(early(precise(0.02, 1.0)), (0..900).map(steady)).unwrap();
         assert_eq!(soon, FIRST_CHECK_S * 11 / 10);
@@ -176,10 +183,10 @@ mod tests {
 
     #[test]
     fn the_warm_up_counts_for_steady_state_but_not_for_precision() {
-        let precise = StopRule::Precise(Until {
+        let precise = StopRule::Precise {
             ci: 0.5,
             least_s: 1.0,
-        });
+        };
         let of = |phase, n: u64| Second {
             phase,
             ..second(1000 + (31 * n * n + 7 * n) % 11, None)

@@ -94,7 +94,7 @@ mod tests {
         recorder.record(begun.clone()).unwrap();
         // The file is still open, as in a process that is killed at this moment.
         let history = recorder.history().unwrap();
-        assert_eq!(history.entries()[0].transfer, transfer);
+        assert_eq!(history.entries()[0].what, transfer);
         assert!(recorder.is_complete());
         *recorder.file.lock().unwrap() = Some(File::create("/dev/full").unwrap());
         recorder.record(begun.clone()).unwrap_err();

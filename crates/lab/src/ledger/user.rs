@@ -1,7 +1,7 @@
 //! A user of the ledger, who makes one transaction after another on a connection of its own.
 
 use engine::Sql;
-use measure::ledger::{Fate, Record, Transfer};
+use measure::ledger::{Appending, Fate, Record, Transfer};
 use workload::ledger::{APPENDERS, Append, Movement, values};
 use workload::session::SessionError;
 
@@ -96,10 +96,13 @@ impl<'a> User<'a> {
         let recorder = &self.ledger.recorder;
         recorder.record(Record::Appending {
             at_s: self.schedule.now_s(),
-            user: self.number.into(),
-            read: append.read.into(),
-            list: append.list.into(),
-            value,
+            append: Appending {
+                user: self.number.into(),
+                read: append.read.into(),
+                list: append.list.into(),
+                value,
+                found: None,
+            },
         })?;
         let [read, write] = append.statements();
         let mut found = None;

@@ -4,9 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use measure::instance::{Reset, ResetHow};
+use measure::instance::{Reset, ResetHow, Space};
 use measure::setup::Setup;
-use measure::space::Space;
 use measure::warning::Warning;
 use plan::EngineSpec;
 

@@ -1,16 +1,14 @@
 //! The verdicts of several comparisons that are made at once.
 //!
-//! At each point one number is tested first: the throughput in a closed loop, the mean
-//! response time in an open one. These are decided together by Holm's procedure ("A simple
-//! sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6,
-//! 1979), so that a family without any difference shows one in at most 5 % of the cases.
-//! The percentiles of a point are tested only where its first number has a verdict
-//! (gatekeeping: Westfall and Krishen, "Optimally weighted, fixed sequence and gatekeeper
-//! multiple testing procedures", Journal of Statistical Planning and Inference 99, 2001),
-//! and together at the same error rate; those behind closed gates count as tested, because a gate
-//! opens most easily where chance moves all numbers of a point. The gate opens for *equivalent*, too: then the
-//! interval is so narrow that the first number has next to no chance of a false alarm, and
-//! its share is the percentiles'.
+//! At each point one number is tested first: the throughput in a closed loop, the mean response time
+//! in an open one. These are decided together by Holm's procedure ("A simple sequentially rejective
+//! multiple test procedure", Scandinavian Journal of Statistics 6, 1979), so that a family without
+//! any difference shows one in at most 5 % of the cases. The percentiles of a point are tested only
+//! where its first number has a verdict (gatekeeping: Westfall and Krishen, "Optimally weighted,
+//! fixed sequence and gatekeeper multiple testing procedures", Journal of Statistical Planning and
+//! Inference 99, 2001), together at the same error rate; those behind closed gates count as tested,
+//! because a gate opens most easily where chance moves all numbers of a point. It opens for
+//! *equivalent*, too: so narrow an interval leaves its share of false alarms to the percentiles.
 
 use super::{Comparison, ERROR_RATE, NoVerdict};
 

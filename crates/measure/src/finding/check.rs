@@ -87,24 +87,20 @@ pub fn graded(level: Level, what: impl Into<String>) -> Observed {
     }
 }
 
-pub fn severe(what: impl Into<String>) -> Observed {
-    graded(Level::Severe, what)
+macro_rules! outcomes {
+    ($($name:ident = $level:ident,)+) => {
+        $(pub fn $name(what: impl Into<String>) -> Observed {
+            graded(Level::$level, what)
+        })+
+    };
 }
 
-pub fn warning(what: impl Into<String>) -> Observed {
-    graded(Level::Warning, what)
-}
-
-pub fn note(what: impl Into<String>) -> Observed {
-    graded(Level::Note, what)
-}
-
-pub fn unknown(why: impl Into<String>) -> Observed {
-    graded(Level::Unknown, why)
-}
-
-pub fn passed(what: impl Into<String>) -> Observed {
-    graded(Level::Passed, what)
+outcomes! {
+    severe = Severe,
+    warning = Warning,
+    note = Note,
+    unknown = Unknown,
+    passed = Passed,
 }
 
 impl Observed {

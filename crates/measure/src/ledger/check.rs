@@ -80,7 +80,7 @@ pub fn check(
 /// Whether the members have the transfers that the client knows.
 fn judge_history(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Counts)]) {
     for entry in history.entries() {
-        let transfer = &entry.transfer;
+        let transfer = &entry.what;
         let has = |(_, count): &(u32, Counts)| count.contains_key(transfer);
         match entry.fate {
             Fate::Failed => summary.failed += 1,
@@ -109,7 +109,7 @@ fn judge_rows(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Co
     let present: BTreeSet<_> = counts.iter().flat_map(|(_, count)| count.keys()).collect();
     for transfer in present {
         let entry = history.find(transfer.user, transfer.sequence);
-        let made = entry.filter(|entry| entry.transfer == *transfer);
+        let made = entry.filter(|entry| entry.what == *transfer);
         let why = match made.map(|entry| entry.fate) {
             None => Some("was never made"),
             Some(Fate::Failed) => Some("failed"),
@@ -201,8 +201,8 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
     let mut acknowledged: HashMap<i64, Vec<(f64, i64)>> = HashMap::new();
     for entry in history.entries() {
         if let (Fate::Acknowledged, Some(ended_s)) = (entry.fate, entry.ended_s) {
-            let user = acknowledged.entry(entry.transfer.user).or_default();
-            user.push((ended_s, entry.transfer.sequence));
+            let user = acknowledged.entry(entry.what.user).or_default();
+            user.push((ended_s, entry.what.sequence));
         }
     }
     let mut highest: HashMap<(u32, i64), i64> = HashMap::new();
@@ -233,8 +233,9 @@ fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Content
     let lists = primary.lists.iter();
     let lists: HashMap<i64, &Vec<i64>> = lists.map(|(list, values)| (*list, values)).collect();
     let present: HashSet<i64> = lists.values().copied().flatten().copied().collect();
-    let acknowledged = history.appends.iter();
-    for one in acknowledged.filter(|one| one.fate == Fate::Acknowledged) {
+    let acknowledged = history.appends.entries.iter();
+    let acknowledged = acknowledged.filter(|one| one.fate == Fate::Acknowledged);
+    for one in acknowledged.map(|entry| &entry.what) {
         summary.appends += 1;
         summary.lost_appends += u64::from(!present.contains(&one.value));
         let is_beginning = |found: &Vec<i64>| {
@@ -252,7 +253,7 @@ fn vanished_reads(history: &History, primary: &Counts) -> u64 {
     let read = read.filter_map(|read| history.find(read.user, read.sequence));
     let read: BTreeSet<Transfer> = read
         .filter(|entry| entry.fate != Fate::Failed)
-        .map(|entry| entry.transfer)
+        .map(|entry| entry.what)
         .collect();
     read.iter().filter(|one| !primary.contains_key(one)).count() as u64
 }
@@ -272,7 +273,7 @@ pub fn losses(
     let acknowledged = history.entries().iter();
     let acknowledged = acknowledged.filter(|entry| entry.fate == Fate::Acknowledged);
     let times: Vec<(f64, bool)> = acknowledged
-        .filter_map(|entry| Some((entry.ended_s?, !has.contains(&entry.transfer))))
+        .filter_map(|entry| Some((entry.ended_s?, !has.contains(&entry.what))))
         .collect();
     let mut lost_s = vec![Vec::new(); faults.len()];
     for (at_s, _) in times.iter().filter(|(_, is_lost)| *is_lost) {
@@ -333,7 +334,7 @@ pub fn in_flight(history: &History, members: &[Contents], asked_s: f64, effect_s
         if entry.begun_s > effect_s || has_ended {
             continue;
         }
-        match first.as_ref().map(|has| has.contains(&entry.transfer)) {
+        match first.as_ref().map(|has| has.contains(&entry.what)) {
             Some(true) => found.committed += 1,
             Some(false) => found.not_committed += 1,
             None => found.unknown += 1,

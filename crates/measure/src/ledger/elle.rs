@@ -12,26 +12,27 @@ pub fn edn(history: &History, lists: Option<&[(i64, Vec<i64>)]>) -> String {
     let mut events: Vec<(f64, String)> = Vec::new();
     // A process whose transaction has an unknown outcome is not used again.
     let mut crashes: HashMap<i64, i64> = HashMap::new();
-    for one in &history.appends {
-        let crashed = crashes.entry(one.user).or_default();
-        let process = *crashed * PROCESSES + one.user;
+    for one in &history.appends.entries {
+        let crashed = crashes.entry(one.what.user).or_default();
+        let process = *crashed * PROCESSES + one.what.user;
         *crashed += i64::from(one.fate == Fate::Unknown);
         let kind = match one.fate {
             Fate::Acknowledged => "ok",
             Fate::Failed => "fail",
             Fate::Unknown => "info",
         };
-        let found = one
-            .found
-            .as_ref()
-            .filter(|_| one.fate == Fate::Acknowledged);
+        let found = one.what.found.as_ref();
+        let found = found.filter(|_| one.fate == Fate::Acknowledged);
         events.push((
             one.begun_s,
-            event("invoke", process, one.begun_s, &value(one, None)),
+            event("invoke", process, one.begun_s, &value(&one.what, None)),
         ));
         let ended_s = one.ended_s.unwrap_or(f64::MAX);
         let shown_s = one.ended_s.unwrap_or(one.begun_s);
-        events.push((ended_s, event(kind, process, shown_s, &value(one, found))));
+        events.push((
+            ended_s,
+            event(kind, process, shown_s, &value(&one.what, found)),
+        ));
     }
     events.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last_s = history.last_s();
@@ -78,25 +79,29 @@ fn vector(items: &[i64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Entry;
     use super::*;
 
-    fn appending(user: i64, begun_s: f64, ended_s: Option<f64>, fate: Fate) -> Appending {
-        Appending {
+    fn appending(user: i64, begun_s: f64, ended_s: Option<f64>, fate: Fate) -> Entry<Appending> {
+        let what = Appending {
             user,
             read: 7,
             list: 8,
             value: 10 * user,
+            found: Some(vec![3, 4]),
+        };
+        Entry {
+            what,
             begun_s,
             ended_s,
             fate,
-            found: Some(vec![3, 4]),
         }
     }
 
     #[test]
     fn a_history_is_a_line_for_each_event_in_order_of_time() {
         let mut history = History::default();
-        history.appends = vec![
+        history.appends.entries = vec![
             appending(1, 1.0, Some(1.5), Fate::Acknowledged),
             appending(2, 1.25, Some(2.0), Fate::Failed),
             appending(1, 1.75, None, Fate::Unknown),

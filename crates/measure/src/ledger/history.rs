@@ -2,7 +2,7 @@
 //! appended as it happens.
 
 use std::collections::HashMap;
-use std::collections::hash_map;
+use std::hash::Hash;
 use std::io::{BufRead, Read as _};
 
 use serde::{Deserialize, Serialize};
@@ -34,11 +34,8 @@ pub enum Record {
     /// A transaction begins that reads one list and appends a value to another.
     Appending {
         at_s: f64,
-        user: i64,
-        read: i64,
-        list: i64,
-        /// The value, which is unique among all transactions.
-        value: i64,
+        #[serde(flatten)]
+        append: Appending,
     },
     Appended {
         at_s: f64,
@@ -100,19 +97,8 @@ pub enum Fate {
     Unknown,
 }
 
-/// A transfer as the client knows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Entry {
-    pub transfer: Transfer,
-    /// When the transfer began, in seconds on the trial's clock.
-    pub begun_s: f64,
-    /// When the transfer ended; `None` if that was not recorded.
-    pub ended_s: Option<f64>,
-    pub fate: Fate,
-}
-
-/// A transaction that reads one list and appends to another, as the client knows it.
-#[derive(Debug, Clone, PartialEq)]
+/// A transaction that reads one list and appends a value to another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Appending {
     /// Number of the user, counted from 1.
     pub user: i64,
@@ -120,25 +106,69 @@ pub struct Appending {
     pub list: i64,
     /// The value, which is unique among all transactions.
     pub value: i64,
+    /// What the list that was read contained.
+    #[serde(skip)]
+    pub found: Option<Vec<i64>>,
+}
+
+/// A transaction as the client knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<What = Transfer> {
+    pub what: What,
     /// When the transaction began, in seconds on the trial's clock.
     pub begun_s: f64,
     /// When the transaction ended; `None` if that was not recorded.
     pub ended_s: Option<f64>,
     pub fate: Fate,
-    pub found: Option<Vec<i64>>,
 }
 
-/// What the client knows about all transfers, in the order in which they began.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Transactions in the order in which they began.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Log<Id, What> {
+    pub(super) entries: Vec<Entry<What>>,
+    by_id: HashMap<Id, usize>,
+}
+
+impl<Id: Hash + Eq, What> Log<Id, What> {
+    /// Returns false for one that began before.
+    fn begin(&mut self, id: Id, at_s: f64, what: What) -> bool {
+        let is_new = self.by_id.insert(id, self.entries.len()).is_none();
+        self.entries.push(Entry {
+            what,
+            begun_s: at_s,
+            ended_s: None,
+            fate: Fate::Unknown,
+        });
+        is_new
+    }
+
+    /// `None` for one that is not running.
+    fn end(&mut self, id: &Id, at_s: f64, fate: Fate) -> Option<&mut What> {
+        let entry = self.entries.get_mut(*self.by_id.get(id)?)?;
+        if entry.ended_s.is_some() {
+            return None;
+        }
+        (entry.ended_s, entry.fate) = (Some(at_s), fate);
+        Some(&mut entry.what)
+    }
+
+    fn last_s(&self) -> f64 {
+        let ends = self.entries.iter();
+        let ends = ends.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
+        ends.fold(0.0, f64::max)
+    }
+}
+
+/// What the client knows about all transactions.
+#[derive(Debug, Clone, Default)]
 pub struct History {
     pub opening: Opening,
-    entries: Vec<Entry>,
-    by_id: HashMap<(i64, i64), usize>,
+    /// By user and sequence.
+    transfers: Log<(i64, i64), Transfer>,
     /// Reads of members, in order of time for each member.
     pub reads: Vec<Read>,
-    /// Transactions on lists, in the order in which they began.
-    pub appends: Vec<Appending>,
-    by_value: HashMap<i64, usize>,
+    /// Transactions on lists, by their value.
+    pub(super) appends: Log<i64, Appending>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -198,54 +228,11 @@ impl History {
         match record {
             Record::Opened(opening) => self.opening = opening,
             Record::Read(read) => self.reads.push(read),
-            Record::Appending {
-                at_s,
-                user,
-                read,
-                list,
-                value,
-            } => {
-                if self.by_value.insert(value, self.appends.len()).is_some() {
-                    return Err(format!("{value} is appended again"));
-                }
-                self.appends.push(Appending {
-                    user,
-                    read,
-                    list,
-                    value,
-                    begun_s: at_s,
-                    ended_s: None,
-                    fate: Fate::Unknown,
-                    found: None,
-                });
-            }
-            Record::Appended {
-                at_s,
-                value,
-                fate,
-                found,
-            } => {
-                let index = self.by_value.get(&value);
-                let running = index.and_then(|&index| self.appends.get_mut(index));
-                let running = running.filter(|one| one.ended_s.is_none());
-                let Some(one) = running else {
-                    return Err(format!("the append of {value} ends and is not running"));
-                };
-                (one.ended_s, one.fate, one.found) = (Some(at_s), fate, found);
-            }
             Record::Begun { at_s, transfer } => {
-                let hash_map::Entry::Vacant(place) =
-                    self.by_id.entry((transfer.user, transfer.sequence))
-                else {
+                let id = (transfer.user, transfer.sequence);
+                if !self.transfers.begin(id, at_s, transfer) {
                     return Err(format!("{transfer} begins again"));
-                };
-                place.insert(self.entries.len());
-                self.entries.push(Entry {
-                    transfer,
-                    begun_s: at_s,
-                    ended_s: None,
-                    fate: Fate::Unknown,
-                });
+                }
             }
             Record::Ended {
                 at_s,
@@ -254,15 +241,27 @@ impl History {
                 fate,
                 ..
             } => {
-                let index = self.by_id.get(&(user, sequence));
-                let entry = index.and_then(|&index| self.entries.get_mut(index));
-                let running = entry.filter(|entry| entry.ended_s.is_none());
-                let Some(entry) = running else {
-                    return Err(format!(
-                        "transfer {sequence} of user {user} ends and is not running"
-                    ));
-                };
-                (entry.ended_s, entry.fate) = (Some(at_s), fate);
+                let ended = self.transfers.end(&(user, sequence), at_s, fate);
+                ended.ok_or_else(|| {
+                    format!("transfer {sequence} of user {user} ends and is not running")
+                })?;
+            }
+            Record::Appending { at_s, append } => {
+                let value = append.value;
+                if !self.appends.begin(value, at_s, append) {
+                    return Err(format!("{value} is appended again"));
+                }
+            }
+            Record::Appended {
+                at_s,
+                value,
+                fate,
+                found,
+            } => {
+                let ended = self.appends.end(&value, at_s, fate);
+                ended
+                    .ok_or_else(|| format!("the append of {value} ends and is not running"))?
+                    .found = found;
             }
         }
         Ok(())
@@ -270,21 +269,19 @@ impl History {
 
     /// In the order in which they began.
     pub fn entries(&self) -> &[Entry] {
-        &self.entries
+        &self.transfers.entries
     }
 
     /// Time of the last event, in seconds on the trial's clock; 0 without events.
     pub fn last_s(&self) -> f64 {
-        let transfers = self.entries.iter();
-        let transfers = transfers.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
         let reads = self.reads.iter().map(|read| read.at_s);
-        let appends = self.appends.iter();
-        let appends = appends.map(|one| one.ended_s.unwrap_or(one.begun_s));
-        transfers.chain(reads).chain(appends).fold(0.0, f64::max)
+        let ends = [self.transfers.last_s(), self.appends.last_s()];
+        reads.chain(ends).fold(0.0, f64::max)
     }
 
     pub fn find(&self, user: i64, sequence: i64) -> Option<&Entry> {
-        self.entries.get(*self.by_id.get(&(user, sequence))?)
+        let place = self.transfers.by_id.get(&(user, sequence))?;
+        self.transfers.entries.get(*place)
     }
 }
 
@@ -346,7 +343,7 @@ mod tests {
             };
             let entry = history.find(1, 1);
             assert_eq!(entry.map(|entry| (entry.fate, entry.ended_s)), expected);
-            assert!(entry.is_none_or(|entry| entry.transfer == TRANSFER));
+            assert!(entry.is_none_or(|entry| entry.what == TRANSFER));
             assert_eq!(history.reads.len(), usize::from(lines >= 3));
             assert_eq!(history.opening.accounts, if lines > 0 { 10 } else { 0 });
         }

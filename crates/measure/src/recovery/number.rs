@@ -1,16 +1,33 @@
-//! The numbers of a recovery, for tables and figures.
+//! The numbers of a recovery, for tables and figures, and the distribution of each over repeats:
+//! recovery times are not normally distributed, so a mean with an interval would mislead.
 
-use super::distribution::Observation;
+use std::cmp::Ordering;
+
 use crate::fault::Recovery;
 
+/// A number that something may have, as a column of tables and figures.
 #[derive(Debug)]
-pub struct Number {
+pub struct Number<Thing = Recovery, Value = f64> {
     /// Name of the column, for example `recovery.first_write_s`.
     pub name: &'static str,
     /// Unit of the values; empty for a count or a share.
     pub unit: &'static str,
     pub heading: &'static str,
-    pub of: fn(&Recovery) -> Option<f64>,
+    pub of: fn(&Thing) -> Option<Value>,
+}
+
+pub(crate) const fn number<Thing, Value>(
+    name: &'static str,
+    unit: &'static str,
+    heading: &'static str,
+    of: fn(&Thing) -> Option<Value>,
+) -> Number<Thing, Value> {
+    Number {
+        name,
+        unit,
+        heading,
+        of,
+    }
 }
 
 /// The phases of a recovery, in seconds from its origin.
@@ -28,7 +45,7 @@ pub static PHASES: [Number; 8] = [
 
 /// What a fault and its healing cost.
 #[rustfmt::skip] // A line for each.
-pub static COSTS: [Number; 13] = [
+static COSTS: [Number; 13] = [
     number("recovery.back_after_heal_s", "s", "back after healing", |found| found.back_after_heal_s),
     number("recovery.unavailable_s", "s", "unavailable", |found| found.unavailable_s),
     number("recovery.unavailable_longest_s", "s", "unavailable, longest", |found| found.unavailable_longest_s),
@@ -64,16 +81,84 @@ impl Number {
     }
 }
 
-const fn number(
-    name: &'static str,
-    unit: &'static str,
-    heading: &'static str,
-    of: fn(&Recovery) -> Option<f64>,
-) -> Number {
-    Number {
-        name,
-        unit,
-        heading,
-        of,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Observation {
+    Exactly(f64),
+    /// The time is longer than this: the observation ended (right censoring).
+    Longer(f64),
+}
+
+impl Observation {
+    /// The value, or its lower bound.
+    pub fn bound(self) -> f64 {
+        match self {
+            Self::Exactly(value) | Self::Longer(value) => value,
+        }
+    }
+
+    /// Whether only a lower bound is known.
+    pub fn is_censored(self) -> bool {
+        matches!(self, Self::Longer(_))
+    }
+
+    /// What never happened during the observation is longer than all that did.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let kinds = self.is_censored().cmp(&other.is_censored());
+        kinds.then(self.bound().total_cmp(&other.bound()))
+    }
+
+    /// The mean of two times, of which this is the smaller one.
+    fn midpoint(self, larger: Self) -> Self {
+        let middle = f64::midpoint(self.bound(), larger.bound());
+        match (self, larger) {
+            (Self::Exactly(_), Self::Exactly(_)) => Self::Exactly(middle),
+            // Observations may differ in length.
+            (Self::Exactly(value), Self::Longer(_)) => Self::Longer(middle.max(value)),
+            (Self::Longer(_), _) => Self::Longer(self.bound()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distribution {
+    /// In ascending order; never empty.
+    values: Vec<Observation>,
+}
+
+impl Distribution {
+    /// `None` if no repeat has a value.
+    pub fn of(repeats: impl IntoIterator<Item = Observation>) -> Option<Self> {
+        let mut values: Vec<Observation> = repeats.into_iter().collect();
+        values.sort_by(Observation::order);
+        (!values.is_empty()).then_some(Self { values })
+    }
+
+    /// In ascending order; never empty.
+    pub fn values(&self) -> &[Observation] {
+        &self.values
+    }
+
+    /// Number of repeats in which the event happened.
+    pub fn happened(&self) -> usize {
+        let all = self.values.iter();
+        all.filter(|value| !value.is_censored()).count()
+    }
+
+    pub fn min(&self) -> Observation {
+        self.values[0]
+    }
+
+    pub fn max(&self) -> Observation {
+        self.values[self.values.len() - 1]
+    }
+
+    /// The median; of an even number, the mean of the two in the middle.
+    pub fn median(&self) -> Observation {
+        let upper = self.values.len() / 2;
+        let lower = (self.values.len() - 1) / 2;
+        match lower == upper {
+            true => self.values[upper],
+            false => self.values[lower].midpoint(self.values[upper]),
+        }
     }
 }

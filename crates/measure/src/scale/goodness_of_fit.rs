@@ -1,12 +1,11 @@
 //! Whether a law fits as well as the noise of its points allows.
 //!
-//! R² only says that the law bends the right way: a hard ceiling, proportional up to a point
-//! and flat behind it, has 0.95 of it and misses single sizes by a third. What repeats of one
-//! size differ by is pure error; what the mean of a size is off the law beyond that is lack of
-//! fit, and the ratio of both has Fisher's distribution if the law is true (Draper and Smith,
-//! *Applied Regression Analysis*, 1998, chapter 2). Without repeats the interval of each
-//! point's own seconds takes the place of pure error, and the squares have the χ²
-//! distribution.
+//! R² only says that the law bends the right way: a hard ceiling has 0.95 of it and misses single
+//! sizes by a third. What repeats of one size differ by is pure error; what the mean of a size is
+//! off the law beyond that is lack of fit, and the ratio of both has Fisher's distribution if the
+//! law is true (Draper and Smith, *Applied Regression Analysis*, 1998, chapter 2). Without repeats
+//! the interval of each point's own seconds takes the place of pure error, and the squares have the
+//! χ² distribution.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};

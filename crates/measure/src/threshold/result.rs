@@ -6,13 +6,15 @@ use plan::Point;
 use plan::key::VARIANT;
 use serde::{Deserialize, Serialize};
 
-use super::paired::{Paired, paired};
 use super::{Limit, Threshold};
 use crate::column;
+use crate::compare::{Measured, blocks, by_blocks};
+use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
 use crate::setup::Setup;
 use crate::summary::{TrialSummary, counted};
+use crate::words::words;
 use crate::work::other_work;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,28 +43,49 @@ pub struct ThresholdResult {
     pub caveats: Vec<Caveat>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Caveat {
-    /// The limit lies within the number's interval; or, if the limit has an interval too, within
-    /// the combined width of both; or, for pairs, the interval of the ratio includes 1.
-    WithinInterval,
-    /// A percentile that fewer than ten transactions exceed.
-    FewSlower,
-    /// The baseline's percentile is one that fewer than ten transactions exceed.
-    FewSlowerInBaseline,
-    /// A mean or percentile without an interval: the trial was too short or fluctuated too slowly,
-    /// or trials have no interval of it.
-    NoInterval,
-    /// The baseline ran at another time, so a change of the host looks like a difference.
-    NotInterleaved,
-    /// The trials did not start their own servers, so their differences say nothing about the next
-    /// start.
-    NotRestarted,
-    /// Fewer than two blocks have both this point and its baseline.
-    FewBlocks,
-    /// A trial of this point failed, and might not have met the condition.
-    Failed,
+/// A number as a multiple of its limit, over pairs of trials of the same block.
+///
+/// What slows the host down for a while slows both trials of a block, so it cancels in their ratio
+/// (Box, Hunter and Hunter, *Statistics for Experimenters*: "block what you can"). The mean of the
+/// logarithms of the ratios has Student's interval over the pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// Number of pairs, at least 2.
+    pub pairs: usize,
+    /// Geometric mean of number / limit: 1 if the number equals its limit.
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Paired {
+    /// Whether the interval includes 1, so that the number may be on either side of its limit.
+    fn is_on_both_sides(&self) -> bool {
+        self.low < 1.0 && self.high > 1.0
+    }
+}
+
+words! {
+    Caveat {
+        /// The limit lies within the number's interval; or, if the limit has an interval too, within
+        /// the combined width of both; or, for pairs, the interval of the ratio includes 1.
+        WithinInterval = "the limit is within the confidence interval",
+        /// A percentile that fewer than ten transactions exceed.
+        FewSlower = "fewer than 10 transactions were slower",
+        FewSlowerInBaseline = "fewer than 10 of the baseline's transactions were slower",
+        /// A mean or percentile without an interval: the trial was too short or fluctuated too slowly,
+        /// or trials have no interval of it.
+        NoInterval = "without a confidence interval",
+        /// The baseline ran at another time, so a change of the host looks like a difference.
+        NotInterleaved = "the baseline ran at another time, not interleaved",
+        /// The trials did not start their own servers, so their differences say nothing about the next
+        /// start.
+        NotRestarted = "the server was not restarted between trials",
+        /// Fewer than two blocks have both this point and its baseline.
+        FewBlocks = "fewer than two blocks have both",
+        /// A trial of this point failed, and might not have met the condition.
+        Failed = "a trial failed",
+    }
 }
 
 impl Caveat {
@@ -77,21 +100,6 @@ impl Caveat {
             Self::Failed => holds,
             Self::FewSlower | Self::FewSlowerInBaseline => false,
         }
-    }
-}
-
-impl fmt::Display for Caveat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WithinInterval => "the limit is within the confidence interval",
-            Self::FewSlower => "fewer than 10 transactions were slower",
-            Self::FewSlowerInBaseline => "fewer than 10 of the baseline's transactions were slower",
-            Self::NoInterval => "without a confidence interval",
-            Self::NotInterleaved => "the baseline ran at another time, not interleaved",
-            Self::NotRestarted => "the server was not restarted between trials",
-            Self::FewBlocks => "fewer than two blocks have both",
-            Self::Failed => "a trial failed",
-        })
     }
 }
 
@@ -234,34 +242,30 @@ fn judge_at(
         }),
         Limit::OfBaseline(factor) => {
             let base = baseline.trials(trials, point);
-            match unlike(&here, &base, baseline) {
-                Some(reason) => Err(reason),
-                None => against(&here, &base, baseline, (&threshold.column, factor)),
-            }
+            let unlike = unlike(&here, &base, baseline);
+            unlike.map_or_else(
+                || against(&here, &base, baseline, (&threshold.column, factor)),
+                Err,
+            )
         }
     };
-    let value = found.mean.map(|mean| mean.value);
     let half_width = found.mean.and_then(|mean| mean.half_width);
+    let known = against.as_ref().ok();
     let mut result = ThresholdResult {
         point: point.clone(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
-        limit: None,
-        limit_half_width: None,
-        value,
+        limit: known.map(|against| against.limit),
+        limit_half_width: known.and_then(|against| against.half_width),
+        value: found.mean.map(|mean| mean.value),
         half_width,
         range: found.range.filter(|_| half_width.is_none()),
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
-        paired: None,
+        paired: known.and_then(|against| against.paired),
         verdict: ThresholdVerdict::NotMeasured,
         caveats: Vec::new(),
     };
-    if let Ok(against) = &against {
-        result.limit = Some(against.limit);
-        result.limit_half_width = against.half_width;
-        result.paired = against.paired;
-    }
-    match (value, against) {
+    match (result.value, against) {
         (None, _) => {}
         (_, Err(reason)) => result.verdict = ThresholdVerdict::NoBaseline { reason },
         (Some(value), Ok(against)) => {
@@ -308,6 +312,37 @@ fn against(
         few_slower: found.few_slower,
         paired: pairs.flatten(),
         caveat,
+    })
+}
+
+/// Compares trials of the same blocks with `factor` times the baseline's value. `None` with fewer
+/// than two pairs, or if a number is not positive and so has no logarithm.
+fn paired(
+    here: &[&TrialSummary],
+    base: &[&TrialSummary],
+    column: &str,
+    factor: f64,
+) -> Option<Paired> {
+    let measured = |trials: &[&TrialSummary]| -> Vec<Measured> {
+        let values = counted(trials).into_iter().filter_map(|trial| {
+            let value = column::value(trial, column)?;
+            let repeat = trial.setup.planned.repeat;
+            value
+                .value
+                .is_finite()
+                .then_some(Measured { repeat, value })
+        });
+        values.collect()
+    };
+    let blocks = blocks(&measured(base), &measured(here));
+    let ratio = (blocks.len() > 1).then(|| by_blocks(&blocks))?;
+    let mean = ratio.mean - factor.ln();
+    let half = student_t(ratio.degrees) * ratio.error;
+    mean.is_finite().then(|| Paired {
+        pairs: blocks.len(),
+        ratio: mean.exp(),
+        low: (mean - half).exp(),
+        high: (mean + half).exp(),
     })
 }
 

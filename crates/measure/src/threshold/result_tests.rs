@@ -1,3 +1,4 @@
+use super::ThresholdVerdict::{Met, Missed, Undecided};
 use super::*;
 use crate::ledger::LedgerSummary;
 use crate::setup::Outcome;
@@ -42,6 +43,10 @@ fn ledger(lost: u64) -> LedgerSummary {
     }
 }
 
+fn of_variant(threshold: &str, trials: &[TrialSummary]) -> ThresholdResult {
+    only(threshold, trials, Baseline::Variant("base"))
+}
+
 /// The result of a threshold on trials of a single point.
 fn only(threshold: &str, trials: &[TrialSummary], baseline: Baseline<'_>) -> ThresholdResult {
     let mut results = judge(&[read(threshold)], trials, baseline);
@@ -82,8 +87,8 @@ fn commits_that_one_repeat_lost_are_not_averaged_away() {
     };
     let found = result([0, 2, 0]);
     assert_eq!((found.value, found.trials), (Some(2.0), 3));
-    assert_eq!(found.verdict, ThresholdVerdict::Missed);
-    assert_eq!(result([0, 0, 0]).verdict, ThresholdVerdict::Met);
+    assert_eq!(found.verdict, Missed);
+    assert_eq!(result([0, 0, 0]).verdict, Met);
 }
 
 /// A trial that was observed for 20 s after its fault.
@@ -105,10 +110,10 @@ fn never_back() -> TrialSummary {
 #[test]
 fn a_time_that_was_still_to_come_is_judged_by_what_it_is_longer_than() {
     for (threshold, verdict) in [
-        ("recovery.back_s < 10", ThresholdVerdict::Missed),
-        ("recovery.back_s > 10", ThresholdVerdict::Met),
-        ("recovery.back_s < 30", ThresholdVerdict::Undecided),
-        ("recovery.back_s > 30", ThresholdVerdict::Undecided),
+        ("recovery.back_s < 10", Missed),
+        ("recovery.back_s > 10", Met),
+        ("recovery.back_s < 30", Undecided),
+        ("recovery.back_s > 30", Undecided),
     ] {
         for repeats in [1, 3] {
             let trials = vec![never_back(); repeats];
@@ -205,8 +210,8 @@ fn a_baseline_of_other_work_is_refused() {
     for many in [1, 3] {
         trials[many].setup.planned.data.rows = 10_000_000;
     }
-    let result = only("tps > 0.1 * baseline", &trials, Baseline::Variant("base"));
-    assert_eq!(result.verdict, ThresholdVerdict::Met);
+    let result = of_variant("tps > 0.1 * baseline", &trials);
+    assert_eq!(result.verdict, Met);
 }
 
 #[test]
@@ -220,24 +225,21 @@ fn a_limit_within_the_interval_is_undecided() {
     // The interval of a single trial is that of its own seconds…
     let one = [sure(94.8, 0.5)];
     for (threshold, verdict) in [
-        ("tps >= 95", ThresholdVerdict::Undecided),
-        ("tps >= 94.5", ThresholdVerdict::Undecided),
-        ("tps >= 96", ThresholdVerdict::Missed),
-        ("tps >= 94", ThresholdVerdict::Met),
+        ("tps >= 95", Undecided),
+        ("tps >= 94.5", Undecided),
+        ("tps >= 96", Missed),
+        ("tps >= 94", Met),
     ] {
         assert_eq!(found(threshold, &one), (verdict, Some(0.5)));
     }
     // …and that of several trials is over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
     let several = [sure(94.0, 0.1), sure(95.0, 0.1), sure(96.0, 0.1)];
     let (verdict, half_width) = found("tps >= 97", &several);
-    assert_eq!(verdict, ThresholdVerdict::Undecided);
+    assert_eq!(verdict, Undecided);
     assert!((half_width.unwrap() - 2.484).abs() < 0.001);
     // An interval of width 0 counts as one, and counts need none.
-    assert_eq!(
-        found("tps >= 95", &[sure(95.0, 0.0)]).0,
-        ThresholdVerdict::Met
-    );
-    assert_eq!(found("errors <= 0", &one).0, ThresholdVerdict::Met);
+    assert_eq!(found("tps >= 95", &[sure(95.0, 0.0)]).0, Met);
+    assert_eq!(found("errors <= 0", &one).0, Met);
 }
 
 #[test]
@@ -246,33 +248,33 @@ fn a_missing_interval_is_no_certainty() {
     let of = |threshold| only(threshold, std::slice::from_ref(&unsure), Baseline::None);
     for threshold in ["tps >= 5", "tps >= 500", "response_ms.p50 < 1000"] {
         let found = of(threshold);
-        assert_eq!(found.verdict, ThresholdVerdict::Undecided, "{threshold}");
+        assert_eq!(found.verdict, Undecided, "{threshold}");
         assert_eq!(found.caveats, [Caveat::NoInterval]);
     }
-    assert_eq!(of("errors <= 0").verdict, ThresholdVerdict::Met);
+    assert_eq!(of("errors <= 0").verdict, Met);
     // Repeats have an interval.
     let twice = [unsure.clone(), unsure];
     let found = only("tps >= 5", &twice, Baseline::None);
-    assert_eq!(found.verdict, ThresholdVerdict::Met);
+    assert_eq!(found.verdict, Met);
 }
 
 /// Trials that share servers, instead of starting their own.
 #[test]
 fn without_restarts_a_baseline_decides_nothing() {
     let mut trials = blocks(&[(100.0, 50.0), (101.0, 50.0), (100.0, 51.0)]);
-    let missed = only("tps >= baseline", &trials, Baseline::Variant("base"));
-    assert_eq!(missed.verdict, ThresholdVerdict::Missed);
+    let missed = of_variant("tps >= baseline", &trials);
+    assert_eq!(missed.verdict, Missed);
     for trial in &mut trials {
         if let plan::ServerSpec::Engine(spec) = &mut trial.setup.planned.server {
             spec.reset = plan::Reset::None;
         }
     }
-    let open = only("tps >= baseline", &trials, Baseline::Variant("base"));
-    assert_eq!(open.verdict, ThresholdVerdict::Undecided);
+    let open = of_variant("tps >= baseline", &trials);
+    assert_eq!(open.verdict, Undecided);
     assert_eq!(open.caveats, [Caveat::NotRestarted]);
     // Counts need no comparison.
-    let errors = only("errors <= baseline", &trials, Baseline::Variant("base"));
-    assert_eq!(errors.verdict, ThresholdVerdict::Met);
+    let errors = of_variant("errors <= baseline", &trials);
+    assert_eq!(errors.verdict, Met);
 }
 
 /// What a failed trial lost is lost; what it would have measured is unknown.
@@ -285,15 +287,11 @@ fn a_failed_trial_is_not_overlooked() {
     trials[1].outcome = failure();
     let verdict =
         |threshold: &str, trials: &[TrialSummary]| only(threshold, trials, Baseline::None).verdict;
-    let undecided = ThresholdVerdict::Undecided;
-    assert_eq!(verdict("ledger.lost <= 0", &trials), undecided);
-    assert_eq!(verdict("tps > 50", &trials), undecided);
-    assert_eq!(verdict("tps > 150", &trials), ThresholdVerdict::Missed);
+    assert_eq!(verdict("ledger.lost <= 0", &trials), Undecided);
+    assert_eq!(verdict("tps > 50", &trials), Undecided);
+    assert_eq!(verdict("tps > 150", &trials), Missed);
     trials[1].ledgers = vec![ledger(3)];
-    assert_eq!(
-        verdict("ledger.lost <= 0", &trials),
-        ThresholdVerdict::Missed
-    );
+    assert_eq!(verdict("ledger.lost <= 0", &trials), Missed);
 }
 
 #[test]
@@ -329,12 +327,12 @@ fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
 #[test]
 fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let trials = blocks(&[(100.0, 98.0), (200.0, 196.2), (400.0, 391.8)]);
-    let of = |threshold| only(threshold, &trials, Baseline::Variant("base"));
+    let of = |threshold| of_variant(threshold, &trials);
     for (threshold, verdict) in [
-        ("tps >= 0.95 * baseline", ThresholdVerdict::Met),
-        ("tps >= 0.98 * baseline", ThresholdVerdict::Undecided),
-        ("tps >= baseline", ThresholdVerdict::Missed),
-        ("tps > 1.05 * baseline", ThresholdVerdict::Missed),
+        ("tps >= 0.95 * baseline", Met),
+        ("tps >= 0.98 * baseline", Undecided),
+        ("tps >= baseline", Missed),
+        ("tps > 1.05 * baseline", Missed),
     ] {
         assert_eq!(of(threshold).verdict, verdict, "{threshold}");
     }
@@ -356,14 +354,10 @@ fn a_repeat_without_its_partner_is_left_out_of_the_pairs() {
     let mut trials = blocks(&[(100.0, 100.0), (101.0, 100.0), (50.0, 99.0), (102.0, 102.0)]);
     // The baseline's trial in the third block failed, so its partner is unpaired.
     trials[4].outcome = failure();
-    let result = only("tps >= 0.9 * baseline", &trials, Baseline::Variant("base"));
+    let result = of_variant("tps >= 0.9 * baseline", &trials);
     assert_eq!(result.paired.map(|paired| paired.pairs), Some(3));
-    assert_eq!(result.verdict, ThresholdVerdict::Met);
-    let single = only(
-        "tps >= 0.9 * baseline",
-        &trials[..2],
-        Baseline::Variant("base"),
-    );
+    assert_eq!(result.verdict, Met);
+    let single = of_variant("tps >= 0.9 * baseline", &trials[..2]);
     assert_eq!(single.paired, None);
     assert_eq!(single.caveats, [Caveat::FewBlocks]);
 }
@@ -386,7 +380,6 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         assert_eq!((result.half_width, result.range.unwrap().low), (None, 19.0));
         (result.verdict, result.caveats)
     };
-    use ThresholdVerdict::{Met, Missed, Undecided};
     // The range extends further up than down.
     let within = vec![Caveat::WithinInterval];
     assert_eq!(found("p99 < 23", 1000), (Undecided, within));

@@ -1,11 +1,7 @@
 //! How often changes are found that are not there, and those that are.
 
-use crate::simulate::{Random, luck, runs};
+use crate::simulate::{Random, luck, runs, share};
 use measure::change_point::{in_history, in_seconds};
-
-fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
-    (0..runs).filter(|_| of()).count() as f64 / runs as f64
-}
 
 /// What `change` promises of seconds: 1 %, and 2 % where they wander for long.
 #[test]
@@ -56,6 +52,10 @@ fn many_histories_share_the_chance_of_a_false_alarm() {
     assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
 }
 
+fn lower(values: &mut [f64], step: f64) {
+    values.iter_mut().for_each(|value| *value -= 1000.0 * step);
+}
+
 #[test]
 fn steps_are_found() {
     const RUNS: usize = 200;
@@ -63,9 +63,7 @@ fn steps_are_found() {
     let mut found = |length: usize, step: f64| {
         let found = share(RUNS, || {
             let mut values = random.throughput(0.05, 0.5, length);
-            values[length / 2..]
-                .iter_mut()
-                .for_each(|value| *value -= 1000.0 * step);
+            lower(&mut values[length / 2..], step);
             let changes = in_seconds(&values);
             changes.len() == 1 && changes[0].at.abs_diff(length / 2) <= 5
         });
@@ -81,9 +79,7 @@ fn steps_are_found() {
     let mut in_results = |length: usize, step: f64| {
         let found = share(RUNS, || {
             let mut values = random.throughput(0.01, 0.0, length);
-            values[length / 2..]
-                .iter_mut()
-                .for_each(|value| *value -= 1000.0 * step);
+            lower(&mut values[length / 2..], step);
             !in_history(&values, 1).is_empty()
         });
         println!(

@@ -1,7 +1,7 @@
 //! How often a comparison finds what is not there, and what is: simulated studies whose
 //! trials have lognormal noise.
 
-use crate::simulate::{Random, luck, runs};
+use crate::simulate::{Random, luck, runs, share};
 use measure::compare::{
     Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
 };
@@ -19,22 +19,27 @@ const TIME: Question = Question {
     ..TPS
 };
 
-/// Standard deviations of logarithms.
-#[derive(Debug, Clone, Copy)]
-struct Noise {
-    /// From block to block: the state of the host, the same for both sides.
-    block: f64,
-    /// From run to run.
-    run: f64,
-    /// Of a percentile besides that of its run.
-    tail: f64,
-}
+/// The standard deviation of logarithms from block to block: the state of the host, the same for both
+/// sides.
+const BLOCK_NOISE: f64 = 0.1;
 
-/// A study of two sides, of which the new one is slower by a share.
+/// A study of two sides, of which the new one is slower by a share. Noise is the standard deviation of
+/// logarithms.
 struct Study {
     blocks: u32,
-    noise: Noise,
     slowdown: f64,
+    run_noise: f64,
+    /// Of a percentile besides that of its run.
+    tail_noise: f64,
+}
+
+fn study(blocks: u32, slowdown: f64, [run_noise, tail_noise]: [f64; 2]) -> Study {
+    Study {
+        blocks,
+        slowdown,
+        run_noise,
+        tail_noise,
+    }
 }
 
 impl Study {
@@ -42,11 +47,11 @@ impl Study {
     fn numbers(&self, random: &mut Random) -> [[Vec<Measured>; 2]; 3] {
         let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
         for repeat in 1..=self.blocks {
-            let block = self.noise.block * random.normal();
+            let block = BLOCK_NOISE * random.normal();
             for (side, speed) in [0.0, (1.0 - self.slowdown).ln()].into_iter().enumerate() {
-                let pace = speed + block + self.noise.run * random.normal();
+                let pace = speed + block + self.run_noise * random.normal();
                 let tails =
-                    [1.0, 1.5].map(|times| times * self.noise.tail * random.normal() - pace);
+                    [1.0, 1.5].map(|times| times * self.tail_noise * random.normal() - pace);
                 for (number, log) in [pace, tails[0], tails[1]].into_iter().enumerate() {
                     let value = Estimate::exact(1000.0 * log.exp());
                     numbers[number][side].push(Measured { repeat, value });
@@ -95,9 +100,13 @@ fn is_different(found: &Comparison) -> bool {
     matches!(found.decision, Decision::Faster | Decision::Slower)
 }
 
-/// The share (0 to 1) of so many studies that something holds for.
-fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
-    (0..studies).filter(|_| holds()).count() as f64 / studies as f64
+/// A number of so many trials of one side.
+fn side(count: u32, mut of: impl FnMut() -> f64) -> Vec<Measured> {
+    let trials = (1..=count).map(|repeat| Measured {
+        repeat,
+        value: Estimate::exact(of()),
+    });
+    trials.collect()
 }
 
 /// What of the numbers of a study without any difference is called different.
@@ -107,16 +116,7 @@ fn the_same_against_itself_differs_in_at_most_5_of_100() {
     let studies = runs(2000);
     for blocks in [2, 5, 10] {
         for run in [0.01, 0.03, 0.07, 0.14] {
-            let noise = Noise {
-                block: 0.1,
-                run,
-                tail: run,
-            };
-            let study = Study {
-                blocks,
-                noise,
-                slowdown: 0.0,
-            };
+            let study = study(blocks, 0.0, [run, run]);
             let (mut throughput, mut any) = (0, 0);
             for _ in 0..studies {
                 let found = study.gated(&mut random);
@@ -138,15 +138,7 @@ fn the_same_against_itself_differs_in_at_most_5_of_100() {
 #[test]
 fn a_family_of_points_without_a_difference_rarely_shows_one() {
     let mut random = Random::new(20_240_304);
-    let study = Study {
-        blocks: 5,
-        noise: Noise {
-            block: 0.1,
-            run: 0.07,
-            tail: 0.07,
-        },
-        slowdown: 0.0,
-    };
+    let study = study(5, 0.0, [0.07, 0.07]);
     let families = 1000;
     let shown = share(families, || {
         let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
@@ -167,15 +159,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let studies = 2000;
     for blocks in [3, 5, 10] {
         for run in [0.02, 0.07, 0.14] {
-            let study = Study {
-                blocks,
-                noise: Noise {
-                    block: 0.1,
-                    run,
-                    tail: 0.1,
-                },
-                slowdown: 0.05,
-            };
+            let study = study(blocks, 0.05, [run, 0.1]);
             let mut held = [0.0; 2];
             for _ in 0..studies {
                 let found = study.gated(&mut random);
@@ -210,17 +194,8 @@ fn sameness_is_rarely_claimed_of_what_differs() {
     let is_same = |found: Comparison| found.decision == Decision::Equivalent;
     for blocks in [3, 5, 10] {
         for run in [0.002, 0.005, 0.01, 0.02] {
-            let noise = Noise {
-                block: 0.1,
-                run,
-                tail: run,
-            };
             let mut claimed = [LEAST, 0.0].map(|slowdown| {
-                let study = Study {
-                    blocks,
-                    noise,
-                    slowdown,
-                };
+                let study = study(blocks, slowdown, [run, run]);
                 share(studies, || is_same(study.throughput(&mut random)))
             });
             println!(
@@ -242,16 +217,7 @@ fn a_slowdown_of_5_percent_is_found() {
     let mut random = Random::new(20_240_302);
     let studies = 3000;
     let mut detection = |blocks, run| {
-        let noise = Noise {
-            block: 0.1,
-            run,
-            tail: 0.03,
-        };
-        let study = Study {
-            blocks,
-            noise,
-            slowdown: 0.05,
-        };
+        let study = study(blocks, 0.05, [run, 0.03]);
         let (mut gated, mut p95, mut shared) = (0, 0, 0);
         for _ in 0..studies {
             let found = study.gated(&mut random);
@@ -280,15 +246,8 @@ fn a_slowdown_of_5_percent_is_found() {
 /// A study of so many blocks of a base of 100 and of new values with this mean and standard
 /// deviation of the logarithm.
 fn blocks(random: &mut Random, mean: f64, spread: f64, blocks: u32) -> Comparison {
-    let side = |of: &mut dyn FnMut() -> f64| -> Vec<Measured> {
-        let trials = (1..=blocks).map(|repeat| Measured {
-            repeat,
-            value: Estimate::exact(of()),
-        });
-        trials.collect()
-    };
-    let base = side(&mut || 100.0);
-    let new = side(&mut || 100.0 * (mean + spread * random.normal()).exp());
+    let base = side(blocks, || 100.0);
+    let new = side(blocks, || 100.0 * (mean + spread * random.normal()).exp());
     compare(&base, &new, &TPS).unwrap()
 }
 
@@ -358,15 +317,11 @@ fn what_was_not_interleaved_or_not_restarted_is_never_called_different() {
         };
         let mut called = 0;
         let would_be = share(studies, || {
-            let mut side = || -> Vec<Measured> {
+            let mut one_side = || {
                 let shared = 0.05 * random.normal();
-                let trials = (1..=5).map(|repeat| Measured {
-                    repeat,
-                    value: Estimate::exact(1000.0 * (shared + 0.02 * random.normal()).exp()),
-                });
-                trials.collect()
+                side(5, || 1000.0 * (shared + 0.02 * random.normal()).exp())
             };
-            let found = compare(&side(), &side(), &question).unwrap();
+            let found = compare(&one_side(), &one_side(), &question).unwrap();
             called += usize::from(found.is_tested());
             found.p.unwrap() < 0.05
         });

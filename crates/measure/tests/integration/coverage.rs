@@ -5,9 +5,10 @@
 use crate::simulate::{Random, luck, runs, seconds};
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
-use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Setup, StatementKind};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
+use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use plan::StatementClass;
 
@@ -100,9 +101,13 @@ fn so_do_those_of_other_noises() {
     for length in [60, 120, 300, 600] {
         let models: [(&str, Noise); 4] = [
             ("skewed", skewed),
-            ("stalls", stalls),
-            ("checkpoints", checkpoints),
-            ("fast and slow", two_noises),
+            ("stalls", |random, length| random.stalls(0.05, 0.5, length)),
+            ("checkpoints", |random, length| {
+                random.dips(0.5, [5, 30], length)
+            }),
+            ("fast and slow", |random, length| {
+                random.two_noises(0.035, 0.8, length)
+            }),
         ];
         for (name, series) in models {
             let means: Vec<f64> = (0..RUNS)
@@ -127,37 +132,6 @@ fn skewed(random: &mut Random, length: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A second in twenty begins a stall to a tenth, which lasts for two seconds on average.
-fn stalls(random: &mut Random, length: usize) -> Vec<f64> {
-    let (begins, ends) = (0.05, 0.5);
-    let share = begins / (begins + ends);
-    let level = 1000.0 / (1.0 - 0.9 * share);
-    let mut stalled = random.chance() < share;
-    let second = |_| {
-        let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * random.normal());
-        stalled = random.chance() < if stalled { 1.0 - ends } else { begins };
-        value
-    };
-    (0..length).map(second).collect()
-}
-
-/// Half of it for 5 s of every 30 s, the first of them at any time.
-fn checkpoints(random: &mut Random, length: usize) -> Vec<f64> {
-    let start = (random.chance() * 30.0) as usize;
-    let level = 1000.0 / (1.0 - 0.5 * 5.0 / 30.0);
-    let share = |i: usize| if (start + i) % 30 < 5 { 0.5 } else { 1.0 };
-    (0..length)
-        .map(|i| level * share(i) * (1.0 + 0.05 * random.normal()))
-        .collect()
-}
-
-/// Independent noise, and as much again that correlates by 0.8.
-fn two_noises(random: &mut Random, length: usize) -> Vec<f64> {
-    let slow = random.wander(0.8, length);
-    let both = slow.iter().map(|slow| 0.035 * (slow + random.normal()));
-    both.map(|noise| 1000.0 * (1.0 + noise)).collect()
-}
-
 /// The shortest for which there is one.
 #[test]
 fn so_do_those_of_short_runs() {
@@ -171,19 +145,10 @@ fn so_do_those_of_short_runs() {
     }
 }
 
-fn input() -> Input {
+fn input() -> TrialSummary {
     let text = "title = 't'\nserver.url = 'any://server'\n[load]\nwarmup = '0s'";
     let study = study::Study::parse("test", text, &[]).unwrap();
-    Input {
-        started_at: None,
-        setup: Setup::new(&study.plan().trials[0]),
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        ended: None,
-        unfinished: Unfinished::default(),
-        outcome: Outcome::Completed,
-    }
+    TrialSummary::new(Setup::new(&study.plan().trials[0]))
 }
 
 /// One second of transactions with these times, in nanoseconds.
@@ -245,7 +210,7 @@ fn ranges_of_percentiles_hold_them() {
 }
 
 /// A trial whose first fault comes at the end of so many seconds.
-fn before_a_fault(length: usize) -> Input {
+fn before_a_fault(length: usize) -> TrialSummary {
     let mut input = input();
     let kill = format!(r#"{{"at": "{length}s", "kind": "kill", "target": "primary"}}"#);
     input.setup.planned.topology.faults = vec![serde_json::from_str(&kill).unwrap()];

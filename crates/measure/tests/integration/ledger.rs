@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use measure::fault::{FaultRecord, InFlight};
 use measure::ledger::{
-    Contents, Fate, History, LedgerSummary, Opening, Read, Record, Row, Transfer, check, in_flight,
-    losses,
+    Appending, Contents, Fate, History, LedgerSummary, Opening, Read, Record, Row, Transfer, check,
+    in_flight, losses,
 };
 use proptest::prelude::*;
 
@@ -59,13 +59,23 @@ fn made(fates: &[(Fate, bool)]) -> Made {
 
 impl Made {
     fn history(&self) -> History {
-        let bytes: Vec<u8> = self
-            .records
-            .iter()
-            .cloned()
-            .flat_map(Record::line)
-            .collect();
+        let records = self.records.iter().cloned();
+        let bytes: Vec<u8> = records.flat_map(Record::line).collect();
         History::read(&*bytes).unwrap()
+    }
+
+    /// Reads of members at these times, each of which finds a sequence.
+    fn read(&mut self, reads: &[(f64, u32, i64)]) {
+        let reads = reads.iter().map(|&(at_s, member, sequence)| {
+            let user = 1;
+            Record::Read(Read {
+                at_s,
+                member,
+                user,
+                sequence,
+            })
+        });
+        self.records.extend(reads);
     }
 
     fn member(&self, member: u32) -> Contents {
@@ -265,7 +275,7 @@ fn members_that_have_the_same_transfers_in_other_rows_have_diverged() {
 fn a_read_is_as_stale_as_the_first_acknowledged_transfer_that_it_missed() {
     let mut made = made(&[COMMITTED, (Fate::Failed, false), COMMITTED, COMMITTED]);
     // Acknowledged at 0.5, 2.5 and 3.5 s.
-    for (at_s, sequence) in [
+    let reads = [
         (0.4, 0),
         (0.9, 1),
         (2.4, 1),
@@ -273,14 +283,8 @@ fn a_read_is_as_stale_as_the_first_acknowledged_transfer_that_it_missed() {
         (4.5, 1),
         (4.6, 3),
         (4.7, 4),
-    ] {
-        made.records.push(Record::Read(Read {
-            at_s,
-            member: 2,
-            user: 1,
-            sequence,
-        }));
-    }
+    ];
+    made.read(&reads.map(|(at_s, sequence)| (at_s, 2, sequence)));
     let summary = check(&made.history(), &[made.member(1)], Vec::new());
     assert_eq!((summary.replica_reads, summary.stale_reads), (7, 3));
     assert_eq!(summary.staleness_max_ms, Some(2000.0));
@@ -292,14 +296,8 @@ fn a_read_is_as_stale_as_the_first_acknowledged_transfer_that_it_missed() {
 fn reads_that_go_backward_or_show_what_was_rolled_back_or_vanished_are_counted() {
     let mut made = made(&[COMMITTED, (Fate::Failed, false), COMMITTED, COMMITTED]);
     made.committed = vec![0, 3];
-    for (member, sequence) in [(1, 1), (2, 3), (1, 2), (2, 1), (2, 4), (1, 3), (1, 9)] {
-        made.records.push(Record::Read(Read {
-            at_s: 9.0,
-            member,
-            user: 1,
-            sequence,
-        }));
-    }
+    let reads = [(1, 1), (2, 3), (1, 2), (2, 1), (2, 4), (1, 3), (1, 9)];
+    made.read(&reads.map(|(member, sequence)| (9.0, member, sequence)));
     let summary = check(&made.history(), &[made.member(1)], Vec::new());
     let found = [
         summary.backward_reads,
@@ -322,10 +320,13 @@ fn what_was_appended_to_lists_is_there_in_the_order_in_which_it_was_read() {
     ] {
         made.records.push(Record::Appending {
             at_s: 9.0,
-            user: 1,
-            read: 7,
-            list: 7,
-            value,
+            append: Appending {
+                user: 1,
+                read: 7,
+                list: 7,
+                value,
+                found: None,
+            },
         });
         made.records.push(Record::Appended {
             at_s: 9.1,

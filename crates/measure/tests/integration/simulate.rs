@@ -46,6 +46,48 @@ impl Random {
             .map(|value| 1000.0 * (1.0 + spread * value))
             .collect()
     }
+
+    /// A throughput of 1,000 on average in which this share of the seconds begins a stall to a tenth,
+    /// and this share of the stalled ones ends it.
+    pub(crate) fn stalls(&mut self, begins: f64, ends: f64, length: usize) -> Vec<f64> {
+        let share = begins / (begins + ends);
+        let level = 1000.0 / (1.0 - 0.9 * share);
+        let mut stalled = self.chance() < share;
+        let second = |_| {
+            let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * self.normal());
+            stalled = self.chance() < if stalled { 1.0 - ends } else { begins };
+            value
+        };
+        (0..length).map(second).collect()
+    }
+
+    /// A throughput of 1,000 on average that falls to `low` for the first seconds of every period, the
+    /// first of which begins at any time.
+    pub(crate) fn dips(
+        &mut self,
+        low: f64,
+        [dip_s, period_s]: [usize; 2],
+        length: usize,
+    ) -> Vec<f64> {
+        let start = (self.chance() * period_s as f64) as usize;
+        let level = 1000.0 / (1.0 - (1.0 - low) * dip_s as f64 / period_s as f64);
+        let share = |i: usize| {
+            if (start + i) % period_s < dip_s {
+                low
+            } else {
+                1.0
+            }
+        };
+        let seconds = (0..length).map(|i| level * share(i) * (1.0 + 0.05 * self.normal()));
+        seconds.collect()
+    }
+
+    /// A throughput of 1,000 with independent noise, and as much again that correlates.
+    pub(crate) fn two_noises(&mut self, spread: f64, correlation: f64, length: usize) -> Vec<f64> {
+        let slow = self.wander(correlation, length);
+        let both = slow.iter().map(|slow| spread * (slow + self.normal()));
+        both.map(|noise| 1000.0 * (1.0 + noise)).collect()
+    }
 }
 
 /// Whole seconds with so many transactions each.
@@ -61,6 +103,11 @@ pub(crate) fn runs(all: usize) -> usize {
         Some(_) => all,
         None => all / 5,
     }
+}
+
+/// The share (0 to 1) of so many runs that something holds for.
+pub(crate) fn share(runs: usize, mut holds: impl FnMut() -> bool) -> f64 {
+    (0..runs).filter(|_| holds()).count() as f64 / runs as f64
 }
 
 /// Three standard errors of a share that was counted in so many runs.

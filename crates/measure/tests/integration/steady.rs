@@ -1,14 +1,10 @@
 //! How often steady series are called unsteady, and unsteady ones steady.
 
-use crate::simulate::{Random, luck, seconds};
+use crate::simulate::{Random, luck, seconds, share};
 use measure::interval::Part;
 use measure::steady::{MIN_SECONDS, Steady, UnsteadyReason};
 
 const RUNS: usize = 500;
-
-fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
-    (0..runs).filter(|_| of()).count() as f64 / runs as f64
-}
 
 fn is_steady_at(warmup_s: f64, warmup: &[Part], measured: &[Part]) -> bool {
     matches!(Steady::of(warmup, measured), Some(Steady::From { s }) if s <= warmup_s)

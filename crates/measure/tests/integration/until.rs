@@ -1,7 +1,6 @@
 //! What is true of trials that ended when they were sure.
 
 use crate::simulate::{Random, seconds};
-use measure::ended::Until;
 use measure::interval::estimate;
 use measure::until::is_precise;
 
@@ -27,7 +26,6 @@ struct Ended {
 }
 
 fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
-    let rule = Until { ci, least_s: 1.0 };
     let mut found = Ended {
         early: 0,
         lengths: Vec::new(),
@@ -37,7 +35,7 @@ fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
     for _ in 0..RUNS {
         let all = seconds(&host(random, LONGEST + 10));
         let (warmup, measured) = all.split_at(10);
-        let end = (1..LONGEST).find(|length| is_precise(&rule, warmup, &measured[..*length]));
+        let end = (1..LONGEST).find(|length| is_precise(ci, 1.0, warmup, &measured[..*length]));
         let seen = &measured[..end.unwrap_or(LONGEST)];
         let mean = estimate(seen).unwrap();
         let half = match end {
@@ -73,10 +71,10 @@ fn who_ends_when_sure_is_right() {
         ("correlation 0.5", |random, length| random.throughput(0.05, 0.5, length), 0.02),
         ("correlation 0.8", |random, length| random.throughput(0.05, 0.8, length), 0.02),
         ("correlation 0.8, coarse", |random, length| random.throughput(0.05, 0.8, length), 0.05),
-        ("dips", dips, 0.05),
-        ("stalls", stalls, 0.05),
-        ("fast and slow", fast_and_slow, 0.05),
-        ("fast and slow, coarse", fast_and_slow, 0.1),
+        ("dips", |random, length| random.dips(0.6, [8, 60], length), 0.05),
+        ("stalls", |random, length| random.stalls(0.02, 0.3, length), 0.05),
+        ("fast and slow", |random, length| random.two_noises(0.05, 0.97, length), 0.05),
+        ("fast and slow, coarse", |random, length| random.two_noises(0.05, 0.97, length), 0.1),
     ];
     let mut random = Random::new(20_240_501);
     println!("| host | asked for % | ended early % | median s | interval holds % | fixed s |");
@@ -105,34 +103,4 @@ fn who_ends_when_sure_is_right() {
     let lengths = alike.iter().flat_map(|found| &found.lengths);
     let mean_s = lengths.sum::<usize>() / (RUNS * alike.len());
     println!("those of 5 %: mean {mean_s} s, fixed {} s", fixed_s(&alike));
-}
-
-/// 40 % less for 8 s of each minute, from any time on.
-fn dips(random: &mut Random, length: usize) -> Vec<f64> {
-    let start = (random.chance() * 60.0) as usize;
-    let level = 1000.0 / (1.0 - 0.4 * 8.0 / 60.0);
-    let share = |i: usize| if (start + i) % 60 < 8 { 0.6 } else { 1.0 };
-    let seconds = (0..length).map(|i| level * share(i) * (1.0 + 0.03 * random.normal()));
-    seconds.collect()
-}
-
-/// One second in fifty begins a stall to a tenth, which lasts for three on average.
-fn stalls(random: &mut Random, length: usize) -> Vec<f64> {
-    let (begins, ends) = (0.02, 0.3);
-    let share = begins / (begins + ends);
-    let level = 1000.0 / (1.0 - 0.9 * share);
-    let mut stalled = random.chance() < share;
-    let second = |_| {
-        let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * random.normal());
-        stalled = random.chance() < if stalled { 1.0 - ends } else { begins };
-        value
-    };
-    (0..length).map(second).collect()
-}
-
-/// Independent noise of 5 %, and as much again that correlates by 0.97.
-fn fast_and_slow(random: &mut Random, length: usize) -> Vec<f64> {
-    let slow = random.wander(0.97, length);
-    let both = slow.iter().map(|slow| 0.05 * (slow + random.normal()));
-    both.map(|noise| 1000.0 * (1.0 + noise)).collect()
 }

@@ -179,7 +179,7 @@ fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure
     });
     let panels: Vec<Panel> = panels.collect();
     (!panels.is_empty()).then(|| Figure {
-        title: group.title(),
+        title: group.words(),
         stacked: group == Group::Cpu,
         panels,
     })

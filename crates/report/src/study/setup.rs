@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::ended::Ended;
 use measure::instance::{InstanceSummary, Reset, ResetHow};
 use measure::result::{Disk, Environment, Place, RunResult};
+use measure::until::Ended;
 use plan::shown_bytes;
 
 use crate::grid::{Columns, Grid};

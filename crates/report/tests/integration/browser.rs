@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::common::scale_up::{Left, incomplete, scale_up, with_variants};
 use crate::common::search::{FOUND, searched};
 use crate::common::{self, set};
-use measure::event::{NodeEvent, NodeEventKind};
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
 use report::Answer;

@@ -7,10 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use measure::result::{Environment, RunResult};
-use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Setup, StatementKind};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::SCHEMA_VERSION;
+use measure::summary::TrialSummary;
 use tempfile::TempDir;
 
 use store::{ResultDir, StoreError, names};
@@ -49,24 +50,15 @@ fn planned(keys: &str) -> plan::Trial {
     study.plan().trials.remove(0)
 }
 
-fn input() -> Input {
-    Input {
-        started_at: None,
-        setup: Setup {
-            engine: "SQLite 3".into(),
-            server: "sqlite:test.db".into(),
-            workers: 1,
-            ..Setup::new(&planned(
-                "[data]\nrows = 100\nseed = 7\n[load]\nworkload = 'oltp_point_select'\nwarmup = '1s'\ntime = '12s'",
-            ))
-        },
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        unfinished: Unfinished::default(),
-        ended: None,
-        outcome: Outcome::Completed,
-    }
+fn input() -> TrialSummary {
+    TrialSummary::new(Setup {
+        engine: "SQLite 3".into(),
+        server: "sqlite:test.db".into(),
+        workers: 1,
+        ..Setup::new(&planned(
+            "[data]\nrows = 100\nseed = 7\n[load]\nworkload = 'oltp_point_select'\nwarmup = '1s'\ntime = '12s'",
+        ))
+    })
 }
 
 /// A result directory with one trial, in a folder of its own.

@@ -4,10 +4,10 @@
 pub(crate) mod search;
 
 use measure::column;
-use measure::ended::Ended;
 use measure::find_max::{FoundMax, LONG, SearchEnd, SearchStep, StepCaveat, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
+use measure::until::Ended;
 use measure::warning::Warning;
 use plan::{Arrivals, FindMax, Limited, Point, Value};
 

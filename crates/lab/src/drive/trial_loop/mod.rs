@@ -8,8 +8,8 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Stop};
-use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::metric::{Metrics, MonitorPoint};
 use measure::others;
 use measure::recovery::ResponseSecond;

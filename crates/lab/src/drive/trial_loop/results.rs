@@ -7,7 +7,8 @@ use load::{End, LoadError, LoadOutcome};
 use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, split};
 use measure::recovery::ResponseSecond;
-use measure::setup::{Input, Outcome, Unfinished, server_lost};
+use measure::setup::{Outcome, Unfinished, server_lost};
+use measure::summary::TrialSummary;
 use plan::Volume;
 use workload::session::SessionError;
 
@@ -27,14 +28,15 @@ impl TrialLoop<'_> {
         let mut metrics = std::mem::take(&mut self.metrics);
         leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
         let is_complete = outcome == Outcome::Completed;
-        let mut summary = self.gather.finish(Input {
+        let mut summary = self.gather.finish(TrialSummary {
             started_at: Some(self.started_at.clone()),
             unfinished: self.unfinished(),
             instances: self.instances(&outcome),
             metrics,
             reset: self.rig.reset.clone(),
             ended: self.early_stop.ended().filter(|_| is_complete),
-            ..Input::new(self.rig.setup(self.trial), outcome)
+            outcome,
+            ..TrialSummary::new(self.rig.setup(self.trial))
         });
         summary.events = self.events;
         summary.faults = self.faults;
@@ -96,8 +98,10 @@ impl TrialLoop<'_> {
             .zip(&self.rig.instances)
             .map(|((number, (load, gather)), instance)| {
                 let database = &instance.database;
-                let part =
-                    gather.finish(Input::new(self.trial.setup_of(database), outcome.clone()));
+                let part = gather.finish(TrialSummary {
+                    outcome: outcome.clone(),
+                    ..TrialSummary::new(self.trial.setup_of(database))
+                });
                 InstanceSummary {
                     number,
                     server: database.shown(),

@@ -7,7 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::{Role, View};
-use measure::event::{NodeEvent, NodeEventKind};
+use measure::instance::{NodeEvent, NodeEventKind};
 use measure::recovery::{Probe, ProbedView, ProbedWrite};
 use plan::Follow;
 use workload::session::SessionError;

@@ -14,7 +14,7 @@ use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
 use machine::site::Machine;
-use measure::space::Space;
+use measure::instance::Space;
 use plan::FaultVolume;
 
 use crate::copy::{Copied, copy_dir, copy_entries};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
 use engine::{Database, Installed, Login};
-use measure::space::Space;
+use measure::instance::Space;
 use plan::FaultProcess;
 
 use crate::failure::{Failure, not_running};

@@ -9,7 +9,7 @@ pub(crate) mod search;
 
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
-use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::TrialSummary;
@@ -164,25 +164,21 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
     ));
     planned.label = format!("threads={threads}");
     planned.point = Point::from([("threads", threads)]);
-    let input = Input {
+    let setup = Setup {
+        engine: "MariaDB 10.11.14".into(),
+        server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
+        tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),
+        workers: 1,
+        ..Setup::new(&planned)
+    };
+    let input = TrialSummary {
         started_at: Some("2024-01-17T09:30:05.250+00:00".into()),
-        setup: Setup {
-            engine: "MariaDB 10.11.14".into(),
-            server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
-            tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),
-            workers: 1,
-            ..Setup::new(&planned)
-        },
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
         unfinished: Unfinished {
             count: 1,
             oldest_ms: Some(4.2),
             cancelled: 0,
         },
-        ended: None,
-        outcome: Outcome::Completed,
+        ..TrialSummary::new(setup)
     };
     let series = seconds.iter().map(SeriesPoint::from).collect();
     (summarize(input, &kinds(), &seconds), series)

@@ -295,16 +295,7 @@ fn docs_verdicts_md_names_the_thresholds() {
         .collect();
     let expected = rows.map(|(name, percent)| format!("| {name} | {percent:.0} % |"));
     assert_eq!(table, expected);
-    for bound in [
-        Bottleneck::Generator,
-        Bottleneck::Cpu,
-        Bottleneck::CpuQuota,
-        Bottleneck::IoReads,
-        Bottleneck::IoLog,
-        Bottleneck::IoWrites,
-        Bottleneck::Locks,
-        Bottleneck::Nothing,
-    ] {
+    for bound in Bottleneck::ALL {
         assert!(page.contains(&format!("**{bound}**")), "{bound}");
     }
 }

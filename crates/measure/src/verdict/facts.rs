@@ -1,5 +1,6 @@
 //! The facts that the rules of the verdict examine, computed from a trial's numbers.
 
+use super::CPU_FULL_PCT;
 use crate::others::{cpus, programs};
 use crate::summary::TrialSummary;
 
@@ -18,14 +19,27 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// A metric's mean over the measure phase.
+    pub(super) fn metric(&self, name: &str) -> Option<f64> {
+        self.trial.metrics.get(name).map(|metric| metric.mean)
+    }
+
     /// The servers' share of the busy CPU time (0 to 1).
     pub(super) fn servers_of_cpu(&self) -> Option<f64> {
-        self.of_cpu("server.cpu")
+        self.share_of_busy(self.metric("server.cpu")?)
+    }
+
+    /// The same; 0 of an engine inside dyno.
+    pub(super) fn servers_beside_dyno(&self) -> Option<f64> {
+        match self.trial.setup.in_process {
+            true => Some(0.0),
+            false => self.servers_of_cpu(),
+        }
     }
 
     /// The generator's share of the busy CPU time (0 to 1).
     pub(super) fn generator_of_cpu(&self) -> Option<f64> {
-        self.of_cpu("generator.cpu")
+        self.share_of_busy(self.metric("generator.cpu")?)
     }
 
     /// Other programs with their shares of the busy CPU time (0 to 1), the busiest first.
@@ -36,26 +50,15 @@ impl<'a> Facts<'a> {
         programs.into_iter().filter_map(of_busy).collect()
     }
 
-    /// Flushes of the log, or of all files if those of the log are not counted separately.
-    pub(super) fn fsyncs_per_s(&self) -> Option<f64> {
-        self.metric("server.log.fsyncs_per_s")
-            .or_else(|| self.metric("server.io.fsyncs_per_s"))
-    }
-
-    /// A metric's mean over the measure phase.
-    pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        self.trial.metrics.get(name).map(|metric| metric.mean)
-    }
-
     /// Share of the time in which CPUs were neither idle nor waiting for a disk, in %. Stolen time
     /// is not idle, because it was wanted.
     pub(super) fn cpu_busy_pct(&self) -> Option<f64> {
         Some(100.0 - self.metric("cpu.idle")? - self.metric("cpu.iowait").unwrap_or(0.0))
     }
 
-    /// A process's share (0 to 1) of the time in which CPUs were busy.
-    fn of_cpu(&self, process: &str) -> Option<f64> {
-        self.share_of_busy(self.metric(process)?)
+    /// The same if the CPUs were saturated.
+    pub(super) fn full_cpus_pct(&self) -> Option<f64> {
+        self.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)
     }
 
     /// A share of one CPU in percent as a share (0 to 1) of the busy time.
@@ -65,69 +68,60 @@ impl<'a> Facts<'a> {
         Some(share).filter(|share| share.is_finite())
     }
 
-    /// Milliseconds that all transactions together take per second, of which waits are a share.
-    /// Excludes the wait for a free user, which is not the server's.
-    fn transaction_ms_per_s(&self) -> Option<f64> {
-        let times = self.trial.service_ms.or(self.trial.response_ms)?;
-        let ms_per_s = self.trial.transactions.per_s?.value * times.mean.value;
-        Some(ms_per_s).filter(|ms_per_s| *ms_per_s > 0.0)
-    }
-
     /// Waits for row locks as a share of the response time (0 to 1).
     pub(super) fn lock_share(&self) -> Option<f64> {
-        self.share_of("server.locks.wait_ms_per_s")
+        self.share_of(self.metric("server.locks.wait_ms_per_s")?)
     }
 
     /// Waits for the server's locks on its own memory as a share of the response time (0 to 1).
     pub(super) fn latch_share(&self) -> Option<f64> {
-        self.share_of("server.locks.latch_wait_ms_per_s")
+        self.share_of(self.metric("server.locks.latch_wait_ms_per_s")?)
     }
 
     /// Waits for pages from the disk as a share of the response time (0 to 1).
     pub(super) fn read_share(&self) -> Option<f64> {
-        self.share_of("server.io.read_wait_ms_per_s")
-            .or_else(|| self.read_share_by_disk())
+        let sampled = self.metric("server.io.read_wait_ms_per_s");
+        let sampled = sampled.and_then(|waited| self.share_of(waited));
+        sampled.or_else(|| self.share_of(self.disk_read_ms_per_s()?))
     }
 
     /// Waits for the log as a share of the response time (0 to 1).
     pub(super) fn log_share(&self) -> Option<f64> {
-        self.share_of("server.log.wait_ms_per_s")
-            .or_else(|| self.log_share_by_commits())
+        let sampled = self.metric("server.log.wait_ms_per_s");
+        let sampled = sampled.and_then(|waited| self.share_of(waited));
+        sampled.or_else(|| self.log_share_by_commits())
     }
 
-    /// The share of a wait that the server counts or that was sampled, in milliseconds per second.
-    fn share_of(&self, waited: &str) -> Option<f64> {
-        Some((self.metric(waited)? / self.transaction_ms_per_s()?).min(1.0))
+    /// Milliseconds per second as a share of the time that all transactions together take.
+    fn share_of(&self, ms_per_s: f64) -> Option<f64> {
+        // Without the wait for a free user, which is not the server's.
+        let times = self.trial.service_ms.or(self.trial.response_ms)?;
+        let all_ms_per_s = self.trial.transactions.per_s?.value * times.mean.value;
+        (all_ms_per_s > 0.0).then(|| (ms_per_s / all_ms_per_s).min(1.0))
     }
 
     /// A miss that the page cache serves does not read the disk, and a disk read may be another
     /// program's, so the smaller number counts.
-    fn read_share_by_disk(&self) -> Option<f64> {
-        if !self.sees_servers {
-            return None;
-        }
+    fn disk_read_ms_per_s(&self) -> Option<f64> {
         let misses = self.metric("server.cache.misses_per_s")?;
         let reads = misses.min(self.metric("disk.read_iops")?);
-        let waited = match reads > 0.0 {
-            true => reads * self.metric("disk.read_await_ms")?,
-            false => 0.0,
-        };
-        Some((waited / self.transaction_ms_per_s()?).min(1.0))
+        match reads > 0.0 {
+            _ if !self.sees_servers => None,
+            true => Some(reads * self.metric("disk.read_await_ms")?),
+            false => Some(0.0),
+        }
     }
 
     /// Commits take long for many reasons. The disk is blamed for no more than the time in which it
     /// was busy.
     fn log_share_by_commits(&self) -> Option<f64> {
-        let commits = self.commit_ms_per_s()? / self.transaction_ms_per_s()?;
+        let commits = self.share_of(self.commit_ms_per_s()?)?;
         let at_work = match self.sees_servers {
             true => self.disk_share()?,
             // Disks of another host are invisible; its server's own count must suffice.
-            false => match self.metric("server.log.fsyncs_per_s")? > 0.0 {
-                true => 1.0,
-                false => 0.0,
-            },
+            false => f64::from(self.metric("server.log.fsyncs_per_s")? > 0.0),
         };
-        Some(commits.min(at_work).min(1.0))
+        Some(commits.min(at_work))
     }
 
     /// Milliseconds that commits of all users take per second.
@@ -147,6 +141,12 @@ impl<'a> Facts<'a> {
         Some(trial.writes as f64 / trial.measured_s * commit_ms).filter(|ms| ms.is_finite())
     }
 
+    /// Flushes of the log, or of all files if those of the log are not counted separately.
+    pub(super) fn fsyncs_per_s(&self) -> Option<f64> {
+        self.metric("server.log.fsyncs_per_s")
+            .or_else(|| self.metric("server.io.fsyncs_per_s"))
+    }
+
     /// Share of the time (0 to 1) in which a disk wrote, flushed, or was waited for.
     fn disk_share(&self) -> Option<f64> {
         let flushes = self.metric("disk.flushes_per_s");
@@ -157,5 +157,15 @@ impl<'a> Facts<'a> {
             .into_iter()
             .flatten()
             .reduce(f64::max)
+    }
+
+    /// The disks' reads and writes: their number per second, and the milliseconds that they take.
+    pub(super) fn disk_times(&self) -> Option<[(f64, f64); 2]> {
+        let times = |what: &str| {
+            let count = self.metric(&format!("disk.{what}_iops"))?;
+            let await_ms = self.metric(&format!("disk.{what}_await_ms"));
+            Some((count, count * await_ms.unwrap_or(0.0)))
+        };
+        Some([times("read")?, times("write")?])
     }
 }
