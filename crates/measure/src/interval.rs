@@ -157,6 +157,22 @@ pub(crate) fn student_t(degrees: f64) -> f64 {
     student::quantile(f64::midpoint(1.0, CONFIDENCE), degrees)
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub count: u64,
+    /// `None` if no time passed.
+    pub per_s: Option<Estimate>,
+}
+
+impl Rate {
+    pub(crate) fn of(parts: &[Part]) -> Self {
+        Self {
+            count: parts.iter().map(|part| part.total as u64).sum(),
+            per_s: estimate(parts),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,10 @@
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
+use serde::{Deserialize, Serialize};
+
+use crate::interval::Estimate;
+use crate::quantile::Range;
 
 const LOWEST_NS: u64 = 64;
 /// Longest duration, about 73 minutes; longer ones are recorded as this.
@@ -210,6 +214,49 @@ pub(crate) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
+/// A distribution of durations, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    pub mean: Estimate,
+    pub stddev: f64,
+    pub min: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+    /// 95 % confidence interval of `p95`; `None` if too little was measured.
+    pub p95_range: Option<Range>,
+    /// 95 % confidence interval of `p99`; `None` if too little was measured.
+    pub p99_range: Option<Range>,
+}
+
+impl LatencySummary {
+    /// `half_width_ms` is that of the mean. `None` for an empty histogram.
+    pub fn of<C: Counter>(latency: &Latency<C>, half_width_ms: Option<f64>) -> Option<Self> {
+        let quantile = |share| latency.quantile_ns(share).map(ms);
+        Some(Self {
+            mean: Estimate {
+                value: latency.mean_ns()? / 1e6,
+                half_width: half_width_ms,
+            },
+            stddev: latency.histogram().stdev() / 1e6,
+            min: ms(latency.min_ns()?),
+            p50: quantile(0.5)?,
+            p75: quantile(0.75)?,
+            p90: quantile(0.9)?,
+            p95: quantile(0.95)?,
+            p99: quantile(0.99)?,
+            p999: quantile(0.999)?,
+            max: ms(latency.max_ns()?),
+            p95_range: None,
+            p99_range: None,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,5 +363,10 @@ mod tests {
         let back = Latency::decode(&latency.encode()).unwrap();
         assert_eq!(back.histogram, latency.histogram);
         assert!(Latency::decode(b"no histogram").is_err());
+    }
+
+    #[test]
+    fn nothing_measured_is_absent() {
+        assert_eq!(LatencySummary::of(&Latency::new(), None), None);
     }
 }

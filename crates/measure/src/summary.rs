@@ -2,25 +2,24 @@
 //!
 //! A number that was not measured is absent (`null`), never 0.
 
-use hdrhistogram::Counter;
 use plan::StatementClass;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::fault::FaultRecord;
 use crate::instance::{InstanceSummary, NodeEvent, Reset, ServerProcess, Space};
-use crate::interval::{Estimate, Part, estimate};
-use crate::latency::{Latency, ms};
 use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
-use crate::quantile::Range;
-use crate::setup::{Outcome, Setup, Unfinished};
-use crate::slice::{Busy, RESTARTED};
+use crate::setup::{Ended, Outcome, Setup, Unfinished};
+use crate::slice::Busy;
 use crate::steady::Steady;
-use crate::until::Ended;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
+
+pub use crate::interval::Rate;
+pub use crate::latency::LatencySummary;
+pub use crate::slice::ErrorSummary;
 
 /// Version of the stored form; incremented when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 6;
@@ -165,65 +164,6 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
         .collect()
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    pub count: u64,
-    /// `None` if no time passed.
-    pub per_s: Option<Estimate>,
-}
-
-impl Rate {
-    pub(crate) fn of(parts: &[Part]) -> Self {
-        Self {
-            count: parts.iter().map(|part| part.total as u64).sum(),
-            per_s: estimate(parts),
-        }
-    }
-}
-
-/// A distribution of durations, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LatencySummary {
-    pub mean: Estimate,
-    pub stddev: f64,
-    pub min: f64,
-    pub p50: f64,
-    pub p75: f64,
-    pub p90: f64,
-    pub p95: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
-    /// 95 % confidence interval of `p95`; `None` if too little was measured.
-    pub p95_range: Option<Range>,
-    /// 95 % confidence interval of `p99`; `None` if too little was measured.
-    pub p99_range: Option<Range>,
-}
-
-impl LatencySummary {
-    /// `half_width_ms` is that of the mean. `None` for an empty histogram.
-    pub fn of<C: Counter>(latency: &Latency<C>, half_width_ms: Option<f64>) -> Option<Self> {
-        let quantile = |share| latency.quantile_ns(share).map(ms);
-        Some(Self {
-            mean: Estimate {
-                value: latency.mean_ns()? / 1e6,
-                half_width: half_width_ms,
-            },
-            stddev: latency.histogram().stdev() / 1e6,
-            min: ms(latency.min_ns()?),
-            p50: quantile(0.5)?,
-            p75: quantile(0.75)?,
-            p90: quantile(0.9)?,
-            p95: quantile(0.95)?,
-            p99: quantile(0.99)?,
-            p999: quantile(0.999)?,
-            max: ms(latency.max_ns()?),
-            p95_range: None,
-            p99_range: None,
-        })
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatementSummary {
     /// For example `point_select`.
@@ -233,23 +173,6 @@ pub struct StatementSummary {
     pub per_s: Option<f64>,
     /// From sending to the complete reply; the mean has no interval.
     pub latency_ms: Option<LatencySummary>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorSummary {
-    /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
-    pub code: String,
-    pub count: u64,
-    /// What the load did: `restarted`, `reconnected` or `ignored`.
-    pub action: String,
-    /// The server's message for the first one.
-    pub example: String,
-}
-
-impl ErrorSummary {
-    pub fn is_restart(&self) -> bool {
-        self.action == RESTARTED
-    }
 }
 
 /// Statements that look up one row by its key.
@@ -309,10 +232,5 @@ mod tests {
         let all: Vec<&TrialSummary> = trials.iter().collect();
         let found: Vec<_> = counted(&all).iter().map(|t| t.outcome.clone()).collect();
         assert_eq!(found, [Outcome::Completed, Outcome::Interrupted]);
-    }
-
-    #[test]
-    fn nothing_measured_is_absent() {
-        assert_eq!(LatencySummary::of(&Latency::new(), None), None);
     }
 }

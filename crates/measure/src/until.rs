@@ -12,10 +12,6 @@
 //! result is the requested one, even if chance makes that of the seconds narrower at the end.
 //! `tests/integration/until.rs` measures the coverage.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use crate::interval::{Part, estimate};
 use crate::steady::Steady;
 use crate::summary::TrialSummary;
@@ -25,62 +21,6 @@ use crate::summary::TrialSummary;
 pub const FIRST_CHECK_S: usize = 240;
 /// From one check to the next, the run grows by this share.
 const STEP: f64 = 0.1;
-
-/// Why dyno ended a measurement early.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "why", rename_all = "snake_case")]
-pub enum Ended {
-    Sure {
-        after_s: f64,
-        at_most_s: f64,
-        /// Half of the 95 % interval at the end, as a share of the mean (0 to 1).
-        reached: f64,
-    },
-    /// The server clearly could not keep up with the arrivals.
-    Overloaded {
-        after_s: f64,
-        at_most_s: f64,
-        /// Arrivals that were due but not started.
-        backlog: u64,
-    },
-}
-
-impl Ended {
-    pub fn saved_s(&self) -> f64 {
-        let (Self::Sure {
-            after_s, at_most_s, ..
-        }
-        | Self::Overloaded {
-            after_s, at_most_s, ..
-        }) = self;
-        (at_most_s - after_s).max(0.0)
-    }
-}
-
-/// For example `target precision reached after 23 s of at most 1800 s: …`.
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sure {
-                after_s,
-                at_most_s,
-                reached,
-            } => write!(
-                f,
-                "target precision reached after {after_s:.0} s of at most {at_most_s:.0} s: throughput is known to ±{:.1} %",
-                reached * 100.0
-            ),
-            Self::Overloaded {
-                after_s,
-                at_most_s,
-                backlog,
-            } => write!(
-                f,
-                "overloaded after {after_s:.0} s of at most {at_most_s:.0} s: backlog of {backlog} arrivals"
-            ),
-        }
-    }
-}
 
 /// Whether the mean throughput is known to ±`ci`, a share of the mean, after at least `least_s`
 /// seconds.
@@ -174,20 +114,5 @@ mod tests {
         assert!(!is_precise(0.2, 1.0, &[], &drift));
         let words = in_words(0.02, 1.0);
         assert!(words.starts_with("until mean throughput is known to ±2.0 %: checked after 240 s"));
-    }
-
-    #[test]
-    fn it_says_when_and_why() {
-        let sure = Ended::Sure {
-            after_s: 23.02,
-            at_most_s: 1800.0,
-            reached: 0.0187,
-        };
-        let said =
-            "target precision reached after 23 s of at most 1800 s: throughput is known to ±1.9 %";
-        assert_eq!(sure.to_string(), said);
-        assert!((sure.saved_s() - 1776.98).abs() < 1e-9);
-        let json = serde_json::to_string(&sure).unwrap();
-        assert_eq!(serde_json::from_str::<Ended>(&json).unwrap(), sure);
     }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use measure::interval::Part;
+use measure::setup::Ended;
 use measure::slice::{Phase, Second};
 use measure::summarize::push_throughput;
-use measure::until::{Ended, is_precise};
+use measure::until::is_precise;
 
 use crate::Trial;
 

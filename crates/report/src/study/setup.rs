@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::instance::{InstanceSummary, Reset, ResetHow};
 use measure::result::{Disk, Environment, Place, RunResult};
-use measure::until::Ended;
+use measure::setup::Ended;
 use plan::shown_bytes;
 
 use crate::grid::{Columns, Grid};

@@ -5,9 +5,9 @@ pub(crate) mod search;
 
 use measure::column;
 use measure::find_max::{FoundMax, LONG, SearchEnd, SearchStep, StepCaveat, StepVerdict};
+use measure::setup::Ended;
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
-use measure::until::Ended;
 use measure::warning::Warning;
 use plan::{Arrivals, FindMax, Limited, Point, Value};
 
