@@ -168,7 +168,7 @@ impl TypedUrl {
         let socket = SOCKETS.iter().find_map(|socket| rest.split_once(socket));
         let path = socket.map_or(rest, |(before, _)| before);
         let is_unclear = query.split('&').any(|pair| pair.starts_with("password="))
-            || (place.contains(':') && path.contains('@'))
+            || ((place.contains(':') || path.contains("://")) && path.contains('@'))
             // URL parsers drop these characters, also from passwords.
             || (url.contains(char::is_whitespace) && url.contains(':') && url.contains('@'));
         let at = if account.is_some() { "@" } else { "" };

@@ -20,12 +20,10 @@ mod study;
 mod trial;
 
 use drive::{clock, threads};
-#[cfg(test)]
-use for_tests as testing;
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
 use setup::rig::{Instance, Rig};
-use setup::{cluster, rig, rig as instance, server_process, spec};
+use setup::{cluster, rig, server_process, spec};
 
 pub type Database = std::sync::Arc<dyn engine::Database>;
 

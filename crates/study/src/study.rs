@@ -7,7 +7,7 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Trial, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -151,17 +151,20 @@ impl Study {
                 diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
             }
         }
-        let thresholds = &self.content.thresholds;
-        let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
-        for column in in_tables.chain(thresholds.iter().map(|t| &t.column)) {
-            if let Some(help) = (known.unknown_column)(column, !self.content.variants.is_empty()) {
-                diagnostics.refuse(
-                    column.span,
-                    format!("unknown column `{}`", shown(column)),
-                    help,
-                );
+        let has_variants = !self.content.variants.is_empty();
+        let is_known = |column: &Spanned<String>| {
+            let help = (known.unknown_column)(column, has_variants);
+            if let Some(help) = &help {
+                let message = format!("unknown column `{}`", shown(column));
+                diagnostics.refuse(column.span, message, help.clone());
             }
+            help.is_none()
+        };
+        for column in self.content.tables.iter().flat_map(|t| &t.columns) {
+            is_known(column);
         }
+        let thresholds = self.content.thresholds.iter();
+        let thresholds: Vec<_> = thresholds.filter(|t| is_known(&t.column)).collect();
         for threshold in thresholds {
             let condition = &threshold.condition;
             if let Some((message, help)) = (known.invalid_condition)(&threshold.column, condition) {

@@ -68,6 +68,7 @@ fn a_url_that_may_hide_a_password_is_refused() {
         "postgres://u:p/w@/x?host=/run",
         "postgres://u:p w@/x?host=/run",
         "postgres://u@h/x?sslmode=require&password=p",
+        "mysql://u:p@h/x,mysql://v:q@i/y",
     ] {
         let refused = without_passwords(argument, &mut Vec::new());
         assert!(refused.is_err(), "{argument}: {refused:?}");

@@ -164,7 +164,8 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     };
     let place = Cache::new();
     let rest = format!(
-        "[volume]; directory = {:?}; [topology]; instances = 2; \
+        "[server.config]; max_wal_size = '64MB'; \
+        [volume]; directory = {:?}; [topology]; instances = 2; \
         [[fault]]; at = '500ms'; fill_disk = 1; heal = 'never'; \
         [[fault]]; at = '1s'; pause = 2; heal = 'never'",
         disk.shown()

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn half_of_the_users_stay_with_their_server_and_many_primaries_share_them() {
         let dir = tempfile::tempdir().unwrap();
-        let cluster = crate::testing::found(&dir, 3);
+        let cluster = crate::for_tests::found(&dir, 3);
         cluster.set_primary(1);
         let homes = |cluster| [1, 2, 3, 4].map(|user| home(cluster, user));
         assert_eq!(homes(&cluster), [None, Some(1), None, Some(1)]);

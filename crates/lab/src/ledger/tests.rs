@@ -7,15 +7,15 @@ use engine::data::{Listener, Mode};
 use measure::ledger::LedgerSummary;
 
 use crate::cluster::Cluster;
-use crate::instance::Instance;
+use crate::for_tests::{Silent, run_of, trial};
+use crate::rig::Instance;
 use crate::rig::Rig;
-use crate::testing::{Silent, run_of, trial};
 use crate::{Database, drive};
 
 /// The result of the ledger beside a load of four seconds, while `during` manipulates the server.
 fn judged(during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
     let keep = tempfile::tempdir().unwrap();
-    let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
+    let (node, never) = (crate::for_tests::node(keep.path()), AtomicBool::new(false));
     let mut trial = trial();
     trial.planned.load.time = Duration::from_secs(4);
     trial.planned.ledger = Some(plan::Ledger {
@@ -106,7 +106,7 @@ fn commits_that_vanish_or_are_doubled_or_made_up_are_found() {
 #[test]
 fn a_load_that_does_not_start_leaves_no_tables_on_a_server_that_stays() {
     let keep = tempfile::tempdir().unwrap();
-    let (node, interrupted) = (crate::testing::node(keep.path()), AtomicBool::new(true));
+    let (node, interrupted) = (crate::for_tests::node(keep.path()), AtomicBool::new(true));
     let mut trial = trial();
     trial.planned.load.preload = false;
     trial.planned.ledger = Some(plan::Ledger {

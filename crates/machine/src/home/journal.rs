@@ -8,7 +8,7 @@
 //!     {"step":8}
 //! ```
 //!
-//! A step without `undo` has been undone. Each line is on disk before its step is taken: whenever
+//! A step without `undo` has been undone. A step is on disk before it is taken: whenever
 //! dyno is killed, the next run finds the steps that remain, and undoes them, the last one first.
 
 use std::collections::BTreeMap;
@@ -98,23 +98,35 @@ pub(crate) struct Step {
 }
 
 impl Journal {
-    /// Opens the journal of a run, which may be a dead one.
+    /// Opens the journal of a run, which may be a dead one: half a line at its end is removed, so
+    /// that the next one stands alone. The caller holds the run's lock.
     pub(super) fn open(run: &Path) -> Result<Self, Failure> {
         let path = run.join(FILE);
         let mut options = OpenOptions::new();
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
         options.append(true).create(true).mode(0o600);
         let file = options.custom_flags(flags).open(&path);
-        let file = Mutex::new(file.map_err(Failure::at("open", &path))?);
+        let file = file.map_err(Failure::at("open", &path))?;
+        let text = fs::read(&path).map_err(Failure::at("read", &path))?;
+        let length = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        if length < text.len() {
+            file.set_len(length as u64)
+                .map_err(Failure::at("write", &path))?;
+        }
+        let file = Mutex::new(file);
         Ok(Self { path, file })
     }
 
     /// Records how to undo a step that is about to be taken.
     pub(super) fn record(self: &Arc<Self>, number: u32, undo: Undo) -> Result<Step, Failure> {
-        self.append(&Line {
+        let line = Line {
             step: number,
             undo: Some(undo),
-        })?;
+        };
+        self.append(&line, File::sync_data)?;
         Ok(Step {
             journal: Arc::clone(self),
             number,
@@ -122,22 +134,23 @@ impl Journal {
         })
     }
 
-    /// Notes that a step has been undone. Without the note, on a full disk, it is undone again,
-    /// which changes nothing.
+    /// Notes that a step has been undone. Without the note, after a power failure or on a full disk,
+    /// it is undone again, which changes nothing.
     pub(super) fn done(&self, number: u32) {
-        let _ = self.append(&Line {
+        let line = Line {
             step: number,
             undo: None,
-        });
+        };
+        let _ = self.append(&line, |_| Ok(()));
     }
 
-    fn append(&self, line: &Line) -> Result<(), Failure> {
+    fn append(&self, line: &Line, sync: fn(&File) -> io::Result<()>) -> Result<(), Failure> {
         let failed = || Failure::at("write", &self.path);
         let mut bytes = serde_json::to_vec(line).map_err(Failure::at("write", &self.path))?;
         bytes.push(b'\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let length = file.metadata().map_err(failed())?.len();
-        let written = file.write_all(&bytes).and_then(|()| file.sync_data());
+        let written = file.write_all(&bytes).and_then(|()| sync(&file));
         written.map_err(|error| {
             // Half a line would spoil the next one.
             let _ = file.set_len(length);
@@ -225,6 +238,10 @@ mod tests {
             fs::write(&file, &whole[..length]).unwrap();
             let expected = BTreeMap::from([(1, group(1))]);
             assert_eq!(remaining(run.path()).unwrap(), expected, "{length} bytes");
+            // The next run goes on in the same file.
+            Journal::open(run.path()).unwrap().done(1);
+            let remaining = remaining(run.path()).unwrap();
+            assert_eq!(remaining, BTreeMap::new(), "{length} bytes");
         }
     }
 

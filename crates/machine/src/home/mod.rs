@@ -13,8 +13,9 @@
 //! releases: that is how the next run knows what to clean up. Whatever dyno creates or changes
 //! elsewhere is first recorded there: see `journal`.
 //!
-//! This module and [`crate::port`] read only this host, whatever sites a study has: the processes,
-//! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
+//! But for `remote`, this module and [`crate::port`] see only this host, whatever sites a study has:
+//! the processes, shared memory, mounts and ports of a run are those of the machine on which dyno
+//! runs.
 
 pub(crate) mod containers;
 pub(crate) mod journal;

@@ -323,9 +323,10 @@ fn paired(
     column: &str,
     factor: f64,
 ) -> Option<Paired> {
-    let measured = |trials: &[&TrialSummary]| -> Vec<Measured> {
+    let measured = |trials: &[&TrialSummary], factor: f64| -> Vec<Measured> {
         let values = counted(trials).into_iter().filter_map(|trial| {
-            let value = column::value(trial, column)?;
+            let mut value = column::value(trial, column)?;
+            value.value *= factor;
             let repeat = trial.setup.planned.repeat;
             value
                 .value
@@ -334,15 +335,15 @@ fn paired(
         });
         values.collect()
     };
-    let blocks = blocks(&measured(base), &measured(here));
+    // Multiplied before the logarithm, so that a number exactly at its limit has the ratio 1.
+    let blocks = blocks(&measured(base, factor), &measured(here, 1.0));
     let ratio = (blocks.len() > 1).then(|| by_blocks(&blocks))?;
-    let mean = ratio.mean - factor.ln();
     let half = student_t(ratio.degrees) * ratio.error;
-    mean.is_finite().then(|| Paired {
+    ratio.mean.is_finite().then(|| Paired {
         pairs: blocks.len(),
-        ratio: mean.exp(),
-        low: (mean - half).exp(),
-        high: (mean + half).exp(),
+        ratio: ratio.mean.exp(),
+        low: (ratio.mean - half).exp(),
+        high: (ratio.mean + half).exp(),
     })
 }
 

@@ -2,6 +2,7 @@ use super::ThresholdVerdict::{Met, Missed, Undecided};
 use super::*;
 use crate::ledger::LedgerSummary;
 use crate::setup::Outcome;
+use crate::slice::ErrorSummary;
 
 fn read(text: &str) -> Threshold {
     Threshold::parse_line(text).unwrap()
@@ -275,6 +276,25 @@ fn without_restarts_a_baseline_decides_nothing() {
     // Counts need no comparison.
     let errors = of_variant("errors <= baseline", &trials);
     assert_eq!(errors.verdict, Met);
+}
+
+/// Logarithms are not exact, and counts are.
+#[test]
+fn a_count_exactly_at_its_limit_against_a_variant_meets_it() {
+    let mut trials = blocks(&[(100.0, 50.0), (101.0, 50.0), (100.0, 51.0)]);
+    for (factor, base, here) in [("2", 5, 10), ("1.5", 6, 9), ("0.5", 14, 7)] {
+        for trial in &mut trials {
+            let is_base = trial.setup.planned.point[VARIANT].as_text() == Some("base");
+            trial.errors = vec![ErrorSummary {
+                code: "1213".to_owned(),
+                count: if is_base { base } else { here },
+                action: "ignored".to_owned(),
+                example: String::new(),
+            }];
+        }
+        let found = of_variant(&format!("errors <= {factor} * baseline"), &trials);
+        assert_eq!(found.verdict, Met, "{factor} * {base}: {found:?}");
+    }
 }
 
 /// What a failed trial lost is lost; what it would have measured is unknown.

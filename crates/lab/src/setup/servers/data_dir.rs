@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_removed_is_reported() {
-        let (dir, home) = crate::testing::new_home();
+        let (dir, home) = crate::for_tests::new_home();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
         let mut node = plan::Node::default();
@@ -418,7 +418,7 @@ mod tests {
     /// replacing what it owns with a link to root's files and back.
     #[test]
     fn links_by_the_servers_account_are_not_followed() {
-        let (dir, home) = crate::testing::new_home();
+        let (dir, home) = crate::for_tests::new_home();
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         fs::write(theirs.join("auto.cnf"), "x").unwrap();
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
-        let (_dir, home) = crate::testing::new_home();
+        let (_dir, home) = crate::for_tests::new_home();
         let disk = match volume::create(&home, &on_loop_device(), PathBuf::new(), &NEVER) {
             Ok(disk) => disk,
             Err(error) => return testkit::skip(&error.to_string()),

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_the_servers_user_reads_its_configuration() {
-        let (dir, home) = crate::testing::new_home();
+        let (dir, home) = crate::for_tests::new_home();
         let path = dir.path().join("my.cnf");
         write_for_server(&path, "filekey = sesame\n", home.account()).unwrap();
         assert!(fs::read_to_string(&path).unwrap().contains("sesame"));

@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn nothing_is_done_to_the_process_that_has_the_number_of_one_that_ended() {
-        let (_dir, home) = crate::testing::new_home();
+        let (_dir, home) = crate::for_tests::new_home();
         for was_noticed in [false, true] {
             let (mut running, mut other) = running(&home, "true");
             if was_noticed {
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn what_a_process_that_remains_may_use_is_kept() {
-        let (dir, home) = crate::testing::new_home();
+        let (dir, home) = crate::for_tests::new_home();
         let run = home.run_dir().to_owned();
         let data = DataDir::new(&home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader("sleep");

@@ -134,6 +134,7 @@ fn remove_dir(dir: &Path) -> Result<(), Failure> {
 /// stay.
 pub(super) fn trim(home: &Home) -> Result<(), Failure> {
     let mut kept = entries(&home.templates())?;
+    kept.retain(|entry| entry.exists);
     kept.sort_by_key(|entry| entry.used);
     let mut total: u64 = kept.iter().map(|entry| entry.bytes).sum();
     for entry in kept {

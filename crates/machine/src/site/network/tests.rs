@@ -137,7 +137,7 @@ fn a_seed_chooses_the_packets_that_get_lost() {
 }
 
 #[test]
-fn a_subnet_to_which_a_route_leads_is_not_free_subnets() {
+fn a_subnet_to_which_a_route_leads_is_not_free() {
     let routes = "default via 192.0.2.1 dev eth0 \n\
                   198.18.0.0/16 dev tun0 scope link \n\
                   blackhole 198.19.128.0/17 \n\

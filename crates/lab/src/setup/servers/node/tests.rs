@@ -8,9 +8,9 @@ use engine::Server;
 
 use super::*;
 use crate::failure::Exit;
+use crate::for_tests;
 use crate::setup::template::DATABASE;
 use crate::site::ThisHost;
-use crate::testing;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -32,8 +32,8 @@ fn cluster(
     keep: &Path,
 ) -> Vec<Node> {
     let sites = vec![Arc::new(ThisHost::default()) as Arc<dyn Site>; count];
-    let home = testing::home();
-    testing::nodes(&home, engine, Some(kind), &sites, config, keep)
+    let home = for_tests::home();
+    for_tests::nodes(&home, engine, Some(kind), &sites, config, keep)
 }
 
 const LIMIT: Duration = Duration::from_secs(60);
