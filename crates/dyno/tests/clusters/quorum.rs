@@ -135,23 +135,34 @@ fn has_followed(done: &Finished) -> bool {
     let trial = trial(done);
     let (effect_s, killed_s) = (trial.faults[0].effect_s, trial.faults[1].asked_s);
     let mut series = done.series().into_iter();
-    series.any(|one| Some(one.t_s - 1.0) > effect_s && one.t_s < killed_s && one.tps > Some(0.0))
+    effect_s.is_some_and(|effect_s| {
+        let is_between = |t_s: f64| t_s > effect_s + 1.0 && t_s < killed_s;
+        series.any(|one| is_between(one.t_s) && one.tps > Some(0.0))
+    })
 }
 
 /// An administrator has another member take over; then all members are killed, and those that are
 /// healed are a group again. A member that is back says so in its log with these words.
 fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
     let [first, second, third] = heals;
-    let faults = "[[fault]]; at = '2s'; switchover = 'replica'; ".to_owned()
-        + &kill_all("12s", 3, first)
-        + &kill_all("12100ms", 1, second)
-        + &kill_all("12200ms", 2, third);
-    let run = |time: &str| study(engine, cluster, time, &faults).run_alone().succeeds();
+    // A slow machine needs more time for the switchover, too.
+    let run = |time_s: &str| {
+        let kills_ms = 300 * time_s.parse::<u32>().unwrap();
+        let kill = |after_ms: u32, server, heal| {
+            kill_all(&format!("{}ms", kills_ms + after_ms), server, heal)
+        };
+        let faults = "[[fault]]; at = '2s'; switchover = 'replica'; ".to_owned()
+            + &kill(0, 3, first)
+            + &kill(100, 1, second)
+            + &kill(200, 2, third);
+        let study = study(engine, cluster, &format!("{time_s}s"), &faults);
+        study.run_alone().succeeds()
+    };
     let is_back = |done: &Finished| {
         let recovery = trial(done).faults.pop().unwrap().recovery;
         recovery.is_some_and(|found| found.rejoined_s.is_some() && found.load_write_s.is_some())
     };
-    let done = in_time(&["40s", "200s"], run, |done| {
+    let done = in_time(&["40", "200"], run, |done| {
         is_back(done) && has_followed(done)
     });
     done.completed();
