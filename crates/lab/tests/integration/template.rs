@@ -319,13 +319,13 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
     }
 }
 
-/// There are templates that are whole, and nothing of this run but its lock and its host.
+/// There are templates that are whole, and nothing of this run but its lock, its host, and its journal.
 fn assert_nothing_half(home: &Home) {
     let runs = entries(&home.root().join("run"));
     assert_eq!(runs.len(), 1);
     assert_eq!(
         entries(&runs[0]),
-        ["host", "lock"].map(|name| runs[0].join(name))
+        ["host", "lock", "undo"].map(|name| runs[0].join(name))
     );
     for template in entries(&home.root().join("templates")) {
         assert!(!template.is_dir() || template.join("template.json").exists());
