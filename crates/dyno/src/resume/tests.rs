@@ -65,6 +65,18 @@ fn data_is_lost_if_a_trial_continues_with_that_of_a_complete_one() {
 }
 
 #[test]
+fn a_run_whose_data_is_lost_is_refused() {
+    let threads = trials("", "\"load.threads\" = [1, 2]");
+    let here = Environment::default();
+    let refused = check(&kept(&threads[..1]), &here, &threads).unwrap_err();
+    assert_eq!(refused.exit as u8, 2);
+    for text in ["server.reset = \"none\"", "the data of the previous one"] {
+        assert!(refused.message.contains(text), "{}", refused.message);
+    }
+    assert!(refused.remedy.unwrap().contains("--out"));
+}
+
+#[test]
 fn a_complete_search_needs_no_data() {
     let load = "threads = 2\nfind_max = { p99 = \"20ms\" }\ntime = \"1s\"";
     let searches = trials(load, "\"data.rows\" = [10, 20]");

@@ -5,18 +5,18 @@ use std::time::Duration;
 use crate::common::{Finished, Program, Proxy, database, mariadb};
 use testkit::Server;
 
-/// One stall in the five seconds of the measurement.
+/// One stall in the ten seconds of the measurement.
 const STALL: Duration = Duration::from_millis(500);
 /// How often the machine may stall besides.
 const TRIES: u32 = 3;
 const TABLES: &str = "--workload oltp_point_select --tables 1 --rows 1000";
 
-/// 1000 arrivals, 100 of them (10 %) in the stall. At most 8 are with the server when it begins (0.8 %);
+/// 2000 arrivals, 100 of them (5 %) in the stall. At most 8 are with the server when it begins (0.4 %);
 /// the others wait for a free user.
 fn with_a_stall(server: &Server) -> Finished {
     let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/stalls", proxy.port());
-    let words = "--prepare never --warmup 0s --time 5s --threads 8 --rate 200 --arrivals constant";
+    let words = "--prepare never --warmup 0s --time 10s --threads 8 --rate 200 --arrivals constant";
     let mut running = Program::bench(&url).args(TABLES).args(words).start();
     running.says("  measure  ");
     proxy.hold();

@@ -190,6 +190,16 @@ fn a_password_that_was_typed_is_of_its_address_only() {
     server.sql("DROP USER typed@'%'");
 }
 
+#[test]
+fn the_recorded_command_has_no_secret() {
+    let load = "workload = 'oltp_point_select'; warmup = '0s'; time = '200ms'";
+    let program = Program::private("sqlite", load, "").arg("--set");
+    let done = program.arg("description=the token=hush-hush").succeeds();
+    let command = done.result().environment.command;
+    let is_hidden = command.ends_with("'description=the token=***'");
+    assert!(is_hidden, "{command}");
+}
+
 /// It could be read in the process list as long as dyno runs, so it does not.
 #[test]
 fn a_password_that_cannot_be_told_from_its_address_is_refused() {

@@ -139,8 +139,9 @@ fn ctrl_c_once_leaves_a_server_that_hangs_while_it_is_loaded() {
     proxy.hold();
     let asked = Instant::now();
     running.signal(Signal::INT);
-    running.wait().fails(4, &["interrupted while loading"]);
+    let done = running.wait().fails(4, &["interrupted while loading"]);
     assert!(asked.elapsed() < SLACK, "{:?}", asked.elapsed());
+    assert!(!done.out().exists());
 }
 
 /// As a terminal that closes sends it, and a shell's Ctrl-C to what runs in the background.

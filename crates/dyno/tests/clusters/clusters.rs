@@ -59,6 +59,8 @@ fn replicates(engine: &str, kinds: &[&str], check: impl Fn(&Finished, usize, &[M
     let done = study(engine, "5s", &rest).run_alone().succeeds();
     let trials = done.all_completed();
     assert_eq!(trials.len(), kinds.len());
+    // InnoDB logs a little without transactions, too.
+    let least_mb = if engine == "postgres" { 0.0 } else { 0.01 };
     for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
         assert_eq!(trial.failures(), 0, "{kind}: {:?}", trial.errors);
         assert_words_have_effect(trial, engine, kind);
@@ -68,7 +70,7 @@ fn replicates(engine: &str, kinds: &[&str], check: impl Fn(&Finished, usize, &[M
         let points = monitored(&done, index);
         for replica in [2, 3] {
             let applied = values(&points, &format!("server[{replica}].log.mb_per_s"));
-            let has_applied = applied.iter().any(|mb| *mb > 0.0);
+            let has_applied = applied.iter().any(|mb| *mb > least_mb);
             assert!(has_applied, "{kind}, {replica}: {applied:?}");
         }
         check(&done, index, &points);

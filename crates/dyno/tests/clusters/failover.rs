@@ -1,8 +1,9 @@
 //! Clusters of which members fail: another member becomes the primary, and the old one returns.
 
 use crate::common::{Finished, Program, each, in_time, is_whole, primaries};
+use crate::ledger::history;
 use measure::fault::FaultRecord;
-use measure::ledger::LedgerSummary;
+use measure::ledger::{Entry, Fate, LedgerSummary};
 use measure::summary::TrialSummary;
 use plan::FaultKind;
 
@@ -218,6 +219,11 @@ fn partitions_have_sides_and_a_rolling_restart_has_steps() {
         let is_as_expected = is_whole(fault) && promoted(fault).is_some() == is_lost;
         assert!(is_as_expected, "{fault:?}");
     }
+    // Transfers went on at the successor.
+    let promoted_s = alone.promotion.as_ref().and_then(|one| one.done_s);
+    let is_after = |one: &Entry| one.fate == Fate::Acknowledged && Some(one.begun_s) > promoted_s;
+    let history = history(&done.out());
+    assert!(promoted_s.is_some() && history.entries().iter().any(is_after));
     assert!(promoted(alone) != Some(1) && primaries(&trial)[0] != 1);
     let kinds: Vec<_> = steps.iter().map(|step| (step.step, step.kind)).collect();
     let (restart, switchover) = (FaultKind::Restart, FaultKind::Switchover);

@@ -156,6 +156,33 @@ fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     assert_eq!(trial.faults[0].healed_s, None);
 }
 
+/// A server that cannot write waits or ends; it goes on once its disk has room.
+#[test]
+fn a_server_whose_disk_was_full_goes_on() {
+    let Some(disk) = SmallDisk::new("400m") else {
+        return;
+    };
+    let rest = format!(
+        "[server.config]; max_wal_size = '64MB'; [volume]; directory = {:?}; \
+         [[fault]]; at = '1s'; fill_disk = 1; heal = '8s'",
+        disk.shown()
+    );
+    let run = |time: &str| {
+        let load = "workload = 'oltp_update_non_index'; threads = 2; think = '20ms'; warmup = '0s'";
+        let load = format!("{load}; time = '{time}'");
+        Program::private("postgres", &load, &rest)
+            .run_alone()
+            .succeeds()
+    };
+    let is_back = |done: &Finished| {
+        let fault = &done.trial().faults[0];
+        is_whole(fault) && done.completes_after(fault.healed_s.unwrap())
+    };
+    let done = in_time(&["25s", "90s"], run, is_back);
+    assert!(is_back(&done), "{:?}", done.completed().faults);
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
 /// A dyno that is killed leaves neither a server that stands still nor a full disk.
 #[test]
 fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {

@@ -32,7 +32,7 @@ fn on(url: &str, rest: &str) -> String {
     text.replace("; ", "\n")
 }
 
-fn history(out: &Path) -> History {
+pub(crate) fn history(out: &Path) -> History {
     let path = trial_dir(out, 1).unwrap().join("ledger-1.jsonl");
     History::read(BufReader::new(File::open(path).unwrap())).unwrap()
 }

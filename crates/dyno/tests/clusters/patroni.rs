@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{self, Cache, Finished, Program, each, is_whole};
+use crate::common::{self, Cache, Finished, Program, each, in_time, is_whole};
 use measure::fault::FaultRecord;
 use measure::instance::NodeEventKind;
 use measure::summary::TrialSummary;
@@ -96,9 +96,13 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
 fn members_form_a_cluster_with_the_settings_of_the_study() {
     // A replica whose manager dies serves on.
     let fault = "[[fault]]\nat = \"2s\"\nkill = 2\nprocess = \"manager\"\nheal = \"never\"\n";
-    let program = Program::study(&format!("{STUDY}{fault}"));
-    let words = "--set load.time=5s --set topology.profile=tuned";
-    let done = program.args(words).run_alone().succeeds();
+    let run = |time: &str| {
+        let words = format!("--set load.time={time} --set topology.profile=tuned");
+        let program = Program::study(&format!("{STUDY}{fault}")).args(&words);
+        program.run_alone().succeeds()
+    };
+    let is_over = |done: &Finished| done.trial().faults[0].effect_s.is_some();
+    let done = in_time(&["5s", "40s"], run, is_over);
     let trial = done.completed();
     let [orphaned] = each(&trial.faults);
     let is_orphaned = orphaned.effect_s.is_some() && orphaned.healed_s.is_none();

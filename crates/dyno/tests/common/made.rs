@@ -37,11 +37,14 @@ pub fn shown(trial: &TrialSummary) -> String {
     format!("{label}: {outcome:?} {faults:#?} {events:#?} {ledgers:#?}")
 }
 
-/// Whether a fault took effect no sooner than it should, and was healed without an error.
+/// Whether a fault took effect and was healed, each no sooner than it was asked for, without an error.
 pub fn is_whole(fault: &FaultRecord) -> bool {
-    let times = [Some(fault.asked_s), fault.effect_s, fault.healed_s];
-    let times: Vec<f64> = times.into_iter().flatten().collect();
-    times.len() == 3 && times.is_sorted() && fault.error.is_none()
+    let healing = [fault.heal_asked_s, fault.healed_s];
+    let times = [Some(fault.asked_s), fault.effect_s]
+        .into_iter()
+        .chain(healing);
+    let times: Vec<f64> = times.flatten().collect();
+    times.len() == 4 && times.is_sorted() && fault.error.is_none()
 }
 
 /// The members that became the primary, in order of time.

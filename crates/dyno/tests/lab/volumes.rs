@@ -78,6 +78,27 @@ fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
     assert_eq!(how[1], ResetHow::Kept);
 }
 
+/// How fast a device is below its limit is up to the host.
+#[test]
+fn no_device_does_more_than_its_limit() {
+    let load = "warmup = '2s'; threads = 8; distribution = 'uniform'";
+    let rest = "read_iops = 200; write_iops = 40; \
+        [server.config]; innodb_buffer_pool_size = '8M'; innodb_flush_method = 'O_DIRECT'; \
+        [[variant]]; name = 'reads'; load.workload = 'oltp_point_select'; \
+        [[variant]]; name = 'writes'; load.workload = 'oltp_update_non_index'";
+    let words = "--set data.rows=60000 --set volume.read_iops=200 --set volume.write_iops=40";
+    let Some(done) = run("mariadb", load, rest, words, &["4s", "20s"]) else {
+        return;
+    };
+    let limited = [("read_iops", 200.0), ("write_iops", 40.0)];
+    for (trial, (metric, limit)) in done.result().trials.iter().zip(limited) {
+        let each = of_devices(trial, metric);
+        assert!(each.iter().any(|iops| *iops > 0.0), "{metric}: {each:?}");
+        let is_below = each.iter().all(|iops| *iops <= limit * 1.1);
+        assert!(is_below, "{metric}: {each:?}");
+    }
+}
+
 #[test]
 fn a_volume_that_cannot_be_is_refused_where_it_was_named() {
     let study = "title = \"t\"\nserver.engine = \"mariadb\"\n[load]\ntime = \"1s\"\n\

@@ -103,7 +103,7 @@ fn so_do_those_of_other_noises() {
             ("skewed", skewed),
             ("stalls", |random, length| random.stalls(0.05, 0.5, length)),
             ("checkpoints", |random, length| {
-                random.dips(0.5, [5, 30], length)
+                random.dips(0.5, 0.05, [5, 30], length)
             }),
             ("fast and slow", |random, length| {
                 random.two_noises(0.035, 0.8, length)

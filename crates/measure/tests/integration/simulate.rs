@@ -62,10 +62,11 @@ impl Random {
     }
 
     /// A throughput of 1,000 on average that falls to `low` for the first seconds of every period, the
-    /// first of which begins at any time.
+    /// first of which begins at any time, with independent noise.
     pub(crate) fn dips(
         &mut self,
         low: f64,
+        noise: f64,
         [dip_s, period_s]: [usize; 2],
         length: usize,
     ) -> Vec<f64> {
@@ -78,7 +79,7 @@ impl Random {
                 1.0
             }
         };
-        let seconds = (0..length).map(|i| level * share(i) * (1.0 + 0.05 * self.normal()));
+        let seconds = (0..length).map(|i| level * share(i) * (1.0 + noise * self.normal()));
         seconds.collect()
     }
 

@@ -71,7 +71,7 @@ fn who_ends_when_sure_is_right() {
         ("correlation 0.5", |random, length| random.throughput(0.05, 0.5, length), 0.02),
         ("correlation 0.8", |random, length| random.throughput(0.05, 0.8, length), 0.02),
         ("correlation 0.8, coarse", |random, length| random.throughput(0.05, 0.8, length), 0.05),
-        ("dips", |random, length| random.dips(0.6, [8, 60], length), 0.05),
+        ("dips", |random, length| random.dips(0.6, 0.03, [8, 60], length), 0.05),
         ("stalls", |random, length| random.stalls(0.02, 0.3, length), 0.05),
         ("fast and slow", |random, length| random.two_noises(0.05, 0.97, length), 0.05),
         ("fast and slow, coarse", |random, length| random.two_noises(0.05, 0.97, length), 0.1),
