@@ -326,7 +326,7 @@ fn limit(search: &FoundMax) -> String {
     format!("{what} below {} ms", search.limit_ms)
 }
 
-/// `it was 18.30 ms`, in the words of the limited number.
+/// `it was 18.30 ms`, worded for the column that has the limit.
 fn seen(at: &AtRate, search: &FoundMax) -> String {
     match at.value_ms {
         _ if at.is_overloaded => "arrivals exceeded throughput".to_owned(),

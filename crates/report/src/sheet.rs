@@ -106,7 +106,7 @@ impl Sheet {
     }
 }
 
-/// A format of which the parts of a sheet are written one after the other.
+/// A format that writes the parts of a sheet one after another.
 pub(crate) trait Writer {
     /// Of a section, or of blocks within one.
     fn title(&mut self, title: &str, is_section: bool);

@@ -253,7 +253,7 @@ impl<'a> Effect<'a> {
         self.context.instance.faults.end(self.number);
     }
 
-    /// Undoes what it did itself; returns when that was done.
+    /// Undoes the effect, and returns when it is undone.
     fn undo(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
         match mem::take(&mut self.undo) {

@@ -99,7 +99,7 @@ pub trait Site: fmt::Debug + Send + Sync {
 pub trait Power {
     fn is_off(&self) -> bool;
 
-    /// Switches the machine off; returns when that was done.
+    /// Switches the machine off, and returns once it is off.
     fn cut(&self) -> Instant;
 
     /// Switches the machine on again, with what was on its disk.

@@ -244,7 +244,7 @@ impl Guest {
         self.ports[1]
     }
 
-    /// Switches the guest off; returns when that was done.
+    /// Switches the guest off, and returns once it is off.
     pub(super) fn cut(&self) -> Instant {
         let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
