@@ -7,6 +7,7 @@
 
 mod chaos;
 mod choice;
+mod compare;
 mod duration;
 mod engine;
 mod failure;
@@ -29,6 +30,7 @@ mod value;
 mod volume;
 
 pub use chaos::{Chaos, Ledger, parse_frequency};
+pub use compare::{Alternate, Compare};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
 pub use engine::{
     ClusterTraits, Conduct, Configured, Detector, EngineTraits, StaticSettings, is_same_setting,

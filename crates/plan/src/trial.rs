@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::key::VARIANT;
-use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction};
+use crate::{
+    Chaos, Compare, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -88,6 +90,9 @@ pub struct Trial {
     /// The random schedule from which faults were drawn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
+    /// How its variant is compared with the others, if until that is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].
     pub point: Point,

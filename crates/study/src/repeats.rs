@@ -15,7 +15,11 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
     // Any point has the values that are the same in every trial.
     let diagnostics = Diagnostics::default();
     let any = Point::at(0, content, &base, engines, &defaults, &diagnostics);
-    let repeats = any.get("load.repeats");
+    let compare = trials.first().and_then(|trial| trial.compare);
+    let repeats = match compare {
+        Some(compare) => compare.starts,
+        None => any.get("load.repeats"),
+    };
     let order = order(&any, repeats);
     let combinations = content.combinations();
     let blocks = order::blocks(trials.len() / combinations, combinations, repeats, order);

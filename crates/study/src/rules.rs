@@ -1,9 +1,9 @@
 //! What the values of a point must have in common; what is wrong is reported at the point.
 
-use plan::key::{CHAOS, KEYS};
+use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
-    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
-    format_duration, parse_bytes, shown,
+    Alternate, Compare, EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value,
+    alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -18,6 +18,16 @@ const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
 const GUEST_BYTES: u64 = 256 << 20;
 /// Most CPUs of a guest, which QEMU's machine can have.
 const GUEST_CPUS: f64 = 255.0;
+/// Keys that trials which take turns cannot have: a queue of arrivals would grow between turns, each
+/// turn would have a share of the limit, and all servers are up at once.
+const NOT_IN_TURNS: [&str; 6] = [
+    "load.rate",
+    "load.events",
+    "load.until.ci",
+    "server.port",
+    LEDGER_RATE,
+    CHAOS,
+];
 const MAX_PORT: u32 = u16::MAX as u32;
 
 pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
@@ -30,6 +40,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     hosts(at);
     guests(at);
     measurement_ends(at, trial);
+    turns(at, trial, content);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
     if has_cluster {
@@ -312,5 +323,33 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
             message,
             help,
         );
+    }
+}
+
+/// What trials that take turns cannot have.
+fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
+    let always = |compare: &Compare| compare.alternate == Alternate::Always;
+    let Some(compare) = trial.compare.filter(always) else {
+        return;
+    };
+    let place = |name| at.find(name).map(|entry| entry.at);
+    let cause = place("compare.alternate").unwrap_or_default();
+    let refuse = |place: Option<Span>, what: &str, help: &str| {
+        if let Some(place) = place {
+            let message = format!("variants that take turns cannot have {what}");
+            at.refuse_two(place, cause, message, help);
+        }
+    };
+    let help = "remove it, or write alternate = \"never\"";
+    for name in NOT_IN_TURNS {
+        refuse(place(name), &format!("`{name}`"), help);
+    }
+    let fault = content.faults.first().map(|fault| fault.kind);
+    refuse(fault, "faults", help);
+    if compare.block > trial.load.time {
+        let block = format_duration(compare.block);
+        let message = format!("a turn of {block} is longer than the measurement");
+        let help = "use a shorter `block`, or a longer `load.time`, of which each variant has a turn at a time";
+        at.refuse(place("compare.block").unwrap_or(cause), message, help);
     }
 }

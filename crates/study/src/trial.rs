@@ -7,12 +7,13 @@ use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
-    CHAOS, IN_PROCESS_USERS, KEYS, Key, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES, THREADS,
+    CHAOS, COMPARE, IN_PROCESS_USERS, KEYS, Key, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES,
+    THREADS,
 };
 use plan::{
-    Chaos, Cluster, ClusterProfile, Configured, CpuSet, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site, SiteKind,
-    Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
+    Chaos, Cluster, ClusterProfile, Compare, Configured, CpuSet, Detector, Durability, EngineSpec,
+    FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site,
+    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
     parse_frequency,
 };
 use serde::de::DeserializeOwned;
@@ -41,6 +42,7 @@ pub(crate) fn trial(at: &Point<'_>) -> Option<Trial> {
         transaction: section(at, "transaction")?,
         ledger: ledger(at),
         chaos: None,
+        compare: compare(at),
         monitors: at.get("monitors.enabled"),
         point: at.values(),
     };
@@ -253,6 +255,11 @@ fn ledger(at: &Point<'_>) -> Option<Ledger> {
         rate,
         replica_reads,
     })
+}
+
+fn compare(at: &Point<'_>) -> Option<Compare> {
+    at.find(COMPARE)?;
+    section(at, "compare")
 }
 
 /// What the faults are drawn from, if they are random.

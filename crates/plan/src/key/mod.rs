@@ -125,6 +125,8 @@ pub enum Needs {
     /// The workload that proves which commits were kept.
     Ledger,
     Chaos,
+    /// A comparison that ends once it is decided.
+    Compare,
 }
 
 /// The section whose keys name other keys.
@@ -141,8 +143,10 @@ pub const FAULT: &str = "fault";
 pub const LEDGER_RATE: &str = "ledger.rate";
 /// The key that turns random faults on.
 pub const CHAOS: &str = "chaos.faults";
+/// The key that turns on a comparison that ends once it is decided.
+pub const COMPARE: &str = "compare.starts";
 /// Values, as typed in TOML, that apply once a study has the key's section but not the key.
-pub const SWITCHES: [(&str, &str); 2] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\"")];
+pub const SWITCHES: [(&str, &str); 3] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\""), (COMPARE, "20")];
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 
