@@ -1,9 +1,6 @@
 //! A virtual user's connection to a server.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use wire::reply::Done;
 use workload::catalog::{Catalog, Label};
@@ -11,6 +8,7 @@ use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionErro
 
 use crate::connection::{Connection, Protocol};
 use crate::error::{Error, Meaning};
+use crate::reactor::before;
 use crate::route::{Place, Route};
 use plan::StatementProtocol;
 
@@ -117,16 +115,6 @@ impl<P: Protocol> Connect for Connector<P> {
 struct Opened<P: Protocol> {
     connection: Connection<P>,
     prepared: Box<[Option<P::Statement>]>,
-}
-
-/// Runs `work`; `None` if `end` ends first.
-async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    let (mut end, mut work) = (pin!(end), pin!(work));
-    poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => end.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 fn no_server() -> SessionError {

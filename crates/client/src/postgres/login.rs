@@ -46,7 +46,7 @@ struct Login<'a> {
     target: &'a Target,
 }
 
-impl Login<'_> {
+impl<'a> Login<'a> {
     /// Starts TLS if the user wants it and the server supports it.
     async fn secure(&mut self) -> Result<(), Error> {
         let endpoint = &self.target.endpoint;
@@ -134,8 +134,7 @@ impl Login<'_> {
         if !channel.is_trusted() && !self.target.sends_cleartext {
             return Err(self.withheld(Withheld::PasswordMethod));
         }
-        let password = self.password()?.to_owned();
-        self.send_password(&password).await
+        self.send_password(self.password()?).await
     }
 
     async fn send_password(&mut self, password: &str) -> Result<(), Error> {
@@ -157,7 +156,7 @@ impl Login<'_> {
             let offered = format!("SASL ({})", mechanisms.join(", "));
             return Err(login::unsupported(offered).into());
         }
-        let password = self.password()?.to_owned();
+        let password = self.password()?;
         let scram = Scram::new(&nonce()?, binding);
         let mut out = Vec::new();
         login::sasl_first(&mut out, mechanism, &scram.first());
@@ -165,7 +164,7 @@ impl Login<'_> {
         let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
             return Err(out_of_turn());
         };
-        let (last, proven) = scram.prove(&password, &challenge)?;
+        let (last, proven) = scram.prove(password, &challenge)?;
         out.clear();
         login::sasl_next(&mut out, &last);
         self.send(&out).await?;
@@ -234,7 +233,7 @@ impl Login<'_> {
         self.stream.write_all(bytes).await.map_err(Error::Lost)
     }
 
-    fn password(&self) -> Result<&str, Error> {
+    fn password(&self) -> Result<&'a str, Error> {
         match &self.target.password {
             Ok(password) => Ok(password),
             Err(why) => Err(Error::NoPassword {
