@@ -33,7 +33,7 @@ pub use drive::find_max::{find_max, max_trials};
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
 pub use observe::monitors;
-pub use observer::{Observer, Run};
+pub use observer::{Observer, Progress, Run};
 pub use plan::shown_bytes;
 pub use run_trial::{FinishedTrial, run as run_trial};
 pub use setup::data::prepare;
