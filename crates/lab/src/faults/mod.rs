@@ -3,6 +3,8 @@
 mod active;
 mod context;
 mod effect;
+mod failover;
+mod group;
 mod injection;
 pub(crate) mod links;
 mod operator;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 use plan::{ActsOn, Chaos, Fault};
 
 use crate::drive::clock::Clock;
-use crate::drive::trial_loop::TrialMessage;
+use crate::drive::message::TrialMessage;
 use crate::observe::watch::Watch;
 use crate::{Failure, Observer, Rig, Trial, threads};
 
