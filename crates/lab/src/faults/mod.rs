@@ -4,10 +4,13 @@ mod active;
 mod context;
 mod effect;
 mod failover;
+mod fill;
 mod group;
 mod injection;
 pub(crate) mod links;
 mod operator;
+mod program;
+mod rolling;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
