@@ -101,6 +101,23 @@ impl Fault {
         self.action.set_seed(seed);
     }
 
+    /// The same for one server: a step of a rolling restart.
+    pub fn of_server(&self, number: u32) -> Self {
+        Self {
+            target: FaultTarget::Server(number),
+            ..self.clone()
+        }
+    }
+
+    /// A switchover to a replica: the step of a rolling restart before that of the primary.
+    pub fn switchover(&self) -> Self {
+        Self {
+            action: FaultAction::Switchover,
+            target: FaultTarget::Replica,
+            ..self.clone()
+        }
+    }
+
     /// How the other members see one that it hits: only its server counts.
     pub fn isolates(&self) -> Isolation {
         let spares_server = self.action.options().process == FaultProcess::Manager;

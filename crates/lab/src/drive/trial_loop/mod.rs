@@ -19,27 +19,14 @@ use measure::summarize::Summarizer;
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
+use crate::drive::message::TrialMessage;
 use crate::observe::monitors::{Monitors, SampleClock};
 use crate::{Failure, Observer, Progress, Rig, Trial};
 
-pub(crate) use results::MeasuredLoads;
 use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-pub(crate) enum TrialMessage {
-    /// From the load of the instance with this index.
-    Load(usize, LoadEvent),
-    LoadEnded(usize, Result<LoadOutcome, LoadError>),
-    Monitored(MonitorPoint),
-    /// Something that happened to a node.
-    Event(NodeEvent),
-    /// The latest record of a fault and, if the trial cannot continue, the reason.
-    Fault(Box<FaultRecord>, Option<Failure>),
-    /// The trial cannot continue.
-    Failed(Failure),
-}
 
 pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
