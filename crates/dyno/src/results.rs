@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 
-use lab::{Observer, Trial};
-use measure::fault::FaultRecord;
+use lab::{Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
-use measure::instance::NodeEvent;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::result::{Design, Environment, RunResult};
@@ -275,69 +273,6 @@ impl Observer for Results {
         Ok(self.files()?.trial.ledger_file(instance))
     }
 
-    fn stage(&mut self, what: &str) {
-        self.screen.stage(what);
-    }
-
-    fn note(&mut self, text: &str) {
-        if self.noted.insert(text.to_owned()) {
-            self.screen.line(&format!("note: {text}"));
-        }
-    }
-
-    fn preparing(&mut self, news: &engine::data::Progress) {
-        self.screen.preparing(news);
-    }
-
-    fn prepared(&mut self, prepared: &engine::data::Prepared) {
-        self.screen.prepared(prepared);
-    }
-
-    fn connecting(&mut self, open: u32, users: u32) {
-        self.screen.connecting(open, users);
-    }
-
-    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
-        self.store(|files| files.trial.second(second, kinds));
-        self.screen.second(second);
-    }
-
-    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
-        self.store(|files| {
-            let writer = match files.instances.entry(instance) {
-                Entry::Occupied(there) => there.into_mut(),
-                Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
-            };
-            writer.second(second, kinds)
-        });
-    }
-
-    fn monitored(&mut self, point: &MonitorPoint) {
-        self.store(|files| files.trial.monitored(point));
-    }
-
-    fn event(&mut self, event: &NodeEvent) {
-        self.screen.line(&format!("event: {event}"));
-    }
-
-    fn fault(&mut self, fault: &FaultRecord) {
-        let line = format!("fault: {fault}");
-        // A record is passed on whenever any of its fields changes.
-        let shown = self.faults.entry(fault.place()).or_default();
-        if *shown != line {
-            self.screen.line(&line);
-            *shown = line;
-        }
-    }
-
-    fn fault_series(&mut self, series: &FaultSeries) {
-        self.store(|files| files.trial.fault_series(series));
-    }
-
-    fn draining(&mut self, running: usize) {
-        self.screen.draining(running);
-    }
-
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
         self.screen.finish_stage();
         let failure = self.storage_failure.take();
@@ -365,14 +300,60 @@ impl Observer for Results {
         }
     }
 
-    fn searching(&mut self, line: &str) {
-        self.screen.line(line);
-    }
-
     fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
         self.result.searches.push(found);
         self.dir
             .write_result(&self.result)
             .map_err(Failure::interrupted)
+    }
+
+    fn progress(&mut self, news: Progress<'_>) {
+        let screen = &mut self.screen;
+        match news {
+            Progress::Stage(what) => screen.stage(what),
+            Progress::Note(text) => {
+                if self.noted.insert(text.to_owned()) {
+                    screen.line(&format!("note: {text}"));
+                }
+            }
+            Progress::Preparing(news) => screen.preparing(news),
+            Progress::Prepared(prepared) => screen.prepared(prepared),
+            Progress::Connecting { open, users } => screen.connecting(open, users),
+            Progress::Event(event) => screen.line(&format!("event: {event}")),
+            Progress::Fault(fault) => {
+                let line = format!("fault: {fault}");
+                // A record is passed on whenever any of its fields changes.
+                let shown = self.faults.entry(fault.place()).or_default();
+                if *shown != line {
+                    screen.line(&line);
+                    *shown = line;
+                }
+            }
+            Progress::Draining { running } => screen.draining(running),
+            Progress::Searching(line) => screen.line(line),
+        }
+    }
+
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
+        self.store(|files| files.trial.second(second, kinds));
+        self.screen.second(second);
+    }
+
+    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
+        self.store(|files| {
+            let writer = match files.instances.entry(instance) {
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
+            };
+            writer.second(second, kinds)
+        });
+    }
+
+    fn monitored(&mut self, point: &MonitorPoint) {
+        self.store(|files| files.trial.monitored(point));
+    }
+
+    fn fault_series(&mut self, series: &FaultSeries) {
+        self.store(|files| files.trial.fault_series(series));
     }
 }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use client::reactor::before;
 use rand::RngExt;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
@@ -253,7 +254,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
                 let waited = context.sleep(ns(wait));
-                either(waited, worker.connector.rerouted(route)).await;
+                before(worker.connector.rerouted(route), waited).await;
             }
             if worker.connector.route().is_none() {
                 self.outage.count_away(&error);
@@ -294,23 +295,13 @@ impl<C: Connect, K: Clock> Worker<C, K> {
     async fn wait_for_route(&self) {
         let control = &self.context.control;
         while self.connector.route().is_none() && !control.reached(Stage::Stop) {
-            either(
-                self.connector.rerouted(None),
+            before(
                 self.context.reached(Stage::Stop),
+                self.connector.rerouted(None),
             )
             .await;
         }
     }
-}
-
-/// Waits for the first of two events.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|context| match one.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => other.as_mut().poll(context),
-    })
-    .await;
 }
 
 impl<K: Clock> LoadContext<K> {

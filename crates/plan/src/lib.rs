@@ -37,20 +37,20 @@ pub use engine::{
 };
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
-pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
+pub use fault_kind::{ActsOn, Ends, FAULT_RULES, FaultAction, FaultKind, FaultRules, Need};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
 pub use number::{format_percent, grouped, parse_bytes, parse_percent, shown_bytes};
 pub use point::Point;
-pub use quorum::{LostSide, Quorum, QuorumLost};
+pub use quorum::{Isolation, LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
-pub use suggest::{alternatives, nearest, shown};
+pub use suggest::{alternatives, did_you_mean, listed, nearest, shown};
 pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -55,7 +55,7 @@ impl fmt::Display for Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSpec {
     /// One of [`Plan::axes`].
-    pub rows: String,
+    pub rows: Spanned<String>,
     /// Names of metrics; the caller knows the valid ones.
     pub columns: Vec<Spanned<String>>,
 }

@@ -4,11 +4,11 @@ use crate::content::Content;
 use crate::effect::Effects;
 use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::point::{self, Point, URL};
-use crate::study::MAX_TRIALS;
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
 use plan::{EngineTraits, FromValue, Limited, Span, Trial, grouped, nearest, shown};
 
+pub const MAX_TRIALS: usize = 10_000;
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
 const NOT_IN_A_SEARCH: [&str; 5] = [
     "load.rate",
@@ -75,7 +75,7 @@ fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
             if let Some(axis) = content.common.axis(name) {
                 let message = format!("`{name}` is both swept and set by a variant");
                 let help = "remove one of the two: each trial has a single value";
-                diagnostics.add(entry.at, Diagnostic::new(message, help).also(axis.at));
+                diagnostics.refuse_also(entry.at, axis.at, message, help);
             }
         }
     }
@@ -149,7 +149,7 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
             let message = format!("a search for the highest rate cannot have {what}");
-            diagnostics.add(place, Diagnostic::new(message, help).also(first));
+            diagnostics.refuse_also(place, first, message, help);
         }
     };
     for name in NOT_IN_A_SEARCH {

@@ -122,10 +122,7 @@ fn can_form_its_cluster(at: &Point<'_>) {
         );
         let help =
             "remove `failover`, or set it only in a [[variant]] whose cluster does not elect";
-        at.add(
-            failover.span,
-            Diagnostic::new(message, help).also(typed.span),
-        );
+        at.refuse_also(failover.span, typed.span, message, help);
     }
 }
 
@@ -145,7 +142,7 @@ fn one_url_is_one_server(at: &Point<'_>, trial: &Trial) {
     if let (Some(url), Some(typed), count @ 2..) = (url, typed, trial.topology.instances) {
         let message = format!("{count} instances of a server that is already running");
         let help = "a URL names a single server: remove `instances`, or let dyno start the servers with `server.engine`";
-        at.add(typed.span, Diagnostic::new(message, help).also(url.at));
+        at.refuse_also(typed.span, url.at, message, help);
     }
 }
 
@@ -157,10 +154,7 @@ fn clusters_are_copied(at: &Point<'_>) {
     if reset.as_text() != Some(Reset::Copy.name()) {
         let message = format!("a cluster cannot be reset by `{}`", reset.value);
         let help = "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"";
-        at.add(
-            reset.span,
-            Diagnostic::new(message, help).also(cluster.span),
-        );
+        at.refuse_also(reset.span, cluster.span, message, help);
     }
 }
 

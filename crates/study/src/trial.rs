@@ -127,7 +127,7 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     };
     let topology = Topology {
         instances: at.get("topology.instances"),
-        follow: match cluster.is_some() || server_count(server) > 1 {
+        follow: match cluster.is_some() || server.hosts() > 1 {
             true => at.get("topology.follow"),
             false => plan::Follow::default(),
         },
@@ -137,16 +137,6 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     };
     volume::check(&topology, at);
     topology
-}
-
-pub(crate) fn server_count(server: &ServerSpec) -> u32 {
-    let ServerSpec::Url(url, _) = server else {
-        return 1;
-    };
-    let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or("");
-    let hosts = authority.rsplit('@').next().unwrap_or("");
-    u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
 }
 
 fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {

@@ -1,16 +1,17 @@
 //! The one list of keys, with their ranges, defaults and documentation.
 
+use std::str::FromStr;
 use std::time::Duration;
 
+use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
     bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes,
     running, span, started, word, work,
 };
-use super::volume;
-use super::{
-    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs,
-    THREADS, Work,
+use super::name::{
+    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
 };
+use super::volume;
 use crate::{
     Alternate, Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime,
     SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
@@ -229,3 +230,26 @@ const GENERAL: &[Key] = &[
 
 /// The name of a variant: not a key of the study, but read like one.
 pub static VARIANT_NAME: Key = word("variant.name", 60);
+
+/// Whether the list has a section of this name.
+pub fn is_section(name: &str) -> bool {
+    SECTIONS.contains(&name)
+}
+
+impl Key {
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+/// The default of the key of this name, for a field of the same name.
+pub(crate) fn default<T: FromStr + Default>(name: &str) -> T {
+    let text = Key::find(name).and_then(Key::plain_default);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Whether several keys begin with this name, as with `load.until`.
+pub fn is_group(name: &str) -> bool {
+    let mut keys = KEYS.iter().filter_map(|k| k.name.strip_prefix(name));
+    keys.any(|rest| rest.starts_with('.'))
+}
