@@ -51,6 +51,7 @@ pub(crate) fn question(sense: Sense, interleaved: bool, restarted: bool) -> Ques
         interleaved,
         restarted,
         least: LEAST,
+        boundary: None,
     }
 }
 
