@@ -263,12 +263,12 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             if context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
-            let attempt = {
+            let attempt = context.unless_stopped(async {
                 let _permit = worker.connecting.acquire().await;
                 route = worker.connector.route();
                 worker.connect().await
-            };
-            match attempt {
+            });
+            match attempt.await.ok_or(LoadOver)? {
                 Ok(fresh) => {
                     context.recorder.reconnected();
                     self.session = fresh;
@@ -328,13 +328,16 @@ impl<K: Clock> LoadContext<K> {
 
     /// Waits until `until_ns`, or until the load stops.
     async fn sleep_until(&self, until_ns: u64) {
-        let mut sleep = pin!(self.clock.sleep_until(until_ns));
-        poll_fn(|cx| {
-            if self.control.reached(Stage::Stop) {
-                return Poll::Ready(());
-            }
-            sleep.as_mut().poll(cx)
+        self.unless_stopped(self.clock.sleep_until(until_ns)).await;
+    }
+
+    /// The output of `future`; `None` if the load stops first.
+    async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match self.control.reached(Stage::Stop) {
+            true => Poll::Ready(None),
+            false => future.as_mut().poll(cx).map(Some),
         })
-        .await;
+        .await
     }
 }
