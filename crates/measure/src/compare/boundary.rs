@@ -1,6 +1,6 @@
 //! How far an interval has to reach if a comparison is looked at several times and may end each time.
 //!
-//! Five looks, each at 5 %, would call identical servers different in 14 % of cases. Repeated confidence
+//! Five evenly spaced looks, each at 5 %, call what is equal different in 14 % of cases. Repeated confidence
 //! intervals (Jennison and Turnbull, *Group Sequential Methods with Applications to Clinical Trials*,
 //! chapters 9 and 11) are wider, so that those of all looks hold the true change at once in 95 %: they are
 //! valid whatever rule ended the comparison.
