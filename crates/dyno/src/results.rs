@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use ::report::compare::decided;
 use lab::{Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
@@ -13,6 +15,7 @@ use measure::result::{Design, Environment, RunResult};
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
+use plan::{Point, format_duration};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
 use crate::cli::{OutputArgs, UndecidedArg};
@@ -35,6 +38,10 @@ pub(crate) struct Results {
     noted: BTreeSet<String>,
     /// The first failure to store something in this trial.
     storage_failure: Option<Failure>,
+    /// How long the trials of each point took, set-up included, over all variants.
+    spent: Vec<(Point, Duration)>,
+    /// When the trial began.
+    begun: Option<Instant>,
     /// The last line about each fault of the trial, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
 }
@@ -132,6 +139,8 @@ impl Results {
             current: None,
             noted: BTreeSet::new(),
             storage_failure: None,
+            spent: Vec::new(),
+            begun: None,
             faults: BTreeMap::new(),
         }
     }
@@ -227,6 +236,51 @@ impl Results {
             self.storage_failure = Some(Failure::interrupted(error));
         }
     }
+
+    /// Why the point of a trial has no further starts; `None` if the trial is to run.
+    fn why_decided(&mut self, trial: &Trial) -> Option<String> {
+        let planned = &trial.planned;
+        let compare = planned.compare?;
+        let spent = *self.spent_at(planned.common_point());
+        if let Some(decided) = decided(&self.result, planned) {
+            let start = spent / decided.starts.max(1);
+            let more = decided
+                .more_starts
+                .map(|starts| start.saturating_mul(starts));
+            let more = more.map(|more| {
+                let minutes = Duration::from_secs(60 * more.as_secs().div_ceil(60));
+                format!(" (about {} more)", format_duration(minutes))
+            });
+            let verdicts = decided.verdicts.join("; ");
+            return Some(format!(
+                "not needed after {} starts: {verdicts}{}",
+                decided.starts,
+                more.unwrap_or_default()
+            ));
+        }
+        (spent >= compare.budget && !self.has_begun(planned)).then(|| {
+            let budget = format_duration(compare.budget);
+            format!("not run: the point has used its budget of {budget} (compare.budget)")
+        })
+    }
+
+    /// Whether another variant of the same start has run.
+    fn has_begun(&self, planned: &plan::Trial) -> bool {
+        let is_of_start = |other: &plan::Trial| {
+            other.repeat == planned.repeat && other.common_point() == planned.common_point()
+        };
+        let mut trials = self.result.trials.iter();
+        trials.any(|trial| is_of_start(&trial.setup.planned))
+    }
+
+    fn spent_at(&mut self, point: Point) -> &mut Duration {
+        let known = self.spent.iter().position(|(known, _)| *known == point);
+        let at = known.unwrap_or_else(|| {
+            self.spent.push((point, Duration::ZERO));
+            self.spent.len() - 1
+        });
+        &mut self.spent[at].1
+    }
 }
 
 /// The environment of this process; `places` are the directories of databases.
@@ -243,6 +297,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
         self.faults.clear();
+        self.begun = Some(Instant::now());
         let trials = self.result.design.trials;
         let title = match trials {
             0 | 1 => String::new(),
@@ -288,6 +343,9 @@ impl Observer for Results {
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);
+        if let Some(begun) = self.begun.take() {
+            *self.spent_at(summary.setup.planned.common_point()) += begun.elapsed();
+        }
         // A trial that was run again keeps its position.
         let before =
             |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
@@ -298,6 +356,16 @@ impl Observer for Results {
             Some(failure) => Err(failure),
             None => written.map_err(Failure::interrupted),
         }
+    }
+
+    fn is_decided(&mut self, trial: &Trial) -> bool {
+        let Some(why) = self.why_decided(trial) else {
+            return false;
+        };
+        let line = format!("{}: {why}", trial.planned.label);
+        self.screen.line(&line);
+        self.result.design.trials -= 1;
+        true
     }
 
     fn found(&mut self, found: FoundMax) -> Result<(), Failure> {

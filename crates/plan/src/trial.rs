@@ -104,6 +104,13 @@ impl Trial {
         self.point.get(VARIANT)?.as_text()
     }
 
+    /// Its point without its variant: what its variants have in common.
+    pub fn common_point(&self) -> Point {
+        let mut point = self.point.clone();
+        point.remove(VARIANT);
+        point
+    }
+
     pub fn key_range(&self) -> u64 {
         self.load.key_range.unwrap_or(self.data.rows)
     }

@@ -5,6 +5,7 @@
 //! ```
 
 mod differences;
+mod look;
 mod show;
 mod words;
 
@@ -21,6 +22,7 @@ use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
+pub use look::{Decided, decided};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
