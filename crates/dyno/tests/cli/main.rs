@@ -15,6 +15,7 @@ mod results;
 mod answers;
 mod architecture;
 mod bad_results;
+mod decided;
 mod find_max;
 mod full_disk;
 mod help;
