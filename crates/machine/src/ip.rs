@@ -1,4 +1,4 @@
-//! Runs `ip` and `tc`, which set up networks, and what must run inside one.
+//! Runs `ip` and `tc`, which set up networks, and runs code inside a network namespace.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -274,6 +274,12 @@ mod tests {
                 },
                 volume: FaultVolume::Log,
                 device: Some(2),
+                limits: DiskLimits {
+                    read_iops: Some(100),
+                    ..DiskLimits::default()
+                },
+                command: vec!["true".to_owned()],
+                heal_command: vec!["false".to_owned()],
                 ..FaultOptions::default()
             };
             let fault = Fault {

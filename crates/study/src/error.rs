@@ -110,7 +110,7 @@ pub(crate) trait Report {
         self.add(at, Diagnostic::new(message, help));
     }
 
-    /// With a reference to another location.
+    /// Like [`Report::refuse`], with a reference to another location.
     fn refuse_also(
         &self,
         at: Span,

@@ -24,7 +24,7 @@ const MAX_VERSION_PARTS: usize = 4;
 pub(crate) const TABLES_EXAMPLE: &str =
     "write tables = [{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]";
 
-/// A value of dyno's own, as typed in TOML.
+/// Reads a built-in value, written as in TOML.
 pub(crate) fn built_in(key: &'static Key, toml: &str) -> Option<Value> {
     let value = DeValue::parse(toml).ok()?;
     read(&Name::of(key), value.get_ref()).ok()

@@ -19,7 +19,7 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// The location of what concerns no place in the text.
+    /// The location of a problem that has no place in the text.
     pub(crate) fn whole(&self) -> Location {
         Location {
             path: self.label.clone(),

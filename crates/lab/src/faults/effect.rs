@@ -23,7 +23,7 @@ use crate::{Fact, Failure, Instance};
 
 /// Does something, and returns when it was done.
 type Step<'a> = fn(&mut Effect<'a>) -> Result<Instant, Failure>;
-/// Has the nodes that were hit join their cluster.
+/// Has the nodes that it took away join their cluster.
 type Rejoin<'a> = fn(&mut Effect<'a>) -> Result<(), Failure>;
 
 /// How a kind of fault is done.
@@ -31,7 +31,7 @@ struct Steps<'a> {
     inject: Step<'a>,
     heal: Step<'a>,
     rejoin: Rejoin<'a>,
-    /// Whether it separates members into two sides.
+    /// Whether its target may be a side of several members.
     has_sides: bool,
 }
 
@@ -40,7 +40,7 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::Kill => of(Effect::kill, Effect::start, join),
         FaultKind::Stop => of(Effect::shut_down, Effect::start, join),
         FaultKind::Restart => of(Effect::shut_down_unless_dead, Effect::start, join),
-        FaultKind::Pause => of(Effect::pause, Effect::undo, return_to_cluster),
+        FaultKind::Pause => of(Effect::pause, Effect::resume, return_to_cluster),
         FaultKind::Partition => cut(|effect| effect.separate(Lost::Both)),
         FaultKind::Drop => cut(|effect| effect.separate(Lost::Sent)),
         FaultKind::CutClients => cut(|effect| effect.separate(Lost::ToClients)),
@@ -222,6 +222,13 @@ impl Effect<'_> {
         self.context.node()?.pause(self.options.process)
     }
 
+    /// A server that does not resume in time is resumed again when the load ends.
+    fn resume(&mut self) -> Result<Instant, Failure> {
+        let at = self.context.node()?.resume()?;
+        self.undo = Undo::Nothing;
+        Ok(at)
+    }
+
     fn fail_host(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
         let mut node = context.node()?;
@@ -317,7 +324,7 @@ fn start_old_primary(effect: &mut Effect<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Nothing took the node out of its cluster.
+/// Nothing that dyno has to undo took the node out of its cluster.
 fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Waits until there is a group that a node can join, and begins one anew that has lost its quorum.
+//! Waits until there is a group that a node can join, and bootstraps it again if it has lost its quorum.
 
 use std::cmp::Reverse;
 use std::sync::MutexGuard;

@@ -1,4 +1,4 @@
-//! The places in a study of the keys that failures blame.
+//! Finds where a study sets the key that a failure blames.
 
 use engine::Engine;
 use plan::{Devices, EngineSpec, Span, Spanned, Topology, Volume};

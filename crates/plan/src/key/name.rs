@@ -1,4 +1,4 @@
-//! Names of keys and sections that have a part in more than the list.
+//! Names of keys and sections that are used outside the list, too.
 
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
@@ -28,7 +28,7 @@ pub const OPEN_LOOP_USERS: u32 = 64;
 /// The same default for an engine that runs in process, where each user is a blocking thread that
 /// shares the CPUs with the engine.
 pub const IN_PROCESS_USERS: u32 = 8;
-/// What the names of a search's limits begin with, see [`crate::Limited::KEYS`].
+/// What the names of a search's limits, and no others, begin with, see [`crate::Limited::KEYS`].
 pub(super) const FIND_MAX: &str = "load.find_max.";
 pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
 pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
