@@ -138,6 +138,11 @@ impl Screen {
         self.left.planned = planned;
     }
 
+    /// Takes the load time of a trial that is not needed from what is left.
+    pub(crate) fn skip(&mut self, length: Duration) {
+        self.left.planned = self.left.planned.saturating_sub(length);
+    }
+
     /// The screen of several trials, with a line at the end of each.
     pub(crate) fn of_trials(detail: Detail) -> Self {
         Self {

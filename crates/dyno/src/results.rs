@@ -244,16 +244,21 @@ impl Results {
         let spent = *self.spent_at(planned.common_point());
         if let Some(decided) = decided(&self.result, planned) {
             let start = spent / decided.starts.max(1);
-            let more = decided
-                .more_starts
-                .map(|starts| start.saturating_mul(starts));
-            let more = more.map(|more| {
-                let minutes = Duration::from_secs(60 * more.as_secs().div_ceil(60));
+            // Unknown if the starts ran before the run was resumed.
+            let more = decided.more_starts.filter(|_| !start.is_zero());
+            let more = more.map(|starts| {
+                let more_s = start.saturating_mul(starts).as_secs();
+                let minutes = Duration::from_secs(60 * more_s.div_ceil(60));
                 format!(" (about {} more)", format_duration(minutes))
             });
             let verdicts = decided.verdicts.join("; ");
             return Some(format!(
-                "decided after {} starts: {verdicts}{}",
+                "{} after {} starts: {verdicts}{}",
+                if decided.is_conclusive {
+                    "decided"
+                } else {
+                    "ended"
+                },
                 decided.starts,
                 more.unwrap_or_default()
             ));
@@ -369,7 +374,8 @@ impl Observer for Results {
         if self.noted.insert(line.clone()) {
             self.screen.line(&line);
         }
-        self.result.design.trials -= 1;
+        self.result.design.skipped.push(trial.planned.number);
+        self.screen.skip(trial.load_time());
         true
     }
 

@@ -46,6 +46,7 @@ impl PlannedStudy {
                 true => planned.saturating_mul(lab::max_trials()),
                 false => planned,
             },
+            skipped: Vec::new(),
             repeats: plan.repeats,
             axes: plan.axes.clone(),
             order: plan.order.to_string(),

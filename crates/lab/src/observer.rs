@@ -26,16 +26,16 @@ pub trait Observer {
     /// The file for the history of an instance's ledger.
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
-    /// Whether the trial is not needed any more, because what its study compares is decided.
-    fn is_decided(&mut self, _trial: &Trial) -> bool {
-        false
-    }
-
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 
     // What follows is optional.
+
+    /// Whether the trial is not needed, because earlier ones have decided what its study compares.
+    fn is_decided(&mut self, _trial: &Trial) -> bool {
+        false
+    }
 
     fn progress(&mut self, _news: Progress<'_>) {}
 

@@ -336,7 +336,7 @@ impl Comparison {
             repeats_needed: power::after_repeats(
                 &ratio,
                 self.question.least,
-                // Of a last look.
+                // At the level of the last look.
                 self.level(error_rate, u32::MAX),
             ),
         }

@@ -29,7 +29,11 @@ pub struct RunResult {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Design {
+    /// How many were planned.
     pub trials: u32,
+    /// The numbers of those that were not needed, because earlier ones had decided the comparison.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<u32>,
     pub repeats: u32,
     /// The keys in which trials differ, slowest first; `variant` is one of them.
     pub axes: Vec<String>,

@@ -90,7 +90,7 @@ pub struct Trial {
     /// The random schedule from which faults were drawn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
-    /// How its variant is compared with the others, if until that is decided.
+    /// How its variant is compared with the others; `None` without `[compare]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
     pub monitors: bool,

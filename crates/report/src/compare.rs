@@ -9,7 +9,7 @@ mod look;
 mod show;
 mod words;
 
-use measure::compare::{Change, Comparison, Gated, Measured, average, decide};
+use measure::compare::{Change, Comparison, Gated, Measured, Question, average, decide};
 use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
@@ -326,7 +326,11 @@ fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
         if measured.len() < 2 {
             return None;
         }
-        let question = metric_comparison::question(*sense, interleaved, true);
+        let mut found = points.iter().flat_map(|point| &point.numbers);
+        let question = Question {
+            boundary: found.find_map(|number| number.comparison?.question.boundary),
+            ..metric_comparison::question(*sense, interleaved, true)
+        };
         Some(Average {
             column,
             points: measured.len(),

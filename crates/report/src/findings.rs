@@ -124,7 +124,9 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     const MOST_NAMED: usize = 20;
     let there = result.trials.iter().map(|trial| trial.setup.planned.number);
     let there: BTreeSet<u32> = there.collect();
-    let absent = (1..=result.design.trials).filter(|number| !there.contains(number));
+    let skipped = &result.design.skipped;
+    let is_absent = |number: &u32| !there.contains(number) && !skipped.contains(number);
+    let absent = (1..=result.design.trials).filter(is_absent);
     let absent: Vec<u32> = absent.collect();
     let last = absent.last()?;
     let list = match absent.as_slice() {
@@ -143,7 +145,7 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     Some(format!(
         "{} of {} planned trials were run: {list} missing",
         number::count(result.trials.len() as u64),
-        number::count(result.design.trials.into())
+        number::count(u64::from(result.design.trials) - skipped.len() as u64)
     ))
 }
 

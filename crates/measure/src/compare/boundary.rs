@@ -38,13 +38,14 @@ const CELLS: usize = 200;
 const NODES: u32 = 64;
 
 /// When a comparison is looked at by default: up to five times, evenly spaced, and at least two starts
-/// apart, from the sixth start to `most`.
+/// apart, from the sixth start to `most`; between these after an even number of starts, of which every second
+/// reverses the order of the one before it.
 pub fn looks(most: u32) -> Vec<u32> {
     let more = (most.saturating_sub(FIRST_LOOK) / 2).min(MOST_LOOKS - 1);
-    let look = |i: u32| FIRST_LOOK + i * (most - FIRST_LOOK) / more;
+    let look = |i: u32| (FIRST_LOOK + i * (most - FIRST_LOOK) / more) & !1;
     match more {
         0 => vec![most],
-        _ => (0..=more).map(look).collect(),
+        _ => (0..more).map(look).chain([most]).collect(),
     }
 }
 
@@ -157,7 +158,7 @@ fn stop_beyond(crossed: &mut [f64], edge: f64) {
     }
 }
 
-/// The probability to have crossed before, given u after `starts` starts: the mean over the value of the
+/// The probability of having crossed before, given u after `starts` starts: the mean over the value of the
 /// last start. In units of the length of all values, they are uniform on the sphere of length 1 in
 /// the plane of their sum.
 fn after_one_more(crossed: &[f64], starts: u32) -> Vec<f64> {
@@ -278,7 +279,7 @@ mod tests {
     #[test]
     fn looks_are_spread_over_the_starts() {
         assert_eq!(looks(10), [6, 8, 10]);
-        assert_eq!(looks(20), [6, 9, 13, 16, 20]);
+        assert_eq!(looks(20), [6, 8, 12, 16, 20]);
         assert_eq!(looks(9), [6, 9]);
         for few in [2, 6, 7] {
             assert_eq!(looks(few), [few]);

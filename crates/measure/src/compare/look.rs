@@ -1,6 +1,6 @@
 //! A look at a sequential comparison: the verdict so far, and whether more starts may change it.
 
-use super::{Comparison, Decision, ERROR_RATE, power};
+use super::{Comparison, Decision, ERROR_RATE, NoVerdict, power};
 
 /// If the probability of a verdict at the last look is below this, the comparison ends undecided.
 pub const FUTILE: f64 = 0.1;
@@ -35,7 +35,13 @@ impl Comparison {
         let (Decision::Undecided { .. }, Some(ratio), Some(boundary)) =
             (self.decision, self.log_ratio, self.question.boundary)
         else {
-            return false;
+            // More starts show how much starts differ.
+            return matches!(
+                self.decision,
+                Decision::NoVerdict {
+                    reason: NoVerdict::SingleRun { .. }
+                }
+            );
         };
         let (starts, most) = (self.method.repeats(), boundary.most);
         let critical = boundary.critical(error_rate, most);

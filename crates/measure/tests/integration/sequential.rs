@@ -97,8 +97,8 @@ fn intervals_of_all_looks_hold_the_truth_at_once() {
     let series = runs(300_000);
     for (looks, error_rate) in [
         (&[6, 8, 10][..], 0.05),
-        (&[6, 9, 13, 16, 20], 0.05),
-        (&[6, 9, 13, 16, 20], 0.05 / 4.0),
+        (&[6, 8, 12, 16, 20], 0.05),
+        (&[6, 8, 12, 16, 20], 0.05 / 4.0),
         (&[3, 4, 5, 6], 0.05),
     ] {
         let boundary = Boundary::new(looks);

@@ -213,7 +213,7 @@ const GENERAL: &[Key] = &[
     fixed(optional(COMPARE, count(2, 100),
         "Compares the variants until the difference from the first one is decided, over at most this many starts of their servers. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`.")),
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
-        "After this time, set-up included, no further start of a point begins."))),
+        "After this time for a point, set-up included, no further start of it begins. A run that is resumed has it anew."))),
     fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
         "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto` (if transactions only read, in a closed loop). Writes leave work to be done later, in another variant's turn."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",

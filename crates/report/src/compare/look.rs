@@ -17,7 +17,9 @@ pub struct Decided {
     pub starts: u32,
     /// For each variant but the first.
     pub verdicts: Vec<String>,
-    /// Starts beyond those that would decide the others; `None` if all are decided, or unknown.
+    /// Whether each of them is a verdict.
+    pub is_conclusive: bool,
+    /// Starts beyond those that would decide all; `None` if they are, or if that is unknown.
     pub more_starts: Option<u32>,
 }
 
@@ -37,19 +39,30 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
     let comparisons = points * others.len();
-    let looks = others.iter().map(|new| {
-        let [base, new] = [base, new].map(|name| of_variant(trials.iter().copied(), name));
-        let look = look(&base, &new, comparisons)?;
-        (!look.goes_on).then_some(look)
+    // A variant whose trials all failed has nothing to wait for.
+    let looks = others.iter().filter_map(|name| {
+        let [base, new] = [base, name].map(|name| of_variant(trials.iter().copied(), name));
+        Some((*name, look(&base, &new, comparisons)?))
     });
+    let looks: Vec<(&str, Look)> = looks.collect();
     // As long as one goes on, all variants run.
-    let looks: Vec<Look> = looks.collect::<Option<_>>()?;
-    let verdicts = looks.iter().zip(others);
-    let verdicts = verdicts.map(|(look, name)| format!("{name}: {}", of_one(&look.comparison)));
+    if looks.is_empty() || looks.iter().any(|(_, look)| look.goes_on) {
+        return None;
+    }
+    let verdicts = looks.iter();
+    let verdicts = verdicts.map(|(name, look)| format!("{name}: {}", of_one(&look.comparison)));
+    let undecided = looks.iter().map(|(_, look)| look);
+    let undecided = undecided.filter(|look| !look.comparison.is_conclusive());
+    let more: Vec<Option<u32>> = undecided.map(Look::more_starts).collect();
+    let most = more
+        .iter()
+        .copied()
+        .max_by_key(|starts| starts.unwrap_or(u32::MAX));
     Some(Decided {
         starts,
         verdicts: verdicts.collect(),
-        more_starts: looks.iter().filter_map(Look::more_starts).max(),
+        is_conclusive: more.is_empty(),
+        more_starts: most.flatten(),
     })
 }
 
