@@ -58,7 +58,7 @@ fn near(rate: PooledRate, probes: &[Probe]) -> NextProbe {
     if is_precise && probes.len() >= FEWEST {
         return NextProbe::Precise(rate);
     }
-    let is_upper = probes.len() % 2 == 0;
+    let is_upper = probes.len().is_multiple_of(2);
     let side = if is_upper { 1.0 } else { -1.0 };
     NextProbe::At(rate.per_s * (1.0 + side * rate.distance))
 }
