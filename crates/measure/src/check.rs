@@ -45,16 +45,22 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(overloaded(summary, seconds));
     found.extend(other_programs(summary));
     found.extend(generator(summary));
-    found.extend(short(summary, seconds));
+    // Blocks with gaps between them are no series.
+    let has_series = summary.setup.planned.turns().is_none();
+    if has_series {
+        found.extend(short(summary, seconds));
+    }
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
     found.extend(unsure(summary));
     // The effects of the study's faults on throughput and connections are results.
     if summary.setup.planned.topology.faults.is_empty() {
-        found.extend(steady(summary).or_else(|| unsteady(seconds)));
-        found.extend(level_changed(summary, seconds));
+        if has_series {
+            found.extend(steady(summary).or_else(|| unsteady(seconds)));
+            found.extend(level_changed(summary, seconds));
+        }
         found.extend(stalled(seconds));
         found.extend(reconnects(summary));
-    } else {
+    } else if has_series {
         found.extend(baseline_unsteady(summary, seconds));
     }
     found.extend(healed_early(summary));
@@ -159,13 +165,16 @@ fn backlog(seconds: &[SecondTotals]) -> Option<Estimate> {
 }
 
 /// Only for a load that ran to its end with all its users: at a limit of transactions, users stop
-/// one by one.
+/// one by one. A pause goes on while another variant has its turn, and ends in no block.
 pub(crate) fn little(
     summary: &TrialSummary,
     responses: &TotalLatency,
     seconds: &[SecondTotals],
 ) -> Option<Little> {
-    if summary.outcome != Outcome::Completed || summary.setup.planned.load.events.is_some() {
+    let planned = &summary.setup.planned;
+    let load = &planned.load;
+    let pauses_in_gaps = planned.turns().is_some() && !load.think.is_zero();
+    if summary.outcome != Outcome::Completed || load.events.is_some() || pauses_in_gaps {
         return None;
     }
     Little::of(summary, responses, backlog(seconds))

@@ -501,3 +501,90 @@ fn a_trial_that_never_began_is_not_warned_of() {
     assert_eq!(summary.warnings, []);
     assert!(summary.measured_s.is_sign_positive());
 }
+
+/// A planned trial whose variant takes turns.
+fn in_turns(keys: &str) -> TrialSummary {
+    let variants =
+        "[[variant]]\nname = 'a'\ndata.rows = 1000\n[[variant]]\nname = 'b'\ndata.rows = 2000\n";
+    let turns = "[compare]\nalternate = 'always'\n";
+    let text = format!("title = 't'\nserver.engine = 'any'\n{keys}{turns}{variants}");
+    let study = study::Study::parse("test", &text, &[ANY]).unwrap();
+    TrialSummary::new(Setup::new(&study.plan().trials[0]))
+}
+
+/// Blocks of 0.9 s, of which every other one is another variant's. Each has fewer transactions than
+/// the one before it.
+fn blocks() -> Vec<Second> {
+    let block = |number: u64| {
+        let mut block = second(number, 300 - 5 * number);
+        block.start_ns = number * 2_000_000_000;
+        block.end_ns = block.start_ns + 900_000_000;
+        block
+    };
+    (0..40).map(block).collect()
+}
+
+#[test]
+fn blocks_with_gaps_between_them_are_no_series() {
+    let keys = "[load]\nthreads = 1\nreply_time = 'program'\nwarmup = '5s'\ntime = '60s'\n";
+    let blocks = blocks();
+    let found = summarize(in_turns(keys), &kinds(), &blocks);
+    let per_s = found.transactions.per_s.unwrap();
+    let count: u64 = blocks
+        .iter()
+        .map(|block| block.slice.response.count())
+        .sum();
+    assert_eq!(found.transactions.count, count);
+    assert!((found.measured_s - 36.0).abs() < 1e-9);
+    assert!((per_s.value - count as f64 / 36.0).abs() < 1e-9);
+    let times = found.response_ms.unwrap();
+    assert_eq!((per_s.half_width, times.mean.half_width), (None, None));
+    assert_eq!((times.p95_range, times.p99_range), (None, None));
+    assert_eq!(found.statements.per_s.unwrap().half_width, None);
+    assert_eq!(found.steady, None);
+    let is_of_series = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::Short { .. }
+                | Warning::NeverSteady { .. }
+                | Warning::WarmupTooShort { .. }
+                | Warning::Unsteady { .. }
+                | Warning::LevelChanged { .. }
+        )
+    };
+    assert!(!found.warnings.iter().any(is_of_series), "{found:?}");
+    let short = summarize(in_turns(keys), &kinds(), &blocks[..3]).warnings;
+    assert!(!short.iter().any(is_of_series), "{short:?}");
+    let mut stalled = blocks;
+    stalled[7].slice = Slice::new(1);
+    let found = summarize(in_turns(keys), &kinds(), &stalled).warnings;
+    assert!(
+        found.contains(&Warning::Stalled { seconds: 1 }),
+        "{found:?}"
+    );
+}
+
+/// A user with transactions of 400 ms completes two in each block of 1 s, of which the first tenth
+/// is left out: 0.8 s of 0.9 s are accounted for.
+#[test]
+fn gaps_are_no_lost_time() {
+    let keys = "[load]\nthreads = 1\nreply_time = 'program'\nwarmup = '5s'\ntime = '10m'\n";
+    let block = |number: u64| {
+        let mut block = second(number, 0);
+        (0..2).for_each(|_| block.slice.response.record(400_000_000));
+        block.start_ns = number * 2_000_000_000;
+        block.end_ns = block.start_ns + 900_000_000;
+        block
+    };
+    let blocks: Vec<Second> = (0..300).map(block).collect();
+    let little = |trial| summarize(trial, &kinds(), &blocks).little;
+    let found = little(in_turns(keys)).unwrap();
+    assert!(
+        (found.accounted - 8.0 / 9.0).abs() < 0.01 && found.holds(),
+        "{found:?}"
+    );
+    // Pauses go on in the gaps.
+    let mut pausing = in_turns(keys);
+    pausing.setup.planned.load.think = Duration::from_millis(500);
+    assert_eq!(little(pausing), None);
+}

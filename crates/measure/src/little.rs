@@ -78,8 +78,18 @@ fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Li
         // Users that start together and pause equally are in step: all may have one pause more or
         // less within the trial.
         allowed: users
-            * (CLOSED + (edges_s + setup.planned.load.think.as_secs_f64()) / trial.measured_s),
+            * (CLOSED
+                + (edges_s + setup.planned.load.think.as_secs_f64()) / between_edges_s(trial)),
     }
+}
+
+/// The whole trial, or, if variants take turns, the counted part of a block, of which the beginning
+/// is left out: all users start together in each, so that errors may be alike.
+fn between_edges_s(trial: &TrialSummary) -> f64 {
+    const COUNTED: f64 = 0.5;
+    let turns = trial.setup.planned.turns();
+    let counted_s = turns.map(|turns| COUNTED * turns.block.as_secs_f64());
+    counted_s.map_or(trial.measured_s, |block_s| block_s.min(trial.measured_s))
 }
 
 /// How many seconds of a user's time may be miscounted: a transaction that is running at the

@@ -116,6 +116,9 @@ impl Summarizer {
             steady: Steady::of(&self.warmup, &self.throughputs()),
             ..trial
         };
+        if summary.setup.planned.turns().is_some() {
+            without_series(&mut summary);
+        }
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
             until::widen(&mut summary, reached);
         }
@@ -225,6 +228,16 @@ impl Summarizer {
             }
         }
         mean
+    }
+}
+
+/// Blocks with gaps between them are no series: nothing is known of how they depend on each other.
+fn without_series(summary: &mut TrialSummary) {
+    summary.steady = None;
+    summary.means_mut().for_each(|mean| mean.half_width = None);
+    let times = [&mut summary.response_ms, &mut summary.service_ms];
+    for times in times.into_iter().flatten() {
+        (times.p95_range, times.p99_range) = (None, None);
     }
 }
 

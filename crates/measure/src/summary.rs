@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::curve::CurvePoint;
 use crate::fault::FaultRecord;
 use crate::instance::{InstanceSummary, NodeEvent, Reset, ServerProcess, Space};
+use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
@@ -118,6 +119,14 @@ impl TrialSummary {
             outcome: Outcome::Completed,
             warnings: Vec::new(),
         }
+    }
+
+    /// The means that may have an interval from the trial's seconds.
+    pub(crate) fn means_mut(&mut self) -> impl Iterator<Item = &mut Estimate> {
+        let rates = [&mut self.transactions.per_s, &mut self.statements.per_s];
+        let times = [&mut self.response_ms, &mut self.service_ms];
+        let times = times.into_iter().flatten().map(|times| &mut times.mean);
+        rates.into_iter().flatten().chain(times)
     }
 
     /// Errors that were not followed by a restart of the transaction.

@@ -43,13 +43,7 @@ pub fn is_precise(ci: f64, least_s: f64, warmup: &[Part], measured: &[Part]) -> 
 /// Widens the intervals of a trial that the rule ended to the requested precision, a share of the
 /// mean.
 pub(crate) fn widen(summary: &mut TrialSummary, ci: f64) {
-    let rates = [
-        &mut summary.transactions.per_s,
-        &mut summary.statements.per_s,
-    ];
-    let times = [&mut summary.response_ms, &mut summary.service_ms];
-    let times = times.into_iter().flatten().map(|times| &mut times.mean);
-    for mean in rates.into_iter().flatten().chain(times) {
+    for mean in summary.means_mut() {
         mean.half_width = mean.half_width.map(|half| half.max(ci * mean.value));
     }
 }

@@ -23,6 +23,12 @@ pub struct Compare {
     pub block: Duration,
 }
 
+impl Compare {
+    pub fn alternates(self) -> bool {
+        self.alternate == Alternate::Always
+    }
+}
+
 choice! {
     /// Whether the variants of a start run at once and take turns.
     Alternate {

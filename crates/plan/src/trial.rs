@@ -111,6 +111,12 @@ impl Trial {
         point
     }
 
+    /// How it takes turns with the other variants of its start, if it does. Its seconds are then its
+    /// blocks, with gaps between them.
+    pub fn turns(&self) -> Option<Compare> {
+        self.compare.filter(|compare| compare.alternates())
+    }
+
     pub fn key_range(&self) -> u64 {
         self.load.key_range.unwrap_or(self.data.rows)
     }

@@ -55,11 +55,13 @@ function clock(data, more) {
 }
 
 function loadFigure(data) {
-  const { load } = data, t = unpack(load.t), ms = { yaxis: "y2", hovertemplate: "%{y:,.4~g} ms" };
-  const traces = [seconds(t, unpack(load.tps), "transactions/s", 0, { label: "transactions/s" })];
+  const { load } = data, t = unpack(load.t);
+  // No line leads through a gap in which other variants ran.
+  const look = load.apart ? { mode: "markers" } : {}, ms = { yaxis: "y2", hovertemplate: "%{y:,.4~g} ms", ...look };
+  const traces = [seconds(t, unpack(load.tps), "transactions/s", 0, { label: "transactions/s", ...look })];
   ["mean", "p95", "p99", "max"].forEach((what, j) =>
     traces.push(seconds(t, unpack(load[what]), what, j + 1, Object.assign({ label: what, visible: what !== "max" }, ms))));
-  if (load.backlog) traces.push(seconds(t, unpack(load.backlog), "backlog", 5, { label: "backlog", visible: false }));
+  if (load.backlog) traces.push(seconds(t, unpack(load.backlog), "backlog", 5, { label: "backlog", visible: false, ...look }));
   if (load.delay) traces.push(seconds(t, unpack(load.delay), "generator delay, p99", 6, Object.assign({ label: "generator delay, p99", visible: false }, ms)));
   const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
     text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },

@@ -28,8 +28,12 @@ pub(crate) const INTERVALS: [&str; 4] = [
 ];
 
 /// Why one of them may lack it.
-pub(crate) const NO_INTERVAL: &str =
-    "Without ±: too short (10 s or less) or too unsteady for a confidence interval.";
+pub(crate) fn no_interval<'a>(mut trials: impl Iterator<Item = &'a TrialSummary>) -> &'static str {
+    match trials.any(|trial| trial.setup.planned.turns().is_some()) {
+        true => "Without ±: variants took turns, so a trial has no interval from its own seconds.",
+        false => "Without ±: too short (10 s or less) or too unsteady for a confidence interval.",
+    }
+}
 
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

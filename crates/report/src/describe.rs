@@ -9,7 +9,7 @@ use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
 use measure::until::in_words;
 use measure::work;
-use plan::{Load, shown_bytes};
+use plan::{Compare, Load, shown_bytes};
 
 use crate::list::{around, clause, distinct, grouped, joined_any, joined_known};
 use crate::number;
@@ -47,6 +47,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Seed", Some(data.seed.to_string())),
         ("Warm-up", Some(warm_up(setup))),
         ("Measurement", Some(limit(setup))),
+        ("Turns", setup.planned.turns().map(turns)),
         ("Cluster", cluster),
     ]);
     facts.extend(setup.directory.iter().flat_map(|place| node(setup, place)));
@@ -174,6 +175,11 @@ fn warm_up(setup: &Setup) -> String {
     seconds(load.warmup) + preload
 }
 
+fn turns(compare: Compare) -> String {
+    let block = seconds(compare.block);
+    format!("blocks of {block} on average, alternating with the other variants")
+}
+
 pub(crate) fn encryption(setup: &Setup) -> &str {
     setup.tls.as_deref().unwrap_or("none")
 }
@@ -254,6 +260,9 @@ pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
     match summary.steady {
         Some(Steady::From { s }) => Some(format!("from {}", number::seconds(s))),
         Some(Steady::Never { reason }) => Some(format!("never: {reason}")),
+        None if summary.setup.planned.turns().is_some() => {
+            Some("not assessed: its variant took turns with others".to_owned())
+        }
         None if (0.0..MIN_SECONDS as f64).contains(&summary.measured_s) => Some(format!(
             "not assessed: requires a measurement of at least {MIN_SECONDS} s"
         )),
@@ -272,6 +281,10 @@ pub(crate) fn steady_in_short(summary: &TrialSummary) -> String {
 
 /// Both sides of Little's law; `None` if it cannot be checked.
 pub(crate) fn little(summary: &TrialSummary) -> Option<String> {
+    let planned = &summary.setup.planned;
+    if planned.turns().is_some() && !planned.load.think.is_zero() {
+        return Some("not checked: users think during the turns of other variants, too".to_owned());
+    }
     let little = summary.little?;
     Some(format!(
         "{}: throughput × time accounts for {} of {} users",

@@ -21,8 +21,12 @@ pub struct Figures {
 
 /// The most seconds that a point of a trial's figures covers.
 pub(crate) fn seconds_per_point(report: &Report<'_>) -> usize {
-    let series = report.series.iter();
-    let read = series.map(|points| thin::seconds_per_point(points)).max();
+    // The points of trials that took turns are blocks of any length.
+    let trials = report.result.trials.iter().zip(report.series);
+    let series = trials.filter(|(trial, _)| trial.setup.planned.turns().is_none());
+    let read = series
+        .map(|(_, points)| thin::seconds_per_point(points))
+        .max();
     thin::factor(report.series, report.monitors) * read.unwrap_or(1)
 }
 

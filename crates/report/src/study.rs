@@ -8,7 +8,7 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::answer::Answer;
-use crate::cell::NO_INTERVAL;
+use crate::cell::no_interval;
 use crate::figures::{Figures, captions, seconds_per_point};
 use crate::grid::{Columns, Grid};
 use crate::list::joined_known;
@@ -226,7 +226,7 @@ fn explained(result: &RunResult, steady: bool) -> String {
     let parts = [
         Some("One row per trial."),
         (!with.is_empty()).then_some(half),
-        (!without.is_empty()).then_some(NO_INTERVAL),
+        (!without.is_empty()).then(|| no_interval(result.trials.iter())),
         Some("Response times are in milliseconds, from the intended start of a transaction."),
         steady.then_some("Steady: when steady state began, from the start of the load."),
     ];

@@ -7,7 +7,7 @@ use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Cluster, Value};
 
-use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
+use crate::cell::{Cell, FEW, INTERVALS, PERCENTILES, SPREADS, no_interval};
 use crate::grid::{Columns, Content, Grid, Head};
 use crate::keys::{self, Group, VARIANT, others, trials_of};
 use crate::list::{around, clause, distinct, joined};
@@ -29,6 +29,8 @@ pub(crate) struct PaperTable {
     pub(crate) n: Option<usize>,
     /// Whether rows say who noticed failures, and where commits were acknowledged.
     has_conduct: bool,
+    /// Why a mean of one trial may have no interval.
+    no_interval: &'static str,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,7 @@ fn one_table(
         n: same_n(&rows),
         has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),
         groups: groups.into_iter().map(|group| group.name).collect(),
+        no_interval: no_interval(trials.iter().copied()),
         rows,
     }
 }
@@ -209,7 +212,7 @@ impl PaperTable {
             let may_have_one = INTERVALS.contains(&column.column.as_str());
             may_have_one && cell.n == 1 && cell.half_width().is_none()
         });
-        what + &around(" ", clause(lacks_one, NO_INTERVAL), "")
+        what + &around(" ", clause(lacks_one, self.no_interval), "")
     }
 
     /// The table as it is shown; `n` is a column where it differs.

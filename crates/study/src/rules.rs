@@ -2,8 +2,8 @@
 
 use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
-    Alternate, Compare, EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value,
-    alternatives, format_duration, parse_bytes, shown,
+    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
+    format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -322,8 +322,7 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
 
 /// What trials that take turns cannot have.
 fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
-    let always = |compare: &Compare| compare.alternate == Alternate::Always;
-    let Some(compare) = trial.compare.filter(always) else {
+    let Some(compare) = trial.turns() else {
         return;
     };
     let place = |name| at.find(name).map(|entry| entry.at);

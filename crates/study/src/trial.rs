@@ -248,7 +248,7 @@ fn ledger(at: &Point<'_>) -> Option<Ledger> {
 }
 
 fn compare(at: &Point<'_>) -> Option<Compare> {
-    at.find(COMPARE)?;
+    at.maybe::<u32>(COMPARE)?;
     section(at, "compare")
 }
 

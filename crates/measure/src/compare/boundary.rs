@@ -15,12 +15,15 @@
 //! independent, so that the cosine u between the values and (1, ..., 1), of which t is a function,
 //! is, from the last start to the first, a Markov chain in one dimension.
 
+use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::student;
+use crate::summary::TrialSummary;
 
 /// Starts at the first look. Fewer hardly show how much starts differ.
 pub const FIRST_LOOK: u32 = 6;
@@ -62,6 +65,17 @@ pub struct Boundary {
 }
 
 impl Boundary {
+    /// Of trials whose comparison ends once it is decided; `None` for others.
+    pub fn of_trials<'a>(trials: impl Iterator<Item = &'a &'a TrialSummary>) -> Option<Self> {
+        // It takes milliseconds to compute, and each number of each point needs it.
+        static KNOWN: Mutex<BTreeMap<u32, Boundary>> = Mutex::new(BTreeMap::new());
+        let compare = trials.filter_map(|trial| trial.setup.planned.compare);
+        let starts = compare.map(|compare| compare.starts).max()?;
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let boundary = known.entry(starts);
+        Some(*boundary.or_insert_with(|| Self::new(&looks(starts))))
+    }
+
     /// Of looks after these numbers of starts, in ascending order.
     pub fn new(looks: &[u32]) -> Self {
         Self::with_shape(looks, SHAPE)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, Threshold};
 use crate::column;
-use crate::compare::{Measured, blocks, by_blocks};
+use crate::compare::{Boundary, ERROR_RATE, Measured, blocks, by_blocks};
 use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
@@ -47,7 +47,8 @@ pub struct ThresholdResult {
 ///
 /// What slows the host down for a while slows both trials of a block, so it cancels in their ratio
 /// (Box, Hunter and Hunter, *Statistics for Experimenters*: "block what you can"). The mean of the
-/// logarithms of the ratios has Student's interval over the pairs.
+/// logarithms of the ratios has Student's interval over the pairs; in a comparison that may end
+/// after several looks, the interval of the look ([`Boundary`]).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// Number of pairs, at least 2.
@@ -338,7 +339,13 @@ fn paired(
     // Multiplied before the logarithm, so that a number exactly at its limit has the ratio 1.
     let blocks = blocks(&measured(base, factor), &measured(here, 1.0));
     let ratio = (blocks.len() > 1).then(|| by_blocks(&blocks))?;
-    let half = student_t(ratio.degrees) * ratio.error;
+    let boundary = Boundary::of_trials(here.iter().chain(base));
+    let pairs = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+    let critical = boundary.map_or_else(
+        || student_t(ratio.degrees),
+        |boundary| boundary.critical(ERROR_RATE, pairs),
+    );
+    let half = critical * ratio.error;
     ratio.mean.is_finite().then(|| Paired {
         pairs: blocks.len(),
         ratio: ratio.mean.exp(),

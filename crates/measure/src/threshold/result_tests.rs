@@ -431,3 +431,31 @@ fn a_variant_is_the_baseline_of_the_others() {
         expected.map(|(name, is_missed)| (Some(name.to_owned()), is_missed))
     );
 }
+
+/// Six of at most ten starts: 0 is within the interval of the first look, though not within
+/// Student's.
+#[test]
+fn a_comparison_that_may_end_early_has_the_interval_of_its_look() {
+    let side = |name: &'static str, tps: [f64; 6]| {
+        let of = move |(repeat, tps): (usize, f64)| {
+            let mut trial = trial(&[(VARIANT, name)], tps);
+            trial.setup.planned.repeat = repeat as u32 + 1;
+            trial
+        };
+        tps.into_iter().enumerate().map(of)
+    };
+    let new = [94.0, 97.0, 99.0, 96.0, 100.0, 97.0];
+    let mut trials: Vec<_> = side("base", [100.0; 6]).chain(side("new", new)).collect();
+    assert_eq!(of_variant("tps >= 1 * baseline", &trials).verdict, Missed);
+    for trial in &mut trials {
+        trial.setup.planned.compare = Some(plan::Compare {
+            starts: 10,
+            budget: std::time::Duration::from_secs(600),
+            alternate: plan::Alternate::Never,
+            block: std::time::Duration::from_secs(1),
+        });
+    }
+    let found = of_variant("tps >= 1 * baseline", &trials);
+    assert_eq!(found.verdict, Undecided);
+    assert!(found.paired.unwrap().high > 1.0);
+}

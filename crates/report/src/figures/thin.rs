@@ -40,12 +40,13 @@ pub(crate) fn is_drawn(name: &str) -> bool {
 
 /// What is drawn of a load: each `factor` seconds of one phase as one point, with the mean
 /// of what is a rate and the largest of each time. The rest of a phase that is no second is
-/// part of the point before it, and what ended after the last start is no throughput.
-pub(crate) fn load(points: &[SeriesPoint], factor: usize) -> Vec<SeriesPoint> {
+/// part of the point before it, unless there are gaps between the points, and what ended after the
+/// last start is no throughput.
+pub(crate) fn load(points: &[SeriesPoint], factor: usize, apart: bool) -> Vec<SeriesPoint> {
     let mut drawn: Vec<SeriesPoint> = Vec::new();
     let mut in_last = 0;
     for point in points.iter().filter(|point| point.phase != Phase::Drain) {
-        let belongs = in_last < factor || point.is_partial();
+        let belongs = in_last < factor || (point.is_partial() && !apart);
         let is_part = belongs && drawn.last_mut().is_some_and(|last| last.absorb(point));
         if is_part {
             in_last += 1;

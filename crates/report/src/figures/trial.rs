@@ -39,6 +39,9 @@ struct Load {
     backlog: Option<Packed>,
     /// 99th percentile of the generator's delay.
     delay: Option<Packed>,
+    /// Whether there are gaps between the points, in which other variants ran.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    apart: bool,
     /// Start and end of warm-up and drain.
     aside: Vec<(f64, f64, Phase)>,
     /// When something happened to a node, and what.
@@ -87,7 +90,7 @@ pub(crate) fn trial(
         .chunks(factor)
         .map(|chunk| Some(chunk.first()?.t_s));
     let t: Vec<_> = t.collect();
-    let drawn = thin::load(series, factor);
+    let drawn = thin::load(series, factor, summary.setup.planned.turns().is_some());
     let figures = Group::ALL.into_iter();
     let figures = figures.filter_map(|group| figure(group, monitors, factor));
     Trial {
@@ -122,6 +125,7 @@ fn load(points: &[SeriesPoint], aside: Vec<(f64, f64, Phase)>, summary: &TrialSu
         max: time(|times| times.max),
         backlog: if_any(&backlog),
         delay: if_any(&delay),
+        apart: summary.setup.planned.turns().is_some(),
         aside,
         events: events(summary),
         changes: changes(summary),
