@@ -6,7 +6,7 @@ use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::point::{self, Point, URL};
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
-use plan::{EngineTraits, FromValue, Limited, Span, Trial, grouped, nearest, shown};
+use plan::{EngineTraits, FromValue, Limited, Reset, Span, Trial, grouped, nearest, shown};
 
 pub const MAX_TRIALS: usize = 10_000;
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
@@ -176,7 +176,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
     }
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
-            let message = format!("a comparison until it is decided cannot have {what}");
+            let message = format!("`[compare]` cannot be combined with {what}");
             diagnostics.add(place, Diagnostic::new(message, help).also(starts));
         }
     };
@@ -185,8 +185,17 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
     refuse(repeats, "`load.repeats`", help);
     let url = content.place(URL);
     let help =
-        "a running server does not start anew: let dyno start the servers with `server.engine`";
+        "dyno does not restart a running server: let dyno start the servers with `server.engine`";
     refuse(url, "`server.url`", help);
+    let reset = content
+        .values("server.reset")
+        .find(|reset| reset.as_text() == Some(Reset::None.name()));
+    let help = "each start needs data of its own: write reset = \"copy\", or remove it";
+    refuse(
+        reset.map(|reset| reset.span),
+        "`server.reset` = `none`",
+        help,
+    );
     let mut limits = Limited::KEYS.iter();
     let search = limits.find_map(|(name, _)| content.place(name));
     let help = "compare searches with `load.repeats`, or remove the search";

@@ -342,7 +342,7 @@ fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
     if compare.block > trial.load.time {
         let block = format_duration(compare.block);
         let message = format!("a turn of {block} is longer than the measurement");
-        let help = "use a shorter `block`, or a longer `load.time`, of which each variant has a turn at a time";
+        let help = "use a shorter `block`, or a longer `load.time`";
         at.refuse(place("compare.block").unwrap_or(cause), message, help);
     }
 }
