@@ -97,12 +97,6 @@ impl Turns {
         }
     }
 
-    /// How long the schedule takes, apart from the time for draining.
-    pub fn length(&self) -> Duration {
-        let lengths = self.blocks.iter().map(|block| block.length_ns);
-        Duration::from_nanos(lengths.sum())
-    }
-
     fn update(&self, change: impl FnOnce(&mut State)) {
         let notified: Vec<Arc<Control>> = {
             let mut state = lock(&self.state);
