@@ -1,7 +1,7 @@
 //! A connection to a server: sends commands and reads their replies, whatever the protocol.
 
 use std::cell;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::future::{Future, poll_fn};
 use std::os::fd::BorrowedFd;
 use std::task::{Poll, ready};
@@ -11,7 +11,7 @@ use wire::gather::{Gatherer, Message};
 use wire::reply::Done;
 use wire::rows::{Cell, TextReply};
 use wire::{ProtocolError, ServerError};
-use workload::session::{Param, SessionError};
+use workload::session::Param;
 
 use crate::error::{Error, Refusal};
 use crate::net::{Peer, Stream};
@@ -25,8 +25,8 @@ const ROW_LIMIT_BYTES: usize = 16 << 20;
 /// A protocol's side of a connection: logs in, builds commands, and parses replies. A function that
 /// builds a command also prepares for its reply.
 pub trait Protocol: Sized + 'static {
-    /// A server and an account on it.
-    type Target: Clone + Debug + Send + Sync;
+    /// A server and an account on it, which is shown without the password.
+    type Target: Clone + Debug + Display + Send + Sync;
     /// A message, for logins and dyno's own queries.
     type Message: Message;
     /// The content of a reply about a prepared statement.
@@ -34,9 +34,6 @@ pub trait Protocol: Sized + 'static {
     type Statement;
     /// The state of a bulk load.
     type Transfer;
-
-    /// The server and account, without the password.
-    fn shown(target: &Self::Target) -> String;
 
     /// Connects and logs in. The permit is returned as soon as the server answers.
     fn log_in(
@@ -82,15 +79,6 @@ pub trait Protocol: Sized + 'static {
     /// The meaning of a server's error.
     fn refusal(error: Box<ServerError>) -> Refusal;
 
-    /// Whether the server can run the statement only as text.
-    fn is_unpreparable(_error: &Error) -> bool {
-        false
-    }
-
-    /// Whether an error means that the server has lost its role in its cluster: it does not serve
-    /// clients for now, or it is read-only although writes are expected of it.
-    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool;
-
     /// Writes a statement as text, with its parameters filled in.
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
 }
@@ -125,7 +113,7 @@ impl<P: Protocol> Connection<P> {
             timeout(limit, P::log_in(target, permit))
                 .await
                 .map_err(|_| Error::Timeout {
-                    server: P::shown(target),
+                    server: target.to_string(),
                     limit,
                 })??;
         Ok(Self {

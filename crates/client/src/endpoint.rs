@@ -1,5 +1,6 @@
 //! Where a server listens, and how the connection to it is secured.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -99,10 +100,10 @@ impl Endpoint {
     }
 
     /// Connects; `server` names it in errors.
-    pub(crate) async fn connect(&self, server: &str) -> Result<Stream, Error> {
+    pub(crate) async fn connect(&self, server: &impl Display) -> Result<Stream, Error> {
         let connected = Stream::connect(&self.address).await;
         connected.map_err(|source| Error::Connect {
-            server: server.to_owned(),
+            server: server.to_string(),
             source,
         })
     }
@@ -113,23 +114,27 @@ impl Endpoint {
     }
 
     /// Continues a connection under TLS; `server` names it in errors.
-    pub(crate) async fn start_tls(&self, stream: &mut Stream, server: &str) -> Result<(), Error> {
+    pub(crate) async fn start_tls(
+        &self,
+        stream: &mut Stream,
+        server: &impl Display,
+    ) -> Result<(), Error> {
         let Some((config, name)) = &self.tls else {
             return Ok(());
         };
         let started = stream.start_tls(config.clone(), name.clone()).await;
         started.map_err(|error| Error::Tls {
-            server: server.to_owned(),
+            server: server.to_string(),
             why: error.into(),
         })
     }
 
     /// Continues without TLS, which the server does not offer, unless TLS is required.
-    pub(crate) fn without_tls(&self, server: &str) -> Result<(), Error> {
+    pub(crate) fn without_tls(&self, server: &impl Display) -> Result<(), Error> {
         match self.tls_mode {
             TlsMode::Disable | TlsMode::Preferred => Ok(()),
             TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => Err(Error::Tls {
-                server: server.to_owned(),
+                server: server.to_string(),
                 why: TlsFailure::NotOffered,
             }),
         }

@@ -49,9 +49,38 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Refusal {
     pub(crate) error: Box<ServerError>,
-    /// What the load does about it.
-    pub(crate) kind: FailureKind,
+    pub(crate) meaning: Meaning,
     pub(crate) remedy: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// What the load does about it.
+    Failure(FailureKind),
+    /// The server can run the statement only as text.
+    NotPreparable,
+    ReadOnly,
+    /// The server does not serve clients for now, because of the state of its cluster.
+    NotServing,
+}
+
+impl Meaning {
+    /// What the load does about it, whatever is expected of the server.
+    pub(crate) fn kind(self) -> FailureKind {
+        match self {
+            Self::Failure(kind) => kind,
+            Self::NotPreparable | Self::ReadOnly | Self::NotServing => FailureKind::Refused,
+        }
+    }
+
+    /// Whether the server has lost its role in its cluster.
+    pub(crate) fn has_lost_role(self, expects_writes: bool) -> bool {
+        match self {
+            Self::NotServing => true,
+            Self::ReadOnly => expects_writes,
+            Self::Failure(_) | Self::NotPreparable => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,23 +128,27 @@ impl Error {
 
     /// The server's own error number, if it reported one.
     pub fn number(&self) -> Option<u32> {
-        self.server_error()?.number
+        self.refusal()?.error.number
     }
 
     /// The SQLSTATE, if the server reported the error.
     pub fn sqlstate(&self) -> Option<&str> {
-        self.server_error().map(ServerError::sqlstate)
+        self.refusal().map(|refusal| refusal.error.sqlstate())
     }
 
     /// Whether the server answered and is therefore alive: a refusal is an answer, too.
     pub fn is_answer(&self) -> bool {
         let asks_password = matches!(self, Self::Withheld { .. } | Self::NoPassword { .. });
-        asks_password || self.server_error().is_some()
+        asks_password || self.refusal().is_some()
     }
 
-    fn server_error(&self) -> Option<&ServerError> {
+    pub(crate) fn meaning(&self) -> Option<Meaning> {
+        self.refusal().map(|refusal| refusal.meaning)
+    }
+
+    fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::Login(refusal) | Self::Statement { error: refusal, .. } => Some(&refusal.error),
+            Self::Login(refusal) | Self::Statement { error: refusal, .. } => Some(refusal),
             _ => None,
         }
     }
@@ -143,8 +176,8 @@ impl Error {
     /// What the load does about it.
     fn failure_kind(&self) -> FailureKind {
         match self {
-            Self::Login(refusal) => refusal.kind,
-            Self::Statement { error, .. } => match error.kind {
+            Self::Login(refusal) => refusal.meaning.kind(),
+            Self::Statement { error, .. } => match error.meaning.kind() {
                 // The server closes the connection, whatever its reason.
                 FailureKind::Refused if error.error.is_fatal => FailureKind::Lost,
                 kind => kind,

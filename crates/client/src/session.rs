@@ -1,16 +1,14 @@
 //! A virtual user's connection to a server.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use wire::reply::Done;
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use crate::connection::{Connection, Protocol};
-use crate::error::Error;
+use crate::error::{Error, Meaning};
+use crate::reactor::before;
 use crate::route::{Place, Route};
 use plan::StatementProtocol;
 
@@ -56,7 +54,7 @@ impl<P: Protocol> Connector<P> {
             for statement in &catalog.statements {
                 prepared.push(match connection.prepare(&statement.sql).await {
                     Ok(prepared) => Some(prepared),
-                    Err(error) if P::is_unpreparable(&error) => None,
+                    Err(error) if error.meaning() == Some(Meaning::NotPreparable) => None,
                     Err(error) => return Err(error.into_session_error(Some(&statement.sql))),
                 });
             }
@@ -119,16 +117,6 @@ struct Opened<P: Protocol> {
     prepared: Box<[Option<P::Statement>]>,
 }
 
-/// Runs `work`; `None` if `end` ends first.
-async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    let (mut end, mut work) = (pin!(end), pin!(work));
-    poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => end.as_mut().poll(context).map(|()| None),
-    })
-    .await
-}
-
 fn no_server() -> SessionError {
     SessionError {
         kind: FailureKind::Away,
@@ -155,9 +143,11 @@ impl<P: Protocol> NetworkSession<P> {
 
     #[cold]
     fn failed(&self, error: Error, sql: &str) -> SessionError {
-        let mut error = error.into_session_error(Some(sql));
         let expects_writes = self.place.expects_writes();
-        if error.kind == FailureKind::Refused && P::has_lost_role(&error, expects_writes) {
+        let meaning = error.meaning();
+        let has_lost_role = meaning.is_some_and(|it| it.has_lost_role(expects_writes));
+        let mut error = error.into_session_error(Some(sql));
+        if error.kind == FailureKind::Refused && has_lost_role {
             error.kind = FailureKind::Away;
         }
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {

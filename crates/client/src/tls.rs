@@ -177,23 +177,16 @@ impl TlsOptions {
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, String> {
-        let check = match self.mode() {
-            TlsMode::VerifyFull => Check::All,
-            TlsMode::VerifyCa => Check::Chain,
-            TlsMode::Disable | TlsMode::Preferred | TlsMode::Required => Check::Nothing,
-        };
-        let web_pki = match check {
-            Check::Nothing => None,
-            Check::Chain | Check::All => {
-                let roots = Arc::new(self.roots()?);
-                let built =
-                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
-                        .build();
-                Some(built.map_err(|error| error.to_string())?)
-            }
-        };
+        let mode = self.mode();
+        let mut web_pki = None;
+        if mode.verifies() {
+            let roots = Arc::new(self.roots()?);
+            let built =
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+            web_pki = Some(built.map_err(|error| error.to_string())?);
+        }
         Ok(Arc::new(Verifier {
-            check,
+            mode,
             web_pki,
             provider: Arc::clone(provider),
         }))
@@ -230,17 +223,11 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(certificates)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Check {
-    Nothing,
-    Chain,
-    All,
-}
-
 /// Verifies as much of the server's certificate as the mode requires.
 #[derive(Debug)]
 struct Verifier {
-    check: Check,
+    mode: TlsMode,
+    /// `None` if the mode verifies nothing.
     web_pki: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -254,9 +241,9 @@ impl Verifier {
             &WebPkiSupportedAlgorithms,
         ) -> Result<HandshakeSignatureValid, rustls::Error>,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match self.check {
-            Check::Nothing => Ok(HandshakeSignatureValid::assertion()),
-            Check::Chain | Check::All => verify(&self.provider.signature_verification_algorithms),
+        match self.web_pki {
+            None => Ok(HandshakeSignatureValid::assertion()),
+            Some(_) => verify(&self.provider.signature_verification_algorithms),
         }
     }
 }
@@ -279,7 +266,7 @@ impl ServerCertVerifier for Verifier {
             // The chain is verified before the name.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
+            )) if self.mode == TlsMode::VerifyCa => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::report::compare::{IntendedSetting, ResultComparison, Side, variants};
+use ::report::compare::{IntendedSetting, ResultComparison, Side};
+use ::report::variants;
 use plan::ServerSpec;
 use study::Study;
 

@@ -4,7 +4,8 @@
 use std::io::{IsTerminal, Write};
 use std::sync::LazyLock;
 
-use ::report::text::{Layout, ascii, steers, visible};
+use ::report::characters::{ascii, steers, visible};
+use ::report::text::Layout;
 use rustix::termios::tcgetwinsize;
 
 use crate::failure::Failure;

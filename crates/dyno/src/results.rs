@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use lab::{Observer, Trial};
-use measure::fault::FaultRecord;
+use ::report::compare::decided;
+use lab::{Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
-use measure::instance::NodeEvent;
 use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::result::{Design, Environment, RunResult};
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
+use plan::{Point, format_duration};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
 use crate::cli::{OutputArgs, UndecidedArg};
@@ -37,6 +38,10 @@ pub(crate) struct Results {
     noted: BTreeSet<String>,
     /// The first failure to store something in this trial.
     storage_failure: Option<Failure>,
+    /// How long the trials of each point took, set-up included, over all variants.
+    spent: Vec<(Point, Duration)>,
+    /// When the trial began.
+    begun: Option<Instant>,
     /// The last line about each fault of the trial, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
 }
@@ -134,6 +139,8 @@ impl Results {
             current: None,
             noted: BTreeSet::new(),
             storage_failure: None,
+            spent: Vec::new(),
+            begun: None,
             faults: BTreeMap::new(),
         }
     }
@@ -229,6 +236,51 @@ impl Results {
             self.storage_failure = Some(Failure::interrupted(error));
         }
     }
+
+    /// Why the point of a trial has no further starts; `None` if the trial is to run.
+    fn why_decided(&mut self, trial: &Trial) -> Option<String> {
+        let planned = &trial.planned;
+        let compare = planned.compare?;
+        let spent = *self.spent_at(planned.common_point());
+        if let Some(decided) = decided(&self.result, planned) {
+            let start = spent / decided.starts.max(1);
+            let more = decided
+                .more_starts
+                .map(|starts| start.saturating_mul(starts));
+            let more = more.map(|more| {
+                let minutes = Duration::from_secs(60 * more.as_secs().div_ceil(60));
+                format!(" (about {} more)", format_duration(minutes))
+            });
+            let verdicts = decided.verdicts.join("; ");
+            return Some(format!(
+                "not needed after {} starts: {verdicts}{}",
+                decided.starts,
+                more.unwrap_or_default()
+            ));
+        }
+        (spent >= compare.budget && !self.has_begun(planned)).then(|| {
+            let budget = format_duration(compare.budget);
+            format!("not run: the point has used its budget of {budget} (compare.budget)")
+        })
+    }
+
+    /// Whether another variant of the same start has run.
+    fn has_begun(&self, planned: &plan::Trial) -> bool {
+        let is_of_start = |other: &plan::Trial| {
+            other.repeat == planned.repeat && other.common_point() == planned.common_point()
+        };
+        let mut trials = self.result.trials.iter();
+        trials.any(|trial| is_of_start(&trial.setup.planned))
+    }
+
+    fn spent_at(&mut self, point: Point) -> &mut Duration {
+        let known = self.spent.iter().position(|(known, _)| *known == point);
+        let at = known.unwrap_or_else(|| {
+            self.spent.push((point, Duration::ZERO));
+            self.spent.len() - 1
+        });
+        &mut self.spent[at].1
+    }
 }
 
 /// The environment of this process; `places` are the directories of databases.
@@ -245,6 +297,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
         self.faults.clear();
+        self.begun = Some(Instant::now());
         let trials = self.result.design.trials;
         let title = match trials {
             0 | 1 => String::new(),
@@ -275,26 +328,78 @@ impl Observer for Results {
         Ok(self.files()?.trial.ledger_file(instance))
     }
 
-    fn stage(&mut self, what: &str) {
-        self.screen.stage(what);
-    }
-
-    fn note(&mut self, text: &str) {
-        if self.noted.insert(text.to_owned()) {
-            self.screen.line(&format!("note: {text}"));
+    fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
+        self.screen.finish_stage();
+        let failure = self.storage_failure.take();
+        if let (Some(failure), Outcome::Completed) = (&failure, &summary.outcome) {
+            // Its files are incomplete, so --resume must run it again.
+            let why = failure.message.lines().next().unwrap_or_default();
+            summary.outcome = Outcome::Failed {
+                reason: format!("its results could not be stored completely: {why}"),
+            };
+        }
+        let finished = match self.current.take() {
+            Some(files) => files.finish(&summary),
+            None => Ok(()),
+        };
+        self.screen.trial_ended(&summary);
+        if let Some(begun) = self.begun.take() {
+            *self.spent_at(summary.setup.planned.common_point()) += begun.elapsed();
+        }
+        // A trial that was run again keeps its position.
+        let before =
+            |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
+        let place = self.result.trials.partition_point(before);
+        self.result.trials.insert(place, summary);
+        let written = finished.and_then(|()| self.dir.write_result(&self.result));
+        match failure {
+            Some(failure) => Err(failure),
+            None => written.map_err(Failure::interrupted),
         }
     }
 
-    fn preparing(&mut self, news: &engine::data::Progress) {
-        self.screen.preparing(news);
+    fn is_decided(&mut self, trial: &Trial) -> bool {
+        let Some(why) = self.why_decided(trial) else {
+            return false;
+        };
+        let line = format!("{}: {why}", trial.planned.label);
+        self.screen.line(&line);
+        self.result.design.trials -= 1;
+        true
     }
 
-    fn prepared(&mut self, prepared: &engine::data::Prepared) {
-        self.screen.prepared(prepared);
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
+        self.result.searches.push(found);
+        self.dir
+            .write_result(&self.result)
+            .map_err(Failure::interrupted)
     }
 
-    fn connecting(&mut self, open: u32, users: u32) {
-        self.screen.connecting(open, users);
+    fn progress(&mut self, news: Progress<'_>) {
+        let screen = &mut self.screen;
+        match news {
+            Progress::Stage(what) => screen.stage(what),
+            Progress::Note(text) => {
+                if self.noted.insert(text.to_owned()) {
+                    screen.line(&format!("note: {text}"));
+                }
+            }
+            Progress::Preparing(news) => screen.preparing(news),
+            Progress::Prepared(prepared) => screen.prepared(prepared),
+            Progress::Connecting { open, users } => screen.connecting(open, users),
+            Progress::Event(event) => screen.line(&format!("event: {event}")),
+            Progress::Fault(fault) => {
+                let line = format!("fault: {fault}");
+                // A record is passed on whenever any of its fields changes.
+                let shown = self.faults.entry(fault.place()).or_default();
+                if *shown != line {
+                    screen.line(&line);
+                    *shown = line;
+                }
+            }
+            Progress::Draining { running } => screen.draining(running),
+            Progress::Searching(line) => screen.line(line),
+        }
     }
 
     fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
@@ -316,63 +421,7 @@ impl Observer for Results {
         self.store(|files| files.trial.monitored(point));
     }
 
-    fn event(&mut self, event: &NodeEvent) {
-        self.screen.line(&format!("event: {event}"));
-    }
-
-    fn fault(&mut self, fault: &FaultRecord) {
-        let line = format!("fault: {fault}");
-        // A record is passed on whenever any of its fields changes.
-        let shown = self.faults.entry(fault.place()).or_default();
-        if *shown != line {
-            self.screen.line(&line);
-            *shown = line;
-        }
-    }
-
     fn fault_series(&mut self, series: &FaultSeries) {
         self.store(|files| files.trial.fault_series(series));
-    }
-
-    fn draining(&mut self, running: usize) {
-        self.screen.draining(running);
-    }
-
-    fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
-        self.screen.finish_stage();
-        let failure = self.storage_failure.take();
-        if let (Some(failure), Outcome::Completed) = (&failure, &summary.outcome) {
-            // Its files are incomplete, so --resume must run it again.
-            let why = failure.message.lines().next().unwrap_or_default();
-            summary.outcome = Outcome::Failed {
-                reason: format!("its results could not be stored completely: {why}"),
-            };
-        }
-        let finished = match self.current.take() {
-            Some(files) => files.finish(&summary),
-            None => Ok(()),
-        };
-        self.screen.trial_ended(&summary);
-        // A trial that was run again keeps its position.
-        let before =
-            |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
-        let place = self.result.trials.partition_point(before);
-        self.result.trials.insert(place, summary);
-        let written = finished.and_then(|()| self.dir.write_result(&self.result));
-        match failure {
-            Some(failure) => Err(failure),
-            None => written.map_err(Failure::interrupted),
-        }
-    }
-
-    fn searching(&mut self, line: &str) {
-        self.screen.line(line);
-    }
-
-    fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
-        self.result.searches.push(found);
-        self.dir
-            .write_result(&self.result)
-            .map_err(Failure::interrupted)
     }
 }

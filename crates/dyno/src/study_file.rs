@@ -54,7 +54,7 @@ impl PlannedStudy {
                 .tables
                 .iter()
                 .map(|table| Table {
-                    rows: table.rows.clone(),
+                    rows: table.rows.value.clone(),
                     columns: table.columns.iter().map(|c| full_name(c)).collect(),
                 })
                 .collect(),

@@ -92,7 +92,7 @@ pub(crate) struct NetworkDatabase<P: NetworkEngine> {
 
 impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&P::shown(&self.target))
+        write!(f, "{}", self.target)
     }
 }
 
@@ -239,7 +239,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     }
 
     fn shown(&self) -> String {
-        let urls = self.targets.iter().map(|target| P::shown(target));
+        let urls = self.targets.iter().map(ToString::to_string);
         hosts::join(&urls.collect::<Vec<_>>())
     }
 

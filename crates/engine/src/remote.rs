@@ -1,5 +1,6 @@
 //! Connections to servers of any protocol, and limits on how long servers may take.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -119,13 +120,13 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(hung(&P::shown(target), limit));
+            return Err(hung(target, limit));
         }
         last = now;
     }
 }
 
-fn hung(server: &str, limit: Duration) -> Failure {
+fn hung(server: &impl Display, limit: Duration) -> Failure {
     Failure::server(format!(
         "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
     ))

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::data;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::instance::NodeEvent;
@@ -14,8 +15,7 @@ use measure::summary::TrialSummary;
 
 use crate::{Failure, Trial};
 
-/// Stores the results of trials as they arrive, and shows their progress. An
-/// observer may leave out the methods that return nothing.
+/// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer {
     /// A trial begins: store its results from now on.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
@@ -26,17 +26,18 @@ pub trait Observer {
     /// The file for the history of an instance's ledger.
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
-    /// A phase begins that takes a while.
-    fn stage(&mut self, _what: &str) {}
+    /// Whether the trial is not needed any more, because what its study compares is decided.
+    fn is_decided(&mut self, _trial: &Trial) -> bool {
+        false
+    }
 
-    fn note(&mut self, _text: &str) {}
+    fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
-    fn preparing(&mut self, _progress: &engine::data::Progress) {}
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 
-    fn prepared(&mut self, _prepared: &engine::data::Prepared) {}
+    // What follows is optional.
 
-    /// `open` connections are open; the trial needs `users`.
-    fn connecting(&mut self, _open: u32, _users: u32) {}
+    fn progress(&mut self, _news: Progress<'_>) {}
 
     /// A merged second of all loads has ended.
     fn second(&mut self, _second: &Second, _kinds: &[StatementKind]) {}
@@ -46,24 +47,43 @@ pub trait Observer {
 
     fn monitored(&mut self, _point: &MonitorPoint) {}
 
-    /// Something happened to a node that the study did not ask for.
-    fn event(&mut self, _event: &NodeEvent) {}
-
-    /// A fault has struck, failed, or been healed.
-    fn fault(&mut self, _fault: &FaultRecord) {}
-
     /// The transactions around a fault; called at the end of the trial.
     fn fault_series(&mut self, _series: &FaultSeries) {}
+}
 
+/// News to be shown, but not stored: what must last is also in the summary.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// A phase begins that takes a while.
+    Stage(&'a str),
+    Note(&'a str),
+    Preparing(&'a data::Progress),
+    Prepared(&'a data::Prepared),
+    /// `open` connections are open; the trial needs `users`.
+    Connecting {
+        open: u32,
+        users: u32,
+    },
+    /// Something happened to a node that the study did not ask for.
+    Event(&'a NodeEvent),
+    /// A fault has struck, failed, or been healed.
+    Fault(&'a FaultRecord),
     /// The load has ended and waits for `running` transactions.
-    fn draining(&mut self, _running: usize) {}
+    Draining {
+        running: usize,
+    },
+    /// A search for the highest rate has made a step, described in one line.
+    Searching(&'a str),
+}
 
-    fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
+impl dyn Observer + '_ {
+    pub(crate) fn stage(&mut self, what: &str) {
+        self.progress(Progress::Stage(what));
+    }
 
-    /// Progress of a search for the highest rate, as one line of text.
-    fn searching(&mut self, _line: &str) {}
-
-    fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
+    pub(crate) fn note(&mut self, text: &str) {
+        self.progress(Progress::Note(text));
+    }
 }
 
 /// Who is told what happens in trials, and whether they are to stop.

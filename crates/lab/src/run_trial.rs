@@ -7,15 +7,7 @@ use measure::summary::TrialSummary;
 
 use crate::ledger::{Ledger, Verified};
 use crate::setup::data::preload;
-use crate::{Failure, Lab, Rig, Run, Trial, drive, ledger};
-
-/// A trial that ran, perhaps not to its end.
-#[derive(Debug)]
-pub struct FinishedTrial {
-    pub summary: TrialSummary,
-    /// Why the trial ended early; `None` if it did not.
-    pub failure: Option<Failure>,
-}
+use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
 
 /// Runs one trial, as scopes that are taken down in reverse order whatever fails inside:
 ///

@@ -16,6 +16,9 @@ pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Fai
             let message = "interrupted between trials";
             return Err(Failure::interrupted(message));
         }
+        if run.observer.is_decided(trial) {
+            continue;
+        }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.planned.number, failed.planned.number);
             run.observer.note(&format!(

@@ -7,6 +7,7 @@ use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
 use load::LoadSpec;
 use measure::setup::{Setup, StatementKind};
+use measure::summary::TrialSummary;
 use plan::{EngineSpec, Follow};
 use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
@@ -81,6 +82,14 @@ pub enum Target {
     Temporary(InProcess),
     /// Servers that dyno starts for the trial.
     Private(Box<EngineSpec>),
+}
+
+/// A trial that ran, perhaps not to its end.
+#[derive(Debug)]
+pub struct FinishedTrial {
+    pub summary: TrialSummary,
+    /// Why the trial ended early; `None` if it did not.
+    pub failure: Option<Failure>,
 }
 
 impl Trial {

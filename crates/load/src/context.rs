@@ -31,7 +31,7 @@ pub(crate) struct Worker<C, K> {
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
-    pub(crate) ignored_errors: Arc<[String]>,
+    pub(crate) ignored_errors: Vec<String>,
     /// Pause after each transaction.
     pub(crate) think: Think,
     /// For think times and for jitter. The order in which users draw from it varies between runs.

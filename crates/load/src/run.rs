@@ -165,12 +165,11 @@ impl<'a, R: Runtime> Load<'a, R> {
                 connector: Arc::clone(connector),
                 catalog: Arc::clone(workload.catalog()),
                 users: users.map_err(std::io::Error::other)?,
-                ignored_errors: spec.ignored_errors.as_slice().into(),
-                think: spec.think,
-                seed,
-                connect_limit: spec.connect_limit.div_ceil(spec.workers),
-                is_open_loop: spec.pace != Pace::Closed,
-                batch_scheduling: spec.batch_scheduling,
+                spec: LoadSpec {
+                    seed,
+                    connect_limit: spec.connect_limit.div_ceil(spec.workers),
+                    ..spec.clone()
+                },
             })?;
         }
         Ok(())

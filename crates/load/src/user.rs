@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use client::reactor::before;
 use rand::RngExt;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
@@ -260,7 +261,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
                 let waited = context.sleep(ns(wait));
-                either(waited, worker.connector.rerouted(route)).await;
+                before(worker.connector.rerouted(route), waited).await;
             }
             if worker.connector.route().is_none() {
                 self.outage.count_away(&error);
@@ -269,12 +270,12 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             if context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
-            let attempt = {
+            let attempt = context.unless_stopped(async {
                 let _permit = worker.connecting.acquire().await;
                 route = worker.connector.route();
                 worker.connect().await
-            };
-            match attempt {
+            });
+            match attempt.await.ok_or(LoadOver)? {
                 Ok(fresh) => {
                     context.recorder.reconnected();
                     self.session = fresh;
@@ -301,23 +302,13 @@ impl<C: Connect, K: Clock> Worker<C, K> {
     async fn wait_for_route(&self) {
         let control = &self.context.control;
         while self.connector.route().is_none() && !control.reached(Stage::Stop) {
-            either(
-                self.connector.rerouted(None),
+            before(
                 self.context.reached(Stage::Stop),
+                self.connector.rerouted(None),
             )
             .await;
         }
     }
-}
-
-/// Waits for the first of two events.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|context| match one.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => other.as_mut().poll(context),
-    })
-    .await;
 }
 
 impl<K: Clock> LoadContext<K> {
@@ -357,13 +348,16 @@ impl<K: Clock> LoadContext<K> {
 
     /// Waits until `until_ns`, or until the load stops.
     async fn sleep_until(&self, until_ns: u64) {
-        let mut sleep = pin!(self.clock.sleep_until(until_ns));
-        poll_fn(|cx| {
-            if self.control.reached(Stage::Stop) {
-                return Poll::Ready(());
-            }
-            sleep.as_mut().poll(cx)
+        self.unless_stopped(self.clock.sleep_until(until_ns)).await;
+    }
+
+    /// The output of `future`; `None` if the load stops first.
+    async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match self.control.reached(Stage::Stop) {
+            true => Poll::Ready(None),
+            false => future.as_mut().poll(cx).map(Some),
         })
-        .await;
+        .await
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use client::reactor::{Reactor, Semaphore};
-use plan::Think;
+use plan::Pace;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
@@ -19,6 +19,7 @@ use crate::context::{LoadContext, Worker};
 use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
+use crate::spec::LoadSpec;
 
 #[derive(Debug)]
 pub(crate) struct WorkerSetup<C, U> {
@@ -27,12 +28,8 @@ pub(crate) struct WorkerSetup<C, U> {
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) users: Vec<U>,
-    pub(crate) ignored_errors: Arc<[String]>,
-    pub(crate) think: Think,
-    pub(crate) seed: u64,
-    pub(crate) connect_limit: u32,
-    pub(crate) is_open_loop: bool,
-    pub(crate) batch_scheduling: bool,
+    /// The settings of the load, with this worker's own seed and limit of connections.
+    pub(crate) spec: LoadSpec,
 }
 
 impl<C, U> WorkerSetup<C, U>
@@ -51,13 +48,13 @@ where
                 control: self.control,
                 recorder: self.recorder,
                 catalog: self.catalog,
-                is_open_loop: self.is_open_loop,
+                is_open_loop: self.spec.pace != Pace::Closed,
             }),
             connector: self.connector,
-            connecting: Semaphore::new(self.connect_limit as usize),
-            ignored_errors: self.ignored_errors,
-            think: self.think,
-            rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.seed)),
+            connecting: Semaphore::new(self.spec.connect_limit as usize),
+            ignored_errors: self.spec.ignored_errors,
+            think: self.spec.think,
+            rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
         });
         let users = self.users.into_iter().enumerate();
         users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user)))
@@ -71,7 +68,7 @@ where
     C::Session: 'static,
     U: VirtualUser + 'static,
 {
-    if setup.batch_scheduling {
+    if setup.spec.batch_scheduling {
         cpu::schedule_as_batch();
     }
     let thread = rustix::thread::gettid()

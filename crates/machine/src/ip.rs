@@ -1,8 +1,14 @@
-//! Runs `ip` and `tc`, which set up networks.
+//! Runs `ip` and `tc`, which set up networks, and what must run inside one.
 
 use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER, TOOL_LIMIT};
@@ -43,6 +49,22 @@ pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<St
         format!("{program} {arguments}: {words}"),
         REMEDY,
     ))
+}
+
+/// Runs `work` in a network namespace. A socket or device belongs to the namespace of the thread
+/// that opens it.
+pub(crate) fn inside<T: Send + 'static>(
+    namespace: &Path,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let namespace = File::open(namespace)?;
+    // On a thread of its own, which never leaves the namespace.
+    let thread = thread::spawn(move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        work()
+    });
+    let done = thread.join();
+    done.unwrap_or_else(|_| Err(io::Error::other("the thread has panicked")))
 }
 
 /// The failure of a host that cannot, or a user that may not, give servers a network of their own.

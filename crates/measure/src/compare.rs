@@ -13,10 +13,14 @@
 //! equivalent when it lies within the least difference that matters: two one-sided tests (Schuirmann,
 //! "A comparison of the two one-sided tests procedure and the power approach", Journal of
 //! Pharmacokinetics and Biopharmaceutics 15, 1987), each at half the level, so that the interval
-//! that is shown says the same. `family.rs` sets the levels of many comparisons, and `power.rs` says
-//! how many repeats would lead to a verdict.
+//! that is shown says the same. `family.rs` sets the levels of many comparisons, `boundary.rs` those of
+//! one that is looked at several times, and `power.rs` says how many repeats would lead to a verdict.
 
+mod boundary;
+mod carry_over;
 mod family;
+mod look;
+mod noise;
 mod power;
 mod verdict;
 
@@ -25,7 +29,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
+pub use carry_over::{Block, CARRY_OVER, carry_over};
 pub use family::{Gated, decide};
+pub use look::{FUTILE, Look};
+pub use noise::{Noise, NoiseRun};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use verdict::{Decision, NoVerdict};
 
@@ -59,6 +67,10 @@ pub struct Question {
     pub restarted: bool,
     /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by default.
     pub least: f64,
+    /// If the comparison is looked at after several numbers of repeats, and may end each time: interval and p
+    /// are those of the look (repeated), and hold for all looks together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<Boundary>,
 }
 
 /// A number of one trial.
@@ -80,6 +92,18 @@ pub enum Method {
     Runs { base: usize, new: usize },
     /// A side has a single run, so there is no interval.
     SingleRun,
+}
+
+impl Method {
+    /// Repeats of each side.
+    fn repeats(self) -> u32 {
+        let repeats = match self {
+            Self::Blocks { blocks } => blocks,
+            Self::Runs { base, new } => base.min(new),
+            Self::SingleRun => 1,
+        };
+        u32::try_from(repeats).unwrap_or(u32::MAX)
+    }
 }
 
 impl fmt::Display for Method {
@@ -187,7 +211,11 @@ pub fn compare(
         }),
         _ => None,
     };
-    let p = log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees));
+    let p = log_ratio.map(|ratio| {
+        let p = student::p_value(ratio.mean / ratio.error, ratio.degrees);
+        let boundary = question.boundary;
+        boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()))
+    });
     let mut found = Comparison {
         question: *question,
         base: base_log.exp(),
@@ -272,11 +300,18 @@ impl Comparison {
 
     fn interval(&self, confidence: f64) -> Option<Range> {
         let ratio = self.log_ratio?;
-        let t = student::quantile(f64::midpoint(1.0, confidence), ratio.degrees);
+        let level = self.level(1.0 - confidence, self.method.repeats());
+        let t = student::quantile(1.0 - level / 2.0, ratio.degrees);
         Some(Range {
             low: percent(ratio.mean - t * ratio.error),
             high: percent(ratio.mean + t * ratio.error),
         })
+    }
+
+    /// The level of the interval after so many repeats if the comparison has this error rate.
+    fn level(&self, error_rate: f64, repeats: u32) -> f64 {
+        let boundary = self.question.boundary;
+        boundary.map_or(error_rate, |boundary| boundary.nominal(error_rate, repeats))
     }
 
     fn decided(&self, error_rate: f64) -> Decision {
@@ -298,7 +333,12 @@ impl Comparison {
             return Decision::Equivalent;
         }
         Decision::Undecided {
-            repeats_needed: power::after_repeats(&ratio, self.question.least, error_rate),
+            repeats_needed: power::after_repeats(
+                &ratio,
+                self.question.least,
+                // Of a last look.
+                self.level(error_rate, u32::MAX),
+            ),
         }
     }
 }

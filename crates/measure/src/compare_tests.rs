@@ -5,6 +5,7 @@ const TPS: Question = Question {
     interleaved: true,
     restarted: true,
     least: LEAST,
+    boundary: None,
 };
 const APART: Question = Question {
     interleaved: false,
@@ -33,6 +34,10 @@ fn against(base: &[f64], new: &[f64], question: &Question) -> Comparison {
 
 /// A base of 100, and a new side whose log ratios have exactly this mean and standard deviation.
 fn with(mean: f64, spread: f64, blocks: u32) -> Comparison {
+    asked(mean, spread, blocks, &TPS)
+}
+
+fn asked(mean: f64, spread: f64, blocks: u32, question: &Question) -> Comparison {
     // Any sample will do: it is shifted and scaled.
     let raw: Vec<f64> = (0..blocks).map(|i| f64::from(i * i % 7)).collect();
     let middle = super::mean(&raw);
@@ -40,7 +45,7 @@ fn with(mean: f64, spread: f64, blocks: u32) -> Comparison {
     let new = raw
         .iter()
         .map(|x| 100.0 * (mean + (x - middle) * scale).exp());
-    against(&vec![100.0; raw.len()], &new.collect::<Vec<_>>(), &TPS)
+    against(&vec![100.0; raw.len()], &new.collect::<Vec<_>>(), question)
 }
 
 /// Computed in Python on logarithms; Student's t by Simpson's rule.
@@ -283,4 +288,175 @@ fn an_average_over_points_is_over_blocks() {
     let found = average(&[point, short], &TPS).unwrap();
     assert_eq!(found.method, Method::Blocks { blocks: 4 });
     assert_eq!(average(&[], &TPS), Err(NoComparison::Nothing));
+}
+
+/// The comparison of [`with`] if it may end after 6, 8, and 10 blocks.
+fn sequential(mean: f64, spread: f64, blocks: u32) -> Comparison {
+    let boundary = Some(Boundary::new(&looks(10)));
+    asked(mean, spread, blocks, &Question { boundary, ..TPS })
+}
+
+#[test]
+fn intervals_of_looks_are_wider_and_agree_with_their_p() {
+    for blocks in [6, 8, 10] {
+        let width = |found: Comparison| {
+            let Range { low, high } = found.change_pct.interval.unwrap();
+            high - low
+        };
+        let (once, repeated) = (with(0.03, 0.03, blocks), sequential(0.03, 0.03, blocks));
+        assert!(width(repeated) > 1.05 * width(once));
+        assert_eq!(repeated.confidence, 0.95);
+        for spread in [0.01, 0.02, 0.03, 0.04, 0.05, 0.08] {
+            let found = sequential(0.03, spread, blocks);
+            let excludes_0 = found.change_pct.interval.unwrap().low > 0.0;
+            assert_eq!(excludes_0, found.p.unwrap() < ERROR_RATE);
+        }
+    }
+    // Unless asked for, nothing is stored of it.
+    let json = serde_json::to_value(sequential(0.0, 0.1, 6).question).unwrap();
+    assert_eq!(json["boundary"], serde_json::json!({"most": 10}));
+    assert!(serde_json::to_value(TPS).unwrap().get("boundary").is_none());
+}
+
+#[test]
+fn a_look_ends_with_a_verdict_or_without_hope_of_one() {
+    let look = |mean, spread, blocks| sequential(mean, spread, blocks).at_look(1);
+    let found = look(-0.05, 0.02, 6);
+    assert_eq!(
+        (found.comparison.decision, found.goes_on),
+        (Decision::Slower, false)
+    );
+    assert_eq!(found.more_starts(), None);
+    let found = look(0.0, 0.005, 6);
+    assert_eq!(
+        (found.comparison.decision, found.goes_on),
+        (Decision::Equivalent, false)
+    );
+    // -5 ± 6 % may well be decided by four more starts; not at the last look.
+    let found = look(-0.05, 0.045, 6);
+    assert!(
+        found.goes_on && !found.comparison.is_conclusive(),
+        "{found:?}"
+    );
+    assert!(!look(-0.05, 0.09, 10).goes_on);
+    // Without a chance to be decided by four more starts.
+    let found = look(-0.01, 0.2, 6);
+    assert!(!found.goes_on, "{found:?}");
+    let found = look(-0.06, 0.2, 6);
+    assert!(
+        found.more_starts().is_some_and(|more| more > 50),
+        "{found:?}"
+    );
+    // Only what can be tested is looked at.
+    let apart = Question {
+        interleaved: false,
+        ..sequential(0.0, 0.1, 6).question
+    };
+    let found = against(&A, &B, &apart).at_look(1);
+    assert!(!found.goes_on && !found.comparison.is_tested());
+}
+
+/// What was decided among all variants at a look is decided by Holm's procedure over them, too.
+#[test]
+fn verdicts_of_looks_stand() {
+    for spread in [0.01, 0.02, 0.025, 0.03, 0.035, 0.04] {
+        let mut family = [0.05, 0.04, -0.06].map(|mean| sequential(mean, spread, 8));
+        let looks = family.map(|one| one.at_look(3).comparison);
+        settle_together(&mut family);
+        for (look, one) in looks.iter().zip(&family) {
+            assert!(
+                !look.is_conclusive() || one.decision == look.decision,
+                "{look:?} {one:?}"
+            );
+        }
+    }
+}
+
+/// A start of an order of turns, with what every block adds to the logarithm of 1,000 after
+/// the block before it.
+fn start(order: &str, log: impl Fn(char, char) -> f64) -> Vec<Block> {
+    let before = order.chars().take(1).chain(order.chars());
+    let block = |(before, own): (char, char)| Block {
+        variant: own as usize - 'A' as usize,
+        rate: 1000.0 * log(before, own).exp(),
+    };
+    before.zip(order.chars()).map(block).collect()
+}
+
+#[test]
+fn carry_over_is_the_difference_after_itself_against_after_another() {
+    let starts = |carried: f64| -> Vec<Vec<Block>> {
+        let orders = ["ABBAABBA", "BAABABBA", "ABBABAAB", "BAABBAAB"];
+        let log = |before, own| match (before, own) {
+            ('A', 'B') => -0.05 + carried,
+            (_, 'B') => -0.05,
+            _ => 0.0,
+        };
+        orders.map(|order| start(order, log)).to_vec()
+    };
+    let found = carry_over(&starts(0.0), [0, 1], None).unwrap();
+    assert_eq!(found.decision, Decision::Equivalent);
+    assert_eq!(found.method, Method::Blocks { blocks: 4 });
+    let found = carry_over(&starts(-0.03), [0, 1], None).unwrap();
+    assert!((found.log_ratio.unwrap().mean - 0.03).abs() < 1e-9);
+    assert_eq!(found.decision, Decision::Faster);
+    // Against a third variant, each of whose turns comes between theirs.
+    let three = [start("ABCCBA", |_, _| 0.0), start("CBAABC", |_, _| 0.0)];
+    assert_eq!(carry_over(&three, [0, 1], None), Err(NoComparison::Nothing));
+    let three = ["ABCCBAABCCBABB", "CBAABCCBAABCBB"].map(|order| start(order, |_, _| 0.0));
+    assert!(carry_over(&three, [0, 1], None).is_ok());
+}
+
+fn noise_run(host: &str, starts: &[&[f64]]) -> NoiseRun {
+    NoiseRun {
+        host: host.to_owned(),
+        start_s: 20.0,
+        pair_s: 2.4,
+        starts: starts.iter().map(|pairs| pairs.to_vec()).collect(),
+    }
+}
+
+#[test]
+fn noise_is_split_by_analysis_of_variance() {
+    let run = noise_run("here", &[&[1.0, 3.0], &[4.0, 6.0], &[9.0, 7.0]]);
+    let found = Noise::of(std::slice::from_ref(&run), "here").unwrap();
+    // Means 2, 5, 8; mean squares 6 / 3 within and 2 · 18 / 2 between, of which n0 = 2.
+    assert!((found.sd_pair - 2_f64.sqrt()).abs() < 1e-12);
+    assert!((found.sd_start - 8_f64.sqrt()).abs() < 1e-12);
+    // Another run of other servers, which differ, adds nothing but degrees of freedom.
+    let shifted = noise_run("here", &[&[101.0, 103.0], &[104.0, 106.0], &[109.0, 107.0]]);
+    let both = Noise::of(
+        &[run.clone(), noise_run("there", &[&[0.0, 99.0]]), shifted],
+        "here",
+    );
+    assert_eq!(both, Some(found));
+    assert_eq!(Noise::of(&[run], "there"), None);
+    let alone = noise_run("here", &[&[1.0, 3.0], &[]]);
+    assert_eq!(Noise::of(&[alone], "here"), None);
+    let no_pairs = noise_run("here", &[&[1.0], &[2.0]]);
+    assert_eq!(Noise::of(&[no_pairs], "here"), None);
+}
+
+#[test]
+fn starts_have_the_pairs_that_their_noise_asks_for() {
+    let noise = Noise {
+        sd_start: 0.01,
+        sd_pair: 0.1,
+        start_s: 20.0,
+        pair_s: 2.4,
+    };
+    // sqrt(20 / 2.4) · 10 = 28.9.
+    assert_eq!(noise.pairs(10, 3600.0), 28);
+    // 10 starts of 48 s.
+    assert_eq!(noise.pairs(10, 480.0), 10);
+    assert_eq!(noise.pairs(10, 60.0), 2);
+    let steady = Noise {
+        sd_start: 0.0,
+        ..noise
+    };
+    assert_eq!(steady.pairs(6, 600.0), 32);
+    let boundary = Boundary::new(&[10]);
+    // t(9) = 2.262 times 3.317 % / √10.
+    let half = noise.half_width_pct(10, 10, (&boundary, 0.05));
+    assert!((half - 2.40).abs() < 0.01, "{half}");
 }

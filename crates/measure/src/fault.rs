@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plan::{Ends, FaultKind, FaultVolume};
+use plan::{Ends, Fault, FaultKind, FaultVolume};
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
@@ -147,6 +147,30 @@ impl fmt::Display for FaultRecord {
 }
 
 impl FaultRecord {
+    /// The record of a fault that has been requested and has had no effect yet.
+    pub fn new(fault: &Fault, number: u32, instance: u32, asked_s: f64) -> Self {
+        let options = fault.action.options();
+        Self {
+            number,
+            kind: fault.kind(),
+            target: fault.target_words(),
+            instance,
+            step: 0,
+            node: None,
+            volume: options.volume,
+            device: options.device,
+            asked_s,
+            effect_s: None,
+            heal_asked_s: None,
+            healed_s: None,
+            error: None,
+            crash: None,
+            scrub: None,
+            promotion: None,
+            recovery: None,
+        }
+    }
+
     /// The zero of recovery times: the effect of the fault. A planned operation has a cost from its
     /// request on: a server that shuts down refuses work long before it has ended.
     pub fn origin_s(&self) -> Option<f64> {

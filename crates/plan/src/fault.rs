@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
-use crate::fault_kind::{FaultAction, FaultKind, Isolation};
+use crate::fault_kind::{FaultAction, FaultKind};
 use crate::number::format_percent;
 use crate::number::shown_bytes;
-use crate::quorum::LostSide;
+use crate::quorum::{Isolation, LostSide};
 use crate::volume::DiskLimits;
 
 /// A fault, and when it is healed. It is stored with the words that a study has for it.
@@ -98,8 +98,23 @@ impl Fault {
         if let FaultTarget::Any(drawn) = &mut self.target {
             *drawn = seed;
         }
-        if let FaultAction::SlowLink { link } = &mut self.action {
-            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
+        self.action.set_seed(seed);
+    }
+
+    /// The same for one server: a step of a rolling restart.
+    pub fn of_server(&self, number: u32) -> Self {
+        Self {
+            target: FaultTarget::Server(number),
+            ..self.clone()
+        }
+    }
+
+    /// A switchover to a replica: the step of a rolling restart before that of the primary.
+    pub fn switchover(&self) -> Self {
+        Self {
+            action: FaultAction::Switchover,
+            target: FaultTarget::Replica,
+            ..self.clone()
         }
     }
 
@@ -239,11 +254,12 @@ choice! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault_kind::FAULT_RULES;
 
     /// A result of a version in which all kinds had all parameters is read, too.
     #[test]
     fn every_kind_is_stored_with_its_parameters() {
-        for kind in FaultKind::ALL {
+        for (kind, _) in FAULT_RULES {
             let options = FaultOptions {
                 process: FaultProcess::Both,
                 with: vec![FaultTarget::Server(2)],
@@ -262,7 +278,7 @@ mod tests {
             };
             let fault = Fault {
                 at: Duration::from_secs(1),
-                action: FaultAction::new(*kind, options),
+                action: kind.with(options),
                 target: FaultTarget::Primary,
                 heal: Some(Duration::from_secs(10)),
                 expect_outage: false,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::fault::{FaultOptions, FaultProcess, FaultTarget, FaultVolume, SlowLink, is_default};
+use crate::quorum::Isolation;
 use crate::volume::DiskLimits;
 use {ActsOn::*, Ends::*, Isolation::*, Need::*};
 
@@ -57,18 +58,6 @@ pub enum Ends {
     Over,
 }
 
-/// How the other members of a cluster see one that is hit, the weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Isolation {
-    Reachable,
-    /// It is gone, and they notice at once.
-    Closed,
-    /// It falls silent, so that they notice only by timeouts.
-    Silent,
-    /// It takes its leave: a group that elects becomes smaller.
-    Leaves,
-}
-
 /// What the servers of a trial need so that a fault can be done to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -116,9 +105,18 @@ macro_rules! kinds {
             FaultKind { $($kind = $word,)+ }
         }
 
+        /// Every kind with its rules, in the order in which they are documented.
+        pub const FAULT_RULES: &[(FaultKind, FaultRules)] =
+            &[$((FaultKind::$kind, FaultKind::$kind.rules())),+];
+
         impl FaultKind {
-            pub fn rules(self) -> FaultRules {
+            pub const fn rules(self) -> FaultRules {
                 match self { $(Self::$kind => $rules,)+ }
+            }
+
+            /// What it does with these options; it ignores those that it does not have.
+            pub fn with(self, options: FaultOptions) -> FaultAction {
+                match self { $(Self::$kind => FaultAction::$kind $({ $($option: options.$option),+ })?,)+ }
             }
 
             /// Whether it has one of the [`FaultOptions`], by the name of its field.
@@ -131,15 +129,15 @@ macro_rules! kinds {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "kind")]
         pub enum FaultAction {
-            $(#[serde(rename = $word)] $kind $({ $($(#[$meta])* $option: $type),+ })?,)+
+            $(
+                #[serde(rename = $word)]
+                $kind $({
+                    $($(#[$meta])* #[serde(default, skip_serializing_if = "is_default")] $option: $type),+
+                })?,
+            )+
         }
 
         impl FaultAction {
-            /// Ignores options that the kind does not have.
-            pub fn new(kind: FaultKind, options: FaultOptions) -> Self {
-                match kind { $(FaultKind::$kind => Self::$kind $({ $($option: options.$option),+ })?,)+ }
-            }
-
             pub fn kind(&self) -> FaultKind {
                 match self { $(Self::$kind { .. } => FaultKind::$kind,)+ }
             }
@@ -157,16 +155,16 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Kill = "kill" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
+    Kill = "kill" { process: FaultProcess } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Kills the server, as `kill -9` does.",
             "Starts it again, with the same data, port, and password.")
     },
-    Stop = "stop" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
+    Stop = "stop" { process: FaultProcess } => FaultRules {
         isolates: Leaves, loses_primary: true, is_planned: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Shuts the server down.", "Starts it again.")
     },
-    Pause = "pause" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
+    Pause = "pause" { process: FaultProcess } => FaultRules {
         isolates: Silent, loses_primary: true,
         ..lasting(Server, "Suspends all processes of the server (SIGSTOP).", "Resumes them.")
     },
@@ -175,10 +173,7 @@ kinds! {
         ..passing(Server, AtOnce, "Shuts the server down unless it is dead, and starts it again at once. \
             `restart = \"all\"` is a rolling restart, described below.")
     },
-    Partition = "partition" {
-        #[serde(default, skip_serializing_if = "is_default")] with: Vec<FaultTarget>,
-        #[serde(default, skip_serializing_if = "is_default")] bridge: Option<FaultTarget>
-    } => FaultRules {
+    Partition = "partition" { with: Vec<FaultTarget>, bridge: Option<FaultTarget> } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, needs: &[Peers, Namespaces],
         ..lasting(Links, "Cuts the member, and those `with` it, off from the other members and from etcd, in \
             both directions.", "Restores the links.")
@@ -196,11 +191,11 @@ kinds! {
         needs: &[Peers, Namespaces],
         ..lasting(Links, "Limits, delays, or loses what the member sends to the others.", "Restores the links.")
     },
-    FillDisk = "fill_disk" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume } => FaultRules {
+    FillDisk = "fill_disk" { volume: FaultVolume } => FaultRules {
         loses_primary: true, needs: &[OwnDisk],
         ..lasting(Space, "Fills the file system that the server's data is on.", "Frees the space again.")
     },
-    FailDevice = "fail_device" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32> } => FaultRules {
+    FailDevice = "fail_device" { volume: FaultVolume, device: Option<u32> } => FaultRules {
         loses_primary: true, needs: &[LoopDevices],
         followed_by: &[
             FaultKind::FillDisk, FaultKind::FailDevice, FaultKind::SlowDevice, FaultKind::ReplaceDevice,
@@ -209,19 +204,17 @@ kinds! {
         ..lasting(Devices, "Makes a loop device of the server's volume reject all requests.",
             "Brings it back with what it had when it failed.")
     },
-    SlowDevice = "slow_device" {
-        #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32>, #[serde(flatten)] limits: DiskLimits
-    } => FaultRules {
+    SlowDevice = "slow_device" { volume: FaultVolume, device: Option<u32>, #[serde(flatten)] limits: DiskLimits } => FaultRules {
         needs: &[LoopDevices],
         ..lasting(Devices, "Limits how much a loop device of the volume does for the server.",
             "Removes these limits.")
     },
-    ReplaceDevice = "replace_device" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32> } => FaultRules {
+    ReplaceDevice = "replace_device" { volume: FaultVolume, device: Option<u32> } => FaultRules {
         needs: &[LoopDevices, Btrfs],
         ..passing(Devices, Done, "Rebuilds a device of a `btrfs` volume on a new one (`btrfs replace`). It is \
             healed once that is done.")
     },
-    Scrub = "scrub" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume } => FaultRules {
+    Scrub = "scrub" { volume: FaultVolume } => FaultRules {
         needs: &[Btrfs],
         ..passing(Devices, Done, "Reads everything on a `btrfs` volume and corrects what differs from its \
             checksum (`btrfs scrub`). It is healed once that is done.")
@@ -242,8 +235,8 @@ kinds! {
             The target takes over.")
     },
     Command = "command" {
-        #[serde(default)] command: Vec<String>,
-        #[serde(default, skip_serializing_if = "is_default")] heal_command: Vec<String>
+        command: Vec<String>,
+        heal_command: Vec<String>
     } => FaultRules {
         heals: "Runs `heal_command`.",
         ..passing(Anything, Over, "Runs a program without a shell: `command = [\"program\", \"argument\"]`.")
@@ -258,5 +251,14 @@ impl FaultKind {
 
     pub fn is_of_volume(self) -> bool {
         self.has("volume")
+    }
+}
+
+impl FaultAction {
+    /// Sets the seed of what it draws at random.
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        if let Self::SlowLink { link } = self {
+            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! Who is cut off from a cluster, and whether the others still accept commits.
 
-use crate::fault_kind::Isolation;
-
 /// How many members of a cluster must be connected for a commit to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {
@@ -44,6 +42,18 @@ impl Quorum {
             needed,
         })
     }
+}
+
+/// How the other members of a cluster see one that is hit, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Isolation {
+    Reachable,
+    /// It is gone, and they notice at once.
+    Closed,
+    /// It falls silent, so that they notice only by timeouts.
+    Silent,
+    /// It takes its leave: a group that elects becomes smaller.
+    Leaves,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,17 @@ impl ServerSpec {
     pub fn is_restarted(&self) -> bool {
         matches!(self, Self::Engine(spec) if spec.reset != Reset::None)
     }
+
+    /// Number of hosts that its address names; 1 without an address.
+    pub fn hosts(&self) -> u32 {
+        let Self::Url(url, _) = self else {
+            return 1;
+        };
+        let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
+        let authority = rest.split(['/', '?']).next().unwrap_or("");
+        let hosts = authority.rsplit('@').next().unwrap_or("");
+        u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
+    }
 }
 
 /// How to log in to a server that is already running.

@@ -19,6 +19,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
+/// A question for the candidate that [`nearest`] finds.
+pub fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    Some(format!("did you mean `{}`?", nearest(word, candidates)?))
+}
+
 /// User text for a message: one short line without control characters.
 pub fn shown(text: &str) -> String {
     let mut out: String = text
@@ -36,6 +44,12 @@ pub fn shown(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Lists words in Markdown.
+pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(", ")
 }
 
 /// Lists the accepted words as TOML strings, in Markdown.

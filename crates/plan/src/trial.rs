@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::key::VARIANT;
-use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction};
+use crate::{
+    Chaos, Compare, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -53,7 +55,7 @@ impl fmt::Display for Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSpec {
     /// One of [`Plan::axes`].
-    pub rows: String,
+    pub rows: Spanned<String>,
     /// Names of metrics; the caller knows the valid ones.
     pub columns: Vec<Spanned<String>>,
 }
@@ -88,6 +90,9 @@ pub struct Trial {
     /// The random schedule from which faults were drawn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
+    /// How its variant is compared with the others, if until that is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].
     pub point: Point,
@@ -97,6 +102,13 @@ impl Trial {
     /// Name of its variant, in a study with variants.
     pub fn variant(&self) -> Option<&str> {
         self.point.get(VARIANT)?.as_text()
+    }
+
+    /// Its point without its variant: what its variants have in common.
+    pub fn common_point(&self) -> Point {
+        let mut point = self.point.clone();
+        point.remove(VARIANT);
+        point
     }
 
     pub fn key_range(&self) -> u64 {

@@ -2,11 +2,7 @@
 
 use std::io::{self, Write};
 
-use measure::metric::MonitorPoint;
-use measure::recovery::FaultSeries;
-use measure::result::RunResult;
 use measure::scale::NoLaw;
-use measure::series::SeriesPoint;
 use measure::size::NoPlan;
 use serde::Serialize;
 
@@ -49,34 +45,6 @@ pub trait Answer: Serialize {
     fn write_html(&self, out: &mut dyn Write) -> Result<(), ReportError> {
         html::write(&self.sheet(), self.figures().as_ref(), out)
     }
-}
-
-/// One result, with all that its report shows. As JSON it is the result.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(transparent)]
-pub struct Report<'a> {
-    pub result: &'a RunResult,
-    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
-    /// shown without. The metrics and the transactions around faults are in the same order.
-    #[serde(skip)]
-    pub series: &'a [Vec<SeriesPoint>],
-    #[serde(skip)]
-    pub monitors: &'a [Vec<MonitorPoint>],
-    #[serde(skip)]
-    pub faults: &'a [Vec<FaultSeries>],
-    /// The study file as run, without secrets.
-    #[serde(skip)]
-    pub study: Option<&'a str>,
-}
-
-/// A result that a question is about.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// What it competes with; all that are of one category may leave it empty.
-    pub category: &'a str,
-    /// What tells it from the others, such as the name of its directory.
-    pub name: &'a str,
-    pub result: &'a RunResult,
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -5,6 +5,7 @@
 //! ```
 
 mod differences;
+mod look;
 mod show;
 mod words;
 
@@ -21,6 +22,7 @@ use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
+pub use look::{Decided, decided};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -122,7 +124,7 @@ pub(crate) fn headline(result: &RunResult) -> Option<String> {
 }
 
 fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
-    let variants = variants(result);
+    let variants = keys::variants(result);
     let (base, others) = variants.split_first()?;
     let side = |variant| Side {
         name: variant,
@@ -134,11 +136,6 @@ fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     let mut all: Vec<ResultComparison> = all.filter(|both| !both.is_empty()).collect();
     decide_all(all.iter_mut().flat_map(|both| &mut both.points));
     Some(all)
-}
-
-pub fn variants(result: &RunResult) -> Vec<&str> {
-    let values = keys::values(&trials_of(result), VARIANT).into_iter();
-    values.filter_map(|name| name?.as_text()).collect()
 }
 
 /// What the variants of a result are called where the sides are the variants.

@@ -1,8 +1,9 @@
 //! A trial in words.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use measure::instance::Space;
+use measure::instance::{InstanceSummary, Space};
 use measure::setup::Setup;
 use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
@@ -57,6 +58,21 @@ pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(String, Vec<Str
     facts
         .map(|(name, values)| (name, distinct(values)))
         .collect()
+}
+
+/// Each setting of some servers that differs from its default, with its distinct values, in order
+/// of name.
+pub(crate) fn settings<'a>(
+    instances: impl Iterator<Item = &'a InstanceSummary>,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in instances.flat_map(|instance| &instance.settings) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value.as_str()) {
+            known.push(value);
+        }
+    }
+    values
 }
 
 /// `26.0 MiB of data; 14.1 MiB on the devices, 45.8 % saved`.

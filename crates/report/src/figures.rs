@@ -1,5 +1,6 @@
 //! The data of the figures, as JSON inside the page.
 
+pub(crate) mod captions;
 mod overview;
 mod thin;
 mod trial;
@@ -7,9 +8,8 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::answer::Report;
+use crate::source::Report;
 use overview::Overview;
-pub(crate) use overview::{Sweep, sweep};
 use trial::Trial;
 
 #[derive(Debug)]

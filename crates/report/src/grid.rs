@@ -11,8 +11,8 @@ use measure::recovery::Observation;
 use plan::Value;
 
 use crate::cell::Cell;
+use crate::characters::{steers, visible};
 use crate::number;
-use crate::text::{steers, visible};
 
 #[derive(Debug, Default)]
 pub(crate) struct Grid {

@@ -9,12 +9,13 @@ use measure::change_point::{ChangePoint, in_history};
 use measure::summary::counted;
 use serde::Serialize;
 
-use crate::answer::{Answer, AnswerError, Source};
+use crate::answer::{Answer, AnswerError};
 use crate::cell::{FEW, PERCENTILES};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, distinct, grouped, joined, joined_any};
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
+use crate::source::Source;
 use crate::{findings, keys, number};
 
 /// Fewest results in which a change can be seen: three before it and three after.
@@ -91,13 +92,11 @@ impl Course {
             false => entry.measured.tps.value(),
         };
         let numbers: Option<Vec<f64>> = entries.iter().map(number).collect();
-        let (mut changes, mut response_changes) = (Vec::new(), Vec::new());
-        let primary = if is_open_loop {
-            &mut response_changes
-        } else {
-            &mut changes
+        let found = in_history(&numbers.unwrap_or_default(), histories);
+        let (changes, response_changes) = match is_open_loop {
+            true => (Vec::new(), found),
+            false => (found, Vec::new()),
         };
-        *primary = in_history(&numbers.unwrap_or_default(), histories);
         Self {
             point,
             entries,

@@ -6,7 +6,7 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use measure::threshold::ThresholdResult;
 
-use crate::text::steers;
+use crate::characters::steers;
 use crate::thresholds;
 
 /// Its texts are escaped already.

@@ -47,6 +47,12 @@ pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
     trial.setup.planned.variant()
 }
 
+/// The names of a study's variants; empty without any.
+pub fn variants(result: &RunResult) -> Vec<&str> {
+    let values = values(&trials_of(result), VARIANT).into_iter();
+    values.filter_map(|name| name?.as_text()).collect()
+}
+
 /// All values of a key: by size if each is a number, a size or a duration, else in the order of
 /// the study.
 pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&'a Value>> {

@@ -11,7 +11,7 @@ use crate::cell::Cell;
 use crate::list::{around, clause, distinct, joined};
 use crate::metric_comparison::{self, is_significant};
 use crate::point::{self, Point, best};
-use crate::{compare, number, search};
+use crate::{keys, number, search};
 
 pub(crate) fn lead(result: &RunResult) -> String {
     if result.trials.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
             "Of {} points, throughput was highest at {}: {numbers}.{}",
             points.len(),
             best.name,
-            match compare::variants(result).len() {
+            match keys::variants(result).len() {
                 // Their comparison says what single runs do not show.
                 2.. if best.tps.n < 2 => String::new(),
                 _ => compared(best, &points),

@@ -11,6 +11,7 @@
 
 mod answer;
 mod cell;
+pub mod characters;
 pub mod compare;
 pub mod csv;
 mod describe;
@@ -19,6 +20,7 @@ mod figures;
 mod findings;
 mod grid;
 pub mod history;
+mod host;
 mod html;
 pub mod junit;
 mod keys;
@@ -35,6 +37,7 @@ pub mod scale;
 pub mod search;
 mod sheet;
 pub mod size;
+mod source;
 pub mod study;
 pub mod summary;
 mod table;
@@ -43,8 +46,10 @@ pub mod thresholds;
 mod trial;
 mod workload_differences;
 
-pub use answer::{Answer, AnswerError, Report, Source};
+pub use answer::{Answer, AnswerError};
 pub use figures::Figures;
 pub use html::ReportError;
+pub use keys::variants;
 pub use sheet::Sheet;
+pub use source::{Report, Source};
 pub use workload_differences::workload_differences;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::characters::{steers, visible};
 use crate::grid::Grid;
 use crate::list::{around, joined};
 use crate::sheet::{Facts, Item, Sheet, Writer};
-use crate::text::{steers, visible};
 
 impl Sheet {
     pub fn markdown(&self) -> String {

@@ -1,8 +1,12 @@
 //! Compares two points in one metric.
 
 use measure::column;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use measure::compare::{
-    Comparison, ERROR_RATE, LEAST, Measured, NoComparison, NoVerdict, Question, Sense, compare,
+    Boundary, Comparison, ERROR_RATE, LEAST, Measured, NoComparison, NoVerdict, Question, Sense,
+    compare, looks,
 };
 use measure::point_estimate::PointEstimate;
 use measure::summary::{TrialSummary, counted};
@@ -51,6 +55,7 @@ pub(crate) fn question(sense: Sense, interleaved: bool, restarted: bool) -> Ques
         interleaved,
         restarted,
         least: LEAST,
+        boundary: None,
     }
 }
 
@@ -69,8 +74,23 @@ pub(crate) fn against(
     }
     let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
     let restarted = base.iter().chain(new).all(is_restarted);
+    let question = Question {
+        boundary: boundary(base.iter().chain(new)),
+        ..question(sense, interleaved, restarted)
+    };
     let [base, new] = sides.map(|trials| measured(trials, column));
-    compare(&base, &new, &question(sense, interleaved, restarted))
+    compare(&base, &new, &question)
+}
+
+/// That of a comparison which ends once it is decided.
+fn boundary<'a>(trials: impl Iterator<Item = &'a &'a TrialSummary>) -> Option<Boundary> {
+    // It takes milliseconds to compute, and each number of each point needs it.
+    static KNOWN: Mutex<BTreeMap<u32, Boundary>> = Mutex::new(BTreeMap::new());
+    let compare = trials.filter_map(|trial| trial.setup.planned.compare);
+    let starts = compare.map(|compare| compare.starts).max()?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let boundary = known.entry(starts);
+    Some(*boundary.or_insert_with(|| Boundary::new(&looks(starts))))
 }
 
 pub(crate) fn throughput(

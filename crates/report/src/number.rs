@@ -98,6 +98,44 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// `1.2 % ± 0.3 %`.
+pub(crate) fn share_percent(share: Estimate) -> String {
+    let digits = digits(largest(share) * 100.0).saturating_sub(1);
+    share_as(share, "0 %", |share| {
+        format!("{:.digits$} %", share * 100.0)
+    })
+}
+
+/// A share with three significant digits, since coherency is often far below 1.
+pub(crate) fn share(share: Estimate) -> String {
+    let digits = digits(largest(share));
+    share_as(share, "0", |share| format!("{share:.digits$}"))
+}
+
+/// At its bound it has an upper end only.
+fn share_as(share: Estimate, zero: &str, shown: impl Fn(f64) -> String) -> String {
+    let value = shown(share.value);
+    match share.half_width.map(shown) {
+        Some(most) if share.value <= 0.0 => format!("{zero}, at most {most}"),
+        Some(half) => format!("{value} ± {half}"),
+        None => value,
+    }
+}
+
+/// The value, or its half width where that is more: what has digits worth showing.
+fn largest(share: Estimate) -> f64 {
+    share.value.abs().max(share.half_width.unwrap_or(0.0))
+}
+
+/// Decimals that leave three digits of a number that are not 0.
+fn digits(value: f64) -> usize {
+    const MOST: f64 = 9.0;
+    match value.abs() {
+        size if size > 0.0 => (2.0 - size.log10().floor()).clamp(0.0, MOST) as usize,
+        _ => 0,
+    }
+}
+
 /// Seconds without needless decimals: `60 s`, `0.5 s`.
 pub(crate) fn seconds(seconds: f64) -> String {
     let text = format!("{seconds:.1}");
@@ -176,5 +214,26 @@ mod tests {
             "17.22 (16.90–17.80)"
         );
         assert_eq!(within(17.221, None), "17.22");
+    }
+
+    #[test]
+    fn small_shares_keep_their_digits() {
+        let of = |value, half| Estimate {
+            value,
+            half_width: half,
+        };
+        assert_eq!(
+            share(of(1.043_65e-4, Some(5.518e-5))),
+            "0.000104 ± 0.000055"
+        );
+        assert_eq!(share_percent(of(0.027_728, Some(0.0253))), "2.8 % ± 2.5 %");
+        assert_eq!(share_percent(of(1.04e-4, None)), "0.010 %");
+        let none = of(1e-14, Some(2.397_886e-4));
+        assert_eq!(share(none), "0.000000 ± 0.000240");
+        assert_eq!(share_percent(none), "0.000 % ± 0.024 %");
+        assert_eq!(
+            (share(of(0.0, None)), share_percent(of(0.0, None))),
+            ("0".into(), "0 %".into())
+        );
     }
 }

@@ -9,7 +9,7 @@ use measure::interval::FEWEST_RUNS;
 use measure::work;
 use serde::Serialize;
 
-use crate::answer::{Answer, AnswerError, Source};
+use crate::answer::{Answer, AnswerError};
 use crate::cell::{Cell, FEW, PERCENTILES};
 use crate::findings;
 use crate::grid::{Columns, Grid};
@@ -18,6 +18,7 @@ use crate::list::{clause, distinct, grouped, joined_any};
 use crate::metric_comparison::{self, is_significant};
 use crate::point::{self, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
+use crate::source::Source;
 
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \

@@ -7,7 +7,7 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::scale::{GoodnessOfFit, NoLaw, Observation, Peak, Scaling, Serial, scaling};
+use measure::scale::{GoodnessOfFit, NoLaw, Observation, Peak, Scaling, scaling};
 use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
@@ -131,7 +131,7 @@ fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
             lines.extend(parameters.map(|(of, number, value)| line(of, number, None, Some(value))));
             lines.extend(ladder.rungs.iter().flat_map(|rung| {
                 let fitted = [
-                    ("usl", Some(law.per_s(rung.size))),
+                    (USL, Some(law.per_s(rung.size))),
                     ("amdahl", law.amdahl_per_s(rung.size)),
                 ];
                 fitted
@@ -140,7 +140,7 @@ fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
         }
         Err(reason) => lines.push(Line {
             reason: reason.to_string(),
-            ..line("usl", "none", None, None)
+            ..line(USL, "none", None, None)
         }),
     }
     lines
@@ -148,16 +148,13 @@ fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
 
 fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
     let mut all = vec![
-        ("usl", "alone_per_s", law.alone_per_s),
-        ("usl", "contention", law.contention),
-        ("usl", "coherency", law.coherency),
-        ("usl", "r_squared", Estimate::exact(law.r_squared)),
+        (USL, "alone_per_s", law.alone_per_s),
+        (USL, "contention", law.contention),
+        (USL, "coherency", law.coherency),
+        (USL, "r_squared", Estimate::exact(law.r_squared)),
     ];
     if let Some(peak) = law.peak {
-        all.extend([
-            ("usl", "peak_at", peak.size),
-            ("usl", "peak_per_s", peak.per_s),
-        ]);
+        all.extend([(USL, "peak_at", peak.size), (USL, "peak_per_s", peak.per_s)]);
     }
     if let Some(amdahl) = law.amdahl {
         all.extend([
@@ -279,8 +276,8 @@ fn costs(law: &Scaling) -> String {
         return format!(
             "It scales linearly, with no measurable contention (σ {}) or coherency cost (κ {}); \
              {explained}{untested}",
-            percent(law.contention),
-            percent(law.coherency)
+            number::share_percent(law.contention),
+            number::share_percent(law.coherency)
         );
     }
     let open = |share: Estimate| {
@@ -293,70 +290,64 @@ fn costs(law: &Scaling) -> String {
     format!(
         "{} of the work is serialized (contention σ{}), and keeping each pair coherent costs {} \
          (coherency κ{}); {explained}{untested}",
-        percent(law.contention),
+        number::share_percent(law.contention),
         open(law.contention),
-        percent(law.coherency),
+        number::share_percent(law.coherency),
         open(law.coherency)
     )
 }
 
-/// A row of the table of laws: λ, σ and κ, as far as the law has them, and its fit.
-struct Law {
-    name: &'static str,
-    parameters: [Option<Estimate>; 3],
-    r_squared: Option<f64>,
-    /// `None` of a law that never falls.
-    peak: Option<Option<Peak>>,
-}
+/// A law: its name, and what the CSV file calls it and its serialized share.
+type Law = (&'static str, &'static str, &'static str);
 
-fn rows(law: &Scaling) -> [Law; 2] {
-    let amdahl = law.amdahl;
-    let of_amdahl = |of: fn(Serial) -> Estimate| amdahl.map(of);
-    let serial = [of_amdahl(|law| law.alone_per_s), of_amdahl(|law| law.share)];
-    [
-        Law {
-            name: "Universal Scalability Law",
-            parameters: [law.alone_per_s, law.contention, law.coherency].map(Some),
-            r_squared: Some(law.r_squared),
-            peak: Some(law.peak),
-        },
-        Law {
-            name: "Amdahl",
-            parameters: [serial[0], serial[1], None],
-            r_squared: amdahl.map(|law| law.r_squared),
-            peak: None,
-        },
-    ]
-}
+const USL: &str = "usl";
+const LAWS: [Law; 2] = [
+    ("Universal Scalability Law", USL, "contention"),
+    ("Amdahl", "amdahl", "serial"),
+];
 
 fn laws(scale: &Scale) -> Grid {
-    let laws = scale.ladders.iter().flat_map(|ladder| {
-        let laws = ladder.law.iter().flat_map(rows);
-        laws.map(|law| (&*ladder.name, law))
+    type Row<'a> = (&'a Ladder, &'a Scaling, Law);
+    let rows = scale.ladders.iter().flat_map(|ladder| {
+        let laws = ladder.law.iter();
+        laws.flat_map(move |found| LAWS.map(|law| (ladder, found, law)))
     });
-    let laws: Vec<(&str, Law)> = laws.collect();
-    let columns = Columns::<&(&str, Law)>::new()
+    let parameter = |(_, found, (_, law, _)): Row<'_>, wanted: &str| {
+        let mut all = parameters(found).into_iter();
+        let (.., value) = all.find(|(of, number, _)| (*of, *number) == (law, wanted))?;
+        Some(value)
+    };
+    let columns = Columns::<Row<'_>>::new()
         .when(scale.ladders.len() > 1, |columns| {
-            columns.key("", |(name, _)| *name)
+            columns.key("", |(ladder, ..)| &ladder.name)
         })
-        .key("law", |(_, law)| law.name)
-        .with("λ, tps", |(_, law)| match law.parameters[0] {
+        .key("law", |(.., (name, ..))| name)
+        .with("λ, tps", move |row| match parameter(row, "alone_per_s") {
             Some(alone_per_s) => alone_per_s.into(),
             None => Content::from("does not fit"),
         })
-        .with("σ", |(_, law)| law.parameters[1].map(share))
-        .with("κ", |(_, law)| law.parameters[2].map(share))
-        .with("R²", |(_, law)| Some(format!("{:.3}", law.r_squared?)))
-        .with(format!("peak at {}", scale.key), |(_, law)| {
-            let size = |peak: Peak| number::estimate_to(Some(peak.size), 1);
-            Some(law.peak?.map_or_else(|| "none nearby".to_owned(), size))
+        .with("σ", move |row| {
+            let (.., (.., serial)) = row;
+            parameter(row, serial).map(number::share)
         })
-        .with("peak tps", |(_, law)| Some(law.peak??.per_s));
+        .with("κ", move |row| {
+            parameter(row, "coherency").map(number::share)
+        })
+        .with("R²", move |row| {
+            Some(format!("{:.3}", parameter(row, "r_squared")?.value))
+        })
+        .with(format!("peak at {}", scale.key), move |row| {
+            let (.., (_, law, _)) = row;
+            let peak = parameter(row, "peak_at").map(|size| number::estimate_to(Some(size), 1));
+            // Amdahl's law never falls.
+            peak.or_else(|| (law == USL).then(|| "none nearby".to_owned()))
+        })
+        .with("peak tps", move |row| parameter(row, "peak_per_s"));
     columns.grid(
         "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
          the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ: the \
          serialized share of the work. κ: the cost of keeping each pair coherent.",
-        &laws,
+        rows,
     )
 }
 
@@ -388,66 +379,4 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
             Some(format!("{:.0}", efficiency(rung)? * 100.0))
         });
     Some(columns.grid(caption, &ladder.rungs))
-}
-
-/// `1.2 % ± 0.3 %`.
-fn percent(share: Estimate) -> String {
-    let digits = digits(largest(share) * 100.0).saturating_sub(1);
-    let one = |share: f64| format!("{:.digits$} %", share * 100.0);
-    match share.half_width {
-        // At its bound it has an upper end only.
-        Some(most) if share.value <= 0.0 => format!("0 %, at most {}", one(most)),
-        Some(half) => format!("{} ± {}", one(share.value), one(half)),
-        None => one(share.value),
-    }
-}
-
-/// A share with three significant digits, since coherency is often far below 1.
-pub(crate) fn share(share: Estimate) -> String {
-    let digits = digits(largest(share));
-    match share.half_width {
-        Some(most) if share.value <= 0.0 => format!("0, at most {most:.digits$}"),
-        Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
-        None => format!("{:.digits$}", share.value),
-    }
-}
-
-/// The value, or its half width where that is more: what has digits worth showing.
-fn largest(share: Estimate) -> f64 {
-    share.value.abs().max(share.half_width.unwrap_or(0.0))
-}
-
-/// Decimals that leave three digits of a number that are not 0.
-fn digits(value: f64) -> usize {
-    const MOST: f64 = 9.0;
-    match value.abs() {
-        size if size > 0.0 => (2.0 - size.log10().floor()).clamp(0.0, MOST) as usize,
-        _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_shares_keep_their_digits() {
-        let of = |value, half| Estimate {
-            value,
-            half_width: half,
-        };
-        assert_eq!(
-            share(of(1.043_65e-4, Some(5.518e-5))),
-            "0.000104 ± 0.000055"
-        );
-        assert_eq!(percent(of(0.027_728, Some(0.0253))), "2.8 % ± 2.5 %");
-        assert_eq!(percent(of(1.04e-4, None)), "0.010 %");
-        let none = of(1e-14, Some(2.397_886e-4));
-        assert_eq!(share(none), "0.000000 ± 0.000240");
-        assert_eq!(percent(none), "0.000 % ± 0.024 %");
-        assert_eq!(
-            (share(of(0.0, None)), percent(of(0.0, None))),
-            ("0".into(), "0 %".into())
-        );
-    }
 }

@@ -40,13 +40,13 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
     Some(Section::new("Highest rate within a limit", blocks))
 }
 
-/// Of one search its steps; of several what each found.
-pub(crate) fn first_table(section: Section) -> Option<Grid> {
-    let mut blocks = section.blocks.into_iter();
-    blocks.find_map(|block| match block {
-        Block::Table(grid) => Some(grid),
-        _ => None,
-    })
+/// Of one search its steps; of several what each found; `None` without a search.
+pub(crate) fn table(result: &RunResult) -> Option<Grid> {
+    match result.searches.as_slice() {
+        [] => None,
+        [one] => Some(steps(one, result)),
+        _ => Some(found(result)),
+    }
 }
 
 /// The place of the trial that shows the highest rate that held, from 0.

@@ -14,13 +14,11 @@ use serde::Serialize;
 
 use crate::answer::{Answer, AnswerError};
 use crate::cell::FEW;
-use crate::figures::{self, Figures};
+use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, clause, joined_any};
 use crate::point::{self, Contest, Measured, Wanted};
-use crate::scale::share;
 use crate::sheet::{self, Block, Sheet};
-use crate::study::of_sweep;
 use crate::{findings, number};
 
 /// The key that varies how many instances run at once.
@@ -177,9 +175,8 @@ impl Answer for Sizing {
     fn sheet(&self) -> Sheet {
         let mut blocks: Vec<Block> = sheet::words(self.words()).collect();
         blocks.push(Block::Table(self.grid()));
-        let sweep = figures::sweep(&self.measured).filter(|_| self.choices.len() > 1);
-        let figures = sweep.map(|sweep| of_sweep("by number of instances", &sweep));
-        blocks.extend(figures.into_iter().flatten().map(Block::Figure));
+        let by = Some("by number of instances");
+        blocks.extend(captions::of_sweep(&self.measured, by));
         let title = format!("Servers for {} tps", typed(self.need_per_s));
         let version = &self.measured.environment.dyno_version;
         Sheet::answer(title, version, self.lead(), &self.cautions, blocks)
@@ -302,8 +299,8 @@ impl Sizing {
              each other as instances on one server do. If you have measured several servers, or \
              want headroom, set --efficiency.",
             number::estimate(Some(self.efficiency)),
-            share(law.contention),
-            share(law.coherency),
+            number::share(law.contention),
+            number::share(law.coherency),
             law.r_squared
         )
     }

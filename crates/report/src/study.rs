@@ -1,21 +1,21 @@
 //! A study as a sheet. A benchmark is a study of one point.
 
+pub(crate) mod points;
 mod setup;
-
-pub(crate) use setup::{host, settings};
 
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
-use crate::answer::{Answer, Report};
+use crate::answer::Answer;
 use crate::cell::NO_INTERVAL;
-use crate::figures::{self, Figures, Sweep, seconds_per_point};
+use crate::figures::{Figures, captions, seconds_per_point};
 use crate::grid::{Columns, Grid};
 use crate::list::joined_known;
-use crate::sheet::{Block, Figure, Section, Sheet, TrialPart, tables};
+use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
+use crate::source::Report;
 use crate::{
-    compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, summary, table,
+    compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, table,
     thresholds, trial,
 };
 
@@ -108,17 +108,14 @@ fn results(result: &RunResult) -> Section {
     let (last, first): (Vec<Section>, Vec<Section>) =
         answers(result).into_iter().partition(is_what_was_not_done);
     blocks.extend(first.into_iter().flat_map(told).flatten());
-    if let Some(sweep) = figures::sweep(result) {
-        let figures = of_sweep(&format!("by {}", sweep.key), &sweep);
-        blocks.extend(figures.into_iter().map(Block::Figure));
-    }
+    blocks.extend(captions::of_sweep(result, None));
     if !result.trials.is_empty() {
-        blocks.push(curves(result));
+        blocks.push(captions::curves(result));
     }
     if keys::repeated(result) && result.searches.is_empty() {
         let points = Grid {
             caption: POINTS.to_owned(),
-            ..summary::points(result)
+            ..points::grid(result)
         };
         blocks.extend(Block::titled(
             "All points",
@@ -174,61 +171,6 @@ fn trials(report: &Report<'_>) -> Option<Section> {
     };
     (!result.trials.is_empty())
         .then(|| Section::named("trials", "Trials", vec![Block::Trials { note, trials }]))
-}
-
-/// Throughput, response time and CPU time `by` something.
-pub(crate) fn of_sweep(by: &str, sweep: &Sweep) -> Vec<Figure> {
-    let figure = |id, chart: &str, what: &str, how: String| Figure {
-        id,
-        label: format!(
-            "{chart} of {} {by}; the tables have its values.",
-            what.to_lowercase()
-        ),
-        caption: format!("{what} {by}{how}"),
-    };
-    let start = ", from the intended start of a transaction.";
-    let times = format!("{start}{}", marks(sweep, " of the mean"));
-    let mut figures = vec![
-        figure(
-            "sweep-tps",
-            "Line chart",
-            "Throughput",
-            format!(".{}", marks(sweep, "")),
-        ),
-        figure("sweep-ms", "Line chart", "Response time", times),
-    ];
-    let how = ", all cores together.".to_owned();
-    let cpu = || figure("sweep-cpu", "Stacked bar chart", "Host CPU time", how);
-    figures.extend(sweep.cpu.then(cpu));
-    figures
-}
-
-fn marks(sweep: &Sweep, of: &str) -> String {
-    let (intervals, runs) = sweep.marks();
-    let intervals = intervals.then(|| format!(" Error bars: 95 % confidence intervals{of}."));
-    let circles = " Small circles: the single runs";
-    let few = "too few at a point for a confidence interval.";
-    joined_known(
-        [intervals, runs.then(|| format!("{circles}{of}, {few}"))],
-        "",
-    )
-}
-
-fn curves(result: &RunResult) -> Block {
-    let of = match result.searches.is_empty() {
-        true => "at its point, repeats included",
-        false => "of its step",
-    };
-    Block::Figure(Figure {
-        id: "curves",
-        label: "Line chart of response time by percentile at each point; the tables have the main \
-                percentiles."
-            .to_owned(),
-        caption: format!(
-            "Response time by percentile. The axis gives each additional nine the same width, to \
-             show the tail. Each curve covers all transactions {of}, and ends at the slowest."
-        ),
-    })
 }
 
 fn all_trials(result: &RunResult) -> Grid {

@@ -1,18 +1,15 @@
 //! A result on one screen; the report has the rest. Of a study, a line for each point, and what the
 //! trials have in common; of a single trial, a few lines and then its headline, next to the prompt.
 
-use measure::compare::Change;
 use measure::result::RunResult;
 use measure::setup::Outcome;
-use measure::summary::{LatencySummary, TrialSummary, counted};
+use measure::summary::{LatencySummary, TrialSummary};
 
-use crate::cell::Cell;
 use crate::findings::{self, TrialNote};
-use crate::grid::{Columns, Grid};
-use crate::list::{distinct, joined_any, joined_known};
-use crate::point::{self, Point};
+use crate::list::{joined_any, joined_known};
 use crate::sheet::{Block, Item, Section, Sheet, known};
-use crate::{compare, describe, doctor, keys, lead, number, search, study, thresholds};
+use crate::study::points;
+use crate::{describe, doctor, lead, number, search, study, thresholds};
 
 /// Points that have a line of their own.
 const MOST_POINTS: usize = 12;
@@ -181,81 +178,11 @@ fn distorting(result: &RunResult) -> Option<String> {
 
 /// A line for each point, or for each step or search of a search.
 fn numbers(result: &RunResult) -> Vec<Block> {
-    let found = search::section(result).map(search::first_table);
-    let Some(mut table) = found.unwrap_or_else(|| Some(points(result))) else {
-        return Vec::new();
-    };
+    let mut table = search::table(result).unwrap_or_else(|| points::grid(result));
     let more = table.rows.len().saturating_sub(MOST_POINTS);
     table.rows.truncate(MOST_POINTS);
     let more = (more > 0).then(|| Block::Words(format!("and {more} more, in the report")));
     [Block::Table(table)].into_iter().chain(more).collect()
-}
-
-pub(crate) fn points(result: &RunResult) -> Grid {
-    let (points, axes) = (point::of_result(result), keys::axes(result));
-    // Of two variants, the first sentence says it.
-    let base = match compare::variants(result).as_slice() {
-        [base, _, _, ..] => Some(*base),
-        _ => None,
-    };
-    let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
-    let mean = |point: &Point<'_>, column| Cell::of(&point.trials, column).value();
-    let failures = |point: &Point<'_>| point.trials.iter().map(|trial| trial.failures()).sum();
-    let columns = Columns::<&Point<'_>>::new()
-        .each(&axes, |columns, key| {
-            columns.key(keys::short(key, &axes), |point| {
-                keys::value(point.trials.first()?, key)
-            })
-        })
-        .with("n", |point| counted(&point.trials).len())
-        .with("tps", |point| point.tps)
-        .with("mean ms", move |point| mean(point, "response_ms.mean"))
-        .with("p95", move |point| mean(point, "response_ms.p95"))
-        .with("p99", move |point| mean(point, "response_ms.p99"))
-        .with("errors", move |point| -> u64 { failures(point) })
-        .each(base, |columns, base| {
-            columns.with("change %", |point| {
-                change(point, of_base(point, base, &points, &axes))
-            })
-        })
-        .words_if(verdicts, "verdict", bound);
-    columns.grid("", &points)
-}
-
-/// The trials of the same point of the variant that the others are compared with.
-fn of_base<'a>(
-    point: &Point<'a>,
-    base: &str,
-    points: &'a [Point<'a>],
-    axes: &[&str],
-) -> &'a [&'a TrialSummary] {
-    let is_same = |other: &TrialSummary, own: &TrialSummary| {
-        let mut axes = axes.iter().filter(|key| **key != keys::VARIANT);
-        axes.all(|key| keys::value(other, key) == keys::value(own, key))
-            && keys::variant(other) == Some(base)
-    };
-    let found = points.iter().find(|other| {
-        let pair = other.trials.first().zip(point.trials.first());
-        pair.is_some_and(|(other, own)| is_same(other, own))
-    });
-    found.map_or(&[], |found| &found.trials)
-}
-
-/// Of its throughput, without an interval: whether there is a difference is a question of its own.
-fn change(point: &Point<'_>, base: &[&TrialSummary]) -> Option<Change> {
-    let change = Cell::change(base, &point.trials, "tps", 1).as_change()?;
-    let interval = None;
-    Some(Change { interval, ..change })
-}
-
-fn bound(point: &Point<'_>) -> Option<String> {
-    let bounds = counted(&point.trials).into_iter();
-    let bounds = bounds.filter_map(|trial| Some(trial.verdict.as_ref()?.bound));
-    match distinct(bounds).as_slice() {
-        [] => None,
-        [bound] => Some(findings::bound_word(*bound)),
-        _ => Some("differs".to_owned()),
-    }
 }
 
 /// Each verdict with the number of trials that have it, and the evidence of the first.

@@ -10,8 +10,8 @@ use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    ActsOn, Chaos, Fault, FaultAction, FaultKind, FaultOptions, FaultProcess, FaultTarget,
-    SlowLink, Span, SplitMix64, Trial, format_duration,
+    ActsOn, Chaos, FAULT_RULES, Fault, FaultKind, FaultOptions, FaultProcess, FaultRules,
+    FaultTarget, SlowLink, SplitMix64, Trial, format_duration,
 };
 
 const START: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) const SHORT_SEEDS: u64 = 1_000_000;
 /// The kinds that a study names, as the value of its key has them; `None`: every kind.
 pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
     let words: Vec<&str> = value.split(", ").collect();
-    let kinds = FaultKind::ALL.iter().copied();
+    let kinds = FAULT_RULES.iter().map(|(kind, _)| *kind);
     let named = kinds.filter(|kind| words.contains(&kind.name()));
     (!words.contains(&Chaos::ANY)).then(|| named.collect())
 }
@@ -36,11 +36,12 @@ pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
 /// The kinds of faults that these servers can have at random. A disk of the study's is filled only
 /// if the study says so.
 pub(crate) fn possible(servers: &Servers<'_>) -> Vec<FaultKind> {
-    let kinds = FaultKind::ALL.iter().copied();
+    let fills = |rules: &FaultRules| rules.acts_on == ActsOn::Space;
+    let may_fill = servers.data().file_system.is_some();
+    let kinds = FAULT_RULES.iter();
+    let kinds = kinds.filter(|(_, rules)| may_fill || !fills(rules));
+    let kinds = kinds.map(|(kind, _)| *kind);
     kinds
-        .filter(|kind| {
-            kind.rules().acts_on != ActsOn::Space || servers.data().file_system.is_some()
-        })
         .filter(|kind| refuse(*kind, servers).is_none())
         .collect()
 }
@@ -129,7 +130,7 @@ fn one(
     };
     Fault {
         at,
-        action: FaultAction::new(kind, options),
+        action: kind.with(options),
         target,
         heal: kind.lasts().then_some(lasts),
         expect_outage: servers.stop_with_primary() && target != FaultTarget::Replica,
@@ -187,10 +188,8 @@ pub(crate) fn check(trial: &Trial, at: &Point<'_>) {
             "a measurement of {} is too short for random faults",
             format_duration(time)
         );
-        let place = at
-            .given("load.time")
-            .map_or(Span::NOWHERE, |time| time.span);
-        at.add(typed.span, Diagnostic::new(message, help).also(place));
+        let typed_time = at.given("load.time").map(|time| time.span);
+        at.refuse_also(typed.span, typed_time.unwrap_or_default(), message, help);
     }
     let servers = Servers::of(trial, at.engines);
     let named = named(&typed.to_string()).unwrap_or_default().into_iter();
@@ -310,14 +309,14 @@ mod tests {
         };
         let kinds =
             |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(Fault::kind).collect() };
-        let all: BTreeSet<_> = FaultKind::ALL
+        let all: BTreeSet<_> = FAULT_RULES
             .iter()
-            .copied()
+            .map(|(kind, _)| *kind)
             // The members of a cluster run in no guests.
             .filter(|kind| is_drawn(*kind) && kind.name() != "cut_power")
             .collect();
         assert_eq!(kinds(Some("managed")), all);
-        let alone = kinds(None).into_iter().map(FaultKind::name);
+        let alone = kinds(None).into_iter().map(|kind| kind.name());
         let wanted = ["kill", "stop", "pause", "restart", "fill_disk"];
         assert_eq!(alone.collect::<Vec<_>>(), wanted);
         let elsewhere = text(None, 1, "load.time = \"1000s\"\nchaos.faults = \"any\"\n");

@@ -3,12 +3,12 @@
 use crate::content::Content;
 use crate::effect::Effects;
 use crate::error::{Diagnostic, Diagnostics, Report};
-use crate::point::{self, Point};
-use crate::study::MAX_TRIALS;
+use crate::point::{self, Point, URL};
 use crate::{rules, trial};
-use plan::key::{CHAOS, KEYS, SWEEP, VARIANT};
+use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
 use plan::{EngineTraits, FromValue, Limited, Span, Trial, grouped, nearest, shown};
 
+pub const MAX_TRIALS: usize = 10_000;
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
 const NOT_IN_A_SEARCH: [&str; 5] = [
     "load.rate",
@@ -29,6 +29,7 @@ pub(crate) fn trials(
     required(content, diagnostics);
     swept_or_in_a_variant(content, diagnostics);
     search(content, diagnostics);
+    comparison(content, diagnostics);
     listed_or_random_faults(content, diagnostics);
     rows_of_tables(content, diagnostics);
     baseline_is_a_variant(content, diagnostics);
@@ -74,7 +75,7 @@ fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
             if let Some(axis) = content.common.axis(name) {
                 let message = format!("`{name}` is both swept and set by a variant");
                 let help = "remove one of the two: each trial has a single value";
-                diagnostics.add(entry.at, Diagnostic::new(message, help).also(axis.at));
+                diagnostics.refuse_also(entry.at, axis.at, message, help);
             }
         }
     }
@@ -148,7 +149,7 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
             let message = format!("a search for the highest rate cannot have {what}");
-            diagnostics.add(place, Diagnostic::new(message, help).also(first));
+            diagnostics.refuse_also(place, first, message, help);
         }
     };
     for name in NOT_IN_A_SEARCH {
@@ -163,6 +164,35 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
     refuse(fault, "faults", "remove the faults or the search");
 }
 
+/// A comparison until it is decided has variants to compare, and decides about the repeats itself.
+fn comparison(content: &Content, diagnostics: &Diagnostics) {
+    let Some(starts) = content.place(COMPARE) else {
+        return;
+    };
+    if content.variants.len() < 2 {
+        let message = "a comparison needs two variants at least";
+        let help = "add a [[variant]] for each side, or remove [compare]";
+        diagnostics.refuse(starts, message, help);
+    }
+    let refuse = |place: Option<Span>, what: &str, help: &str| {
+        if let Some(place) = place {
+            let message = format!("a comparison until it is decided cannot have {what}");
+            diagnostics.add(place, Diagnostic::new(message, help).also(starts));
+        }
+    };
+    let repeats = content.place("load.repeats");
+    let help = "each start is a repeat: remove `repeats`, or [compare]";
+    refuse(repeats, "`load.repeats`", help);
+    let url = content.place(URL);
+    let help =
+        "a running server does not start anew: let dyno start the servers with `server.engine`";
+    refuse(url, "`server.url`", help);
+    let mut limits = Limited::KEYS.iter();
+    let search = limits.find_map(|(name, _)| content.place(name));
+    let help = "compare searches with `load.repeats`, or remove the search";
+    refuse(search, "a search for the highest rate", help);
+}
+
 fn listed_or_random_faults(content: &Content, diagnostics: &Diagnostics) {
     if let (Some(chaos), Some(fault)) = (content.place(CHAOS), content.faults.first()) {
         let message = "a study has either random faults or listed ones";
@@ -173,7 +203,9 @@ fn listed_or_random_faults(content: &Content, diagnostics: &Diagnostics) {
 
 /// Whether a study has no more trials than it may have.
 fn number_of_trials(content: &Content, diagnostics: &Diagnostics) -> bool {
-    let repeats = content.common.entries.get("load.repeats");
+    let entries = &content.common.entries;
+    let starts = entries.get(COMPARE);
+    let repeats = starts.or_else(|| entries.get("load.repeats"));
     let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
     let mut factors: Vec<(u64, &str)> = Vec::new();
     let variants = Some((content.variants.len() as u64, " variants"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::name::Name;
-use plan::{Span, Spanned, ThresholdSpec, Value};
+use plan::{Span, Spanned, TableSpec, ThresholdSpec, Value};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
@@ -21,6 +21,15 @@ pub(crate) struct Axis {
     pub(crate) name: Name,
     pub(crate) at: Span,
     pub(crate) values: Vec<Entry>,
+}
+
+/// The part of a study that gives a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Giver {
+    File,
+    Variant,
+    Size,
+    Override,
 }
 
 /// The keys of one part of a study: the file, a variant, a size, or the overrides.
@@ -41,12 +50,6 @@ impl Part {
 pub(crate) struct Variant {
     pub(crate) name: Spanned<String>,
     pub(crate) entries: Entries,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct TypedTable {
-    pub(crate) rows: Spanned<String>,
-    pub(crate) columns: Vec<Spanned<String>>,
 }
 
 /// Something that is broken during the measurement.
@@ -74,7 +77,7 @@ pub(crate) struct Content {
     pub(crate) common: Part,
     pub(crate) variants: Vec<Variant>,
     pub(crate) faults: Vec<TypedFault>,
-    pub(crate) tables: Vec<TypedTable>,
+    pub(crate) tables: Vec<TableSpec>,
     /// By their names, with the values and axes that replace those of the file if one is chosen.
     pub(crate) sizes: BTreeMap<String, Part>,
     /// The chosen size, which has already replaced the values of the file.

@@ -166,6 +166,10 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
             " without `chaos.faults`",
             "add faults = \"any\" under [chaos], or remove it",
         ),
+        (Needs::Compare, ..) => gap(
+            " without `compare.starts`",
+            "add starts = 20 under [compare], or remove it",
+        ),
         (Needs::RunningServer, ..) => gap(
             " without `server.url`: it applies to servers that are already running",
             "remove it, or name a running server with `server.url`",

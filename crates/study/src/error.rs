@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::source::{SourceLine, SourceText};
+use crate::source::{Location, SourceText};
 use plan::{Span, redact};
 
 /// Nobody reads a longer list.
@@ -27,36 +27,6 @@ pub struct Problem {
     pub location: Option<Location>,
     /// Another location that is involved.
     pub also: Option<Location>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
-    pub(crate) path: String,
-    pub(crate) line: Option<SourceLine>,
-}
-
-impl Location {
-    /// The file, or `--set key=value`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Line and column, both from 1; `None` for an override.
-    pub fn line_column(&self) -> Option<(usize, usize)> {
-        self.line.as_ref().map(|line| (line.number, line.column))
-    }
-
-    fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
-        match &self.line {
-            None => write!(f, "\n {arrow} {}", self.path),
-            Some(line) => {
-                let margin = " ".repeat(line.number.to_string().len());
-                let (number, column) = (line.number, line.column);
-                writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
-                write!(f, "{line}")
-            }
-        }
-    }
 }
 
 impl fmt::Display for Problem {
@@ -140,6 +110,17 @@ pub(crate) trait Report {
         self.add(at, Diagnostic::new(message, help));
     }
 
+    /// With a reference to another location.
+    fn refuse_also(
+        &self,
+        at: Span,
+        also: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(at, Diagnostic::new(message, help).also(also));
+    }
+
     /// At the later of two locations, with a reference to the earlier.
     fn refuse_two(
         &self,
@@ -148,8 +129,7 @@ pub(crate) trait Report {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        let diagnostic = Diagnostic::new(message, help);
-        self.add(one.max(other), diagnostic.also(one.min(other)));
+        self.refuse_also(one.max(other), one.min(other), message, help);
     }
 }
 
@@ -199,12 +179,7 @@ impl Diagnostics {
             message: redact(&diagnostic.message),
             help: redact(&diagnostic.help),
             also: diagnostic.also.and_then(|span| source.locate(span)),
-            location: source.locate(span).or_else(|| {
-                Some(Location {
-                    path: source.label.clone(),
-                    line: None,
-                })
-            }),
+            location: Some(source.locate(span).unwrap_or_else(|| source.whole())),
         });
         StudyError {
             problems: problems.collect(),

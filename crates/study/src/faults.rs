@@ -37,20 +37,14 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
     if fault.at >= time.value {
         let message = format!("this fault is at {}, {lasts}", format_duration(fault.at));
         let help = "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`";
-        at.add(
-            typed.place("at"),
-            Diagnostic::new(message, help).also(time.span),
-        );
+        at.refuse_also(typed.place("at"), time.span, message, help);
     } else if let Some(healed) = fault.healed_at().filter(|healed| *healed >= time.value) {
         let message = format!(
             "this fault is healed at {}, {lasts}",
             format_duration(healed)
         );
         let help = "use a shorter `heal`, a longer `load.time`, or heal = \"never\"; the default is 10 s after `at`";
-        at.add(
-            typed.place("heal"),
-            Diagnostic::new(message, help).also(time.span),
-        );
+        at.refuse_also(typed.place("heal"), time.span, message, help);
     }
 }
 

@@ -36,8 +36,10 @@ mod trial;
 mod volume;
 mod walk;
 
-pub use error::{Location, Problem, StudyError};
+pub use check::MAX_TRIALS;
+pub use error::{Problem, StudyError};
 pub use fault_toml::fault_toml;
 pub use reference::reference_pages;
-pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study, Vocabulary};
+pub use source::Location;
+pub use study::{MAX_FILE_BYTES, Study, Vocabulary};
 pub use walk::overrides::read_option;

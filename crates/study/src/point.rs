@@ -3,12 +3,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::de::DeValue;
-
 use crate::content::{Base, Content, Entry, Variant};
 use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::name::Name;
-use crate::read::read;
+use crate::read::built_in;
 use plan::key::{self, VARIANT};
 use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, Value};
 
@@ -22,11 +20,7 @@ pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 /// has none, which [`Point::spanned`] reports.
 pub(crate) fn defaults() -> Defaults {
     let keys = key::KEYS.iter();
-    let defaults = keys.filter_map(|key| {
-        let value = DeValue::parse(key.default?).ok()?;
-        let value = read(&Name::of(key), value.get_ref()).ok()?;
-        Some((key.name, value.into()))
-    });
+    let defaults = keys.filter_map(|key| Some((key.name, built_in(key, key.default?)?.into())));
     defaults.collect()
 }
 

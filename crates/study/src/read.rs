@@ -8,19 +8,27 @@ use toml::de::DeValue;
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
-use crate::volume::BETWEEN_PATHS;
-use plan::key::Kind;
+use crate::syntax::type_words;
+use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, Value, nearest, parse_bytes, parse_duration, parse_frequency,
-    parse_percent, shown,
+    CpuSet, FAULT_RULES, Host, Value, did_you_mean, listed, parse_bytes, parse_duration,
+    parse_frequency, parse_percent, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
+/// Separates the paths of a list in its value.
+pub(crate) const BETWEEN_PATHS: &str = "\n";
 const MAX_WORD_CHARS: usize = 60;
 const MAX_VERSION_PARTS: usize = 4;
 /// How to write a table of the report.
 pub(crate) const TABLES_EXAMPLE: &str =
     "write tables = [{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]";
+
+/// A value of dyno's own, as typed in TOML.
+pub(crate) fn built_in(key: &'static Key, toml: &str) -> Option<Value> {
+    let value = DeValue::parse(toml).ok()?;
+    read(&Name::of(key), value.get_ref()).ok()
+}
 
 /// The value, if its key takes it.
 pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
@@ -89,19 +97,6 @@ fn is_version(text: &str) -> bool {
     let is_number =
         |part: &str| (1..=6).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
     text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number)
-}
-
-/// The type of a TOML value, for a message.
-pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
 }
 
 fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
@@ -212,23 +207,19 @@ fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Diagnostic> {
 /// What is wrong with a text that is none of `words`.
 pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
     let message = format!("`{}` is not a value of `{name}`", shown(text));
-    let all = words
-        .iter()
-        .map(|w| format!("`{w}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let help = match (nearest(text, words.iter().copied()), words.len()) {
-        (Some(word), _) => format!("did you mean `{word}`?"),
-        (None, 1) => format!("the only value is {all}"),
-        (None, _) => format!("the values are {all}"),
+    let all = listed(words.iter().copied());
+    let known = || match words.len() {
+        1 => format!("the only value is {all}"),
+        _ => format!("the values are {all}"),
     };
+    let help = did_you_mean(text, words.iter().copied()).unwrap_or_else(known);
     Diagnostic::new(message, help)
 }
 
 /// Kinds of faults, by their words with commas between them; every kind is the word `any`.
 fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
-    let mut words: Vec<_> = FaultKind::WORDS.to_vec();
-    words.push(plan::Chaos::ANY);
+    let words = FAULT_RULES.iter().map(|(kind, _)| kind.name());
+    let words: Vec<_> = words.chain([plan::Chaos::ANY]).collect();
     let read = |value: &DeValue<'_>| match value.as_str() {
         Some(word) => choice(key, word, &words).map(|word| word.to_string()),
         None => Err(wrong_type(key, value)),

@@ -7,7 +7,7 @@ use crate::order;
 use crate::point::{self, Point};
 use crate::servers::Servers;
 use plan::key::VARIANT;
-use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, TableSpec, Trial};
+use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, Trial};
 
 /// The plan of a study with these trials of its points, in the order of the study.
 pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]) -> Plan {
@@ -15,7 +15,11 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
     // Any point has the values that are the same in every trial.
     let diagnostics = Diagnostics::default();
     let any = Point::at(0, content, &base, engines, &defaults, &diagnostics);
-    let repeats = any.get("load.repeats");
+    let compare = trials.first().and_then(|trial| trial.compare);
+    let repeats = match compare {
+        Some(compare) => compare.starts,
+        None => any.get("load.repeats"),
+    };
     let order = order(&any, repeats);
     let combinations = content.combinations();
     let blocks = order::blocks(trials.len() / combinations, combinations, repeats, order);
@@ -43,10 +47,6 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
         .axes
         .iter()
         .map(|axis| axis.name.full().to_owned());
-    let tables = content.tables.iter().map(|table| TableSpec {
-        rows: table.rows.value.clone(),
-        columns: table.columns.clone(),
-    });
     Plan {
         title: any.get("title"),
         description: any.maybe("description"),
@@ -54,7 +54,7 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
         axes: variant.into_iter().chain(swept).collect(),
         repeats,
         order,
-        tables: tables.collect(),
+        tables: content.tables.clone(),
         delta_as_in: any.maybe("report.delta_as_in"),
         thresholds: content.thresholds.clone(),
         baseline: content.baseline.clone(),

@@ -1,9 +1,9 @@
 //! What the values of a point must have in common; what is wrong is reported at the point.
 
-use plan::key::{CHAOS, KEYS};
+use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
-    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
-    format_duration, parse_bytes, shown,
+    Alternate, Compare, EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value,
+    alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -18,6 +18,16 @@ const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
 const GUEST_BYTES: u64 = 256 << 20;
 /// Most CPUs of a guest, which QEMU's machine can have.
 const GUEST_CPUS: f64 = 255.0;
+/// Keys that trials which take turns cannot have: a queue of arrivals would grow between turns, each
+/// turn would have a share of the limit, and all servers are up at once.
+const NOT_IN_TURNS: [&str; 6] = [
+    "load.rate",
+    "load.events",
+    "load.until.ci",
+    "server.port",
+    LEDGER_RATE,
+    CHAOS,
+];
 const MAX_PORT: u32 = u16::MAX as u32;
 
 pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
@@ -30,6 +40,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     hosts(at);
     guests(at);
     measurement_ends(at, trial);
+    turns(at, trial, content);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
     if has_cluster {
@@ -111,10 +122,7 @@ fn can_form_its_cluster(at: &Point<'_>) {
         );
         let help =
             "remove `failover`, or set it only in a [[variant]] whose cluster does not elect";
-        at.add(
-            failover.span,
-            Diagnostic::new(message, help).also(typed.span),
-        );
+        at.refuse_also(failover.span, typed.span, message, help);
     }
 }
 
@@ -134,7 +142,7 @@ fn one_url_is_one_server(at: &Point<'_>, trial: &Trial) {
     if let (Some(url), Some(typed), count @ 2..) = (url, typed, trial.topology.instances) {
         let message = format!("{count} instances of a server that is already running");
         let help = "a URL names a single server: remove `instances`, or let dyno start the servers with `server.engine`";
-        at.add(typed.span, Diagnostic::new(message, help).also(url.at));
+        at.refuse_also(typed.span, url.at, message, help);
     }
 }
 
@@ -146,10 +154,7 @@ fn clusters_are_copied(at: &Point<'_>) {
     if reset.as_text() != Some(Reset::Copy.name()) {
         let message = format!("a cluster cannot be reset by `{}`", reset.value);
         let help = "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"";
-        at.add(
-            reset.span,
-            Diagnostic::new(message, help).also(cluster.span),
-        );
+        at.refuse_also(reset.span, cluster.span, message, help);
     }
 }
 
@@ -312,5 +317,33 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
             message,
             help,
         );
+    }
+}
+
+/// What trials that take turns cannot have.
+fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
+    let always = |compare: &Compare| compare.alternate == Alternate::Always;
+    let Some(compare) = trial.compare.filter(always) else {
+        return;
+    };
+    let place = |name| at.find(name).map(|entry| entry.at);
+    let cause = place("compare.alternate").unwrap_or_default();
+    let refuse = |place: Option<Span>, what: &str, help: &str| {
+        if let Some(place) = place {
+            let message = format!("variants that take turns cannot have {what}");
+            at.refuse_two(place, cause, message, help);
+        }
+    };
+    let help = "remove it, or write alternate = \"never\"";
+    for name in NOT_IN_TURNS {
+        refuse(place(name), &format!("`{name}`"), help);
+    }
+    let fault = content.faults.first().map(|fault| fault.kind);
+    refuse(fault, "faults", help);
+    if compare.block > trial.load.time {
+        let block = format_duration(compare.block);
+        let message = format!("a turn of {block} is longer than the measurement");
+        let help = "use a shorter `block`, or a longer `load.time`, of which each variant has a turn at a time";
+        at.refuse(place("compare.block").unwrap_or(cause), message, help);
     }
 }

@@ -8,7 +8,6 @@ use plan::{
 
 use crate::error::Diagnostic;
 use crate::point::in_process;
-use crate::trial::server_count;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers<'a> {
@@ -36,7 +35,7 @@ impl<'a> Servers<'a> {
             engine,
             cluster: kind.and_then(|kind| kinds.find(|known| known.name == kind)),
             topology,
-            members: topology.members().max(server_count(&trial.server)),
+            members: topology.members().max(trial.server.hosts()),
         }
     }
 

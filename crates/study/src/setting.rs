@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use crate::error::Diagnostic;
+use crate::syntax::type_words;
 use plan::{Value, shown};
 
 /// Maximum number of different settings in a study.
@@ -46,7 +47,7 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Diagnostic
             Ok(number) if number.is_finite() => return Ok(Value::Number(number)),
             _ => return Err(no_value(name, &format!("`{}`", shown(n.as_str())))),
         },
-        other => return Err(no_value(name, crate::read::type_words(other))),
+        other => return Err(no_value(name, type_words(other))),
     };
     if text.len() > MAX_VALUE_BYTES {
         return Err(too_long(name));

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::error::Location;
 use plan::{Origin, Redacted, Span};
 
 /// Maximum width of an excerpt: longer lines are cut around the underlined part.
@@ -20,6 +19,14 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
+    /// The location of what concerns no place in the text.
+    pub(crate) fn whole(&self) -> Location {
+        Location {
+            path: self.label.clone(),
+            line: None,
+        }
+    }
+
     /// The location of a span; `None` if it is in no text.
     pub(crate) fn locate(&self, span: Span) -> Option<Location> {
         match span.origin {
@@ -40,20 +47,50 @@ impl SourceText {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    path: String,
+    line: Option<SourceLine>,
+}
+
+impl Location {
+    /// The file, or `--set key=value`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Line and column, both from 1; `None` for an override.
+    pub fn line_column(&self) -> Option<(usize, usize)> {
+        self.line.as_ref().map(|line| (line.number, line.column))
+    }
+
+    pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
+        match &self.line {
+            None => write!(f, "\n {arrow} {}", self.path),
+            Some(line) => {
+                let margin = " ".repeat(line.number.to_string().len());
+                let (number, column) = (line.number, line.column);
+                writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
+                write!(f, "{line}")
+            }
+        }
+    }
+}
+
 /// A range of characters on a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceLine {
     /// From 1.
-    pub(crate) number: usize,
+    number: usize,
     /// From 1, in characters.
-    pub(crate) column: usize,
+    column: usize,
     excerpt: String,
     caret_at: usize,
     caret_len: usize,
 }
 
 /// The line that contains byte `start`, underlined up to byte `end` or the end of the line.
-pub(crate) fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
+fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
     let start = char_boundary(text, start);
     let end = char_boundary(text, end).max(start);
     let (before, after) = text.split_at(start);

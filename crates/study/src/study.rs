@@ -11,7 +11,6 @@ use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
-pub const MAX_TRIALS: usize = 10_000;
 const WORKLOAD: &str = "load.workload";
 /// Precedes each override in the text of a study as it was run.
 const OVERRIDE: &str = "# --set ";

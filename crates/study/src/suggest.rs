@@ -1,9 +1,9 @@
 //! What to write instead of an unknown key.
 
+use crate::content::Giver;
 use crate::name::Name;
-use crate::walk::Giver;
 use plan::key::{self, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use plan::{nearest, shown};
+use plan::{did_you_mean, listed, nearest, shown};
 
 /// For an unknown key in a part of a study.
 pub(crate) fn key(giver: Giver, name: &str) -> String {
@@ -11,22 +11,22 @@ pub(crate) fn key(giver: Giver, name: &str) -> String {
     if giver != Giver::File && name.split('.').next() == Some(FAULT) {
         return faults_are_fixed();
     }
-    let near_or = |near: Option<String>, known: &str| match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => known.to_owned(),
-    };
-    match giver {
-        Giver::File => key_of_file(name),
-        Giver::Override => key_of_override(name),
-        Giver::Variant => near_or(
+    let (near, known) = match giver {
+        Giver::File => return key_of_file(name),
+        Giver::Override => return key_of_override(name),
+        Giver::Variant => (
             full_name(name).or_else(|| nearest(name, ["name"]).map(str::to_owned)),
             "a variant has a `name` and keys by their full names, such as `load.threads`",
         ),
-        Giver::Size => near_or(
+        Giver::Size => (
             full_name(name),
             "a size has keys by their full names, such as `data.rows` or `sweep.\"load.threads\"`",
         ),
-    }
+    };
+    near.map_or_else(
+        || known.to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    )
 }
 
 fn faults_are_fixed() -> String {
@@ -38,8 +38,8 @@ fn key_of_file(name: &str) -> String {
     let word = key::last(name);
     let here = KEYS.iter().filter(|k| k.section() == section);
     let here = here.map(|k| k.last());
-    if let Some(near) = nearest(word, here.clone()) {
-        return format!("did you mean `{near}`?");
+    if let Some(question) = did_you_mean(word, here.clone()) {
+        return question;
     }
     let sections = SECTIONS.iter().copied();
     if section.is_empty() {
@@ -59,11 +59,10 @@ fn key_of_file(name: &str) -> String {
         }
         _ => return format!("`{word}` belongs under {}", homes.join(" or ")),
     }
-    if let Some(near) = nearest(name, KEYS.iter().map(|k| k.name)) {
-        return format!("did you mean `{near}`?");
+    if let Some(question) = did_you_mean(name, KEYS.iter().map(|k| k.name)) {
+        return question;
     }
-    let known: Vec<_> = here.map(|k| format!("`{k}`")).collect();
-    let known = known.join(", ");
+    let known = listed(here);
     match section {
         "" => {
             let all: Vec<_> = sections.chain([SWEEP]).map(|s| format!("[{s}]")).collect();

@@ -1,7 +1,7 @@
-//! Parses TOML and reports all syntax errors at once.
+//! TOML: parses a text, and reports all its syntax errors at once.
 
 use toml::Spanned as TomlSpanned;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
@@ -63,4 +63,17 @@ pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Diagnostic)>
         }
     }
     None
+}
+
+/// The type of a TOML value, for a message.
+pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
 }

@@ -7,12 +7,13 @@ use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
-    CHAOS, IN_PROCESS_USERS, KEYS, Key, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES, THREADS,
+    CHAOS, COMPARE, IN_PROCESS_USERS, KEYS, Key, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES,
+    THREADS,
 };
 use plan::{
-    Chaos, Cluster, ClusterProfile, Configured, CpuSet, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site, SiteKind,
-    Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
+    Chaos, Cluster, ClusterProfile, Compare, Configured, CpuSet, Detector, Durability, EngineSpec,
+    FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site,
+    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
     parse_frequency,
 };
 use serde::de::DeserializeOwned;
@@ -41,6 +42,7 @@ pub(crate) fn trial(at: &Point<'_>) -> Option<Trial> {
         transaction: section(at, "transaction")?,
         ledger: ledger(at),
         chaos: None,
+        compare: compare(at),
         monitors: at.get("monitors.enabled"),
         point: at.values(),
     };
@@ -125,7 +127,7 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     };
     let topology = Topology {
         instances: at.get("topology.instances"),
-        follow: match cluster.is_some() || server_count(server) > 1 {
+        follow: match cluster.is_some() || server.hosts() > 1 {
             true => at.get("topology.follow"),
             false => plan::Follow::default(),
         },
@@ -135,16 +137,6 @@ fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
     };
     volume::check(&topology, at);
     topology
-}
-
-pub(crate) fn server_count(server: &ServerSpec) -> u32 {
-    let ServerSpec::Url(url, _) = server else {
-        return 1;
-    };
-    let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or("");
-    let hosts = authority.rsplit('@').next().unwrap_or("");
-    u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
 }
 
 fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
@@ -253,6 +245,11 @@ fn ledger(at: &Point<'_>) -> Option<Ledger> {
         rate,
         replica_reads,
     })
+}
+
+fn compare(at: &Point<'_>) -> Option<Compare> {
+    at.find(COMPARE)?;
+    section(at, "compare")
 }
 
 /// What the faults are drawn from, if they are random.

@@ -8,8 +8,9 @@ use plan::{
     Spanned, Topology, Volume, parse_bytes, shown, shown_bytes,
 };
 
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::Point;
+use crate::read::BETWEEN_PATHS;
 
 /// The sections of the volumes of a server.
 pub(crate) const SECTIONS: [&str; 2] = [DATA, LOG];
@@ -30,8 +31,6 @@ const OF_FILE_SYSTEM: [&str; 8] = [
 const DEVICE_BYTES: u64 = 2 << 30;
 /// The smallest XFS that its tools make.
 const MIN_XFS_BYTES: u64 = 300 << 20;
-/// Separates the paths of a list.
-pub(crate) const BETWEEN_PATHS: &str = "\n";
 
 pub(crate) fn volume(at: &Point<'_>) -> Volume {
     described(at, DATA)
@@ -60,8 +59,8 @@ pub(crate) fn check(topology: &Topology, at: &Point<'_>) {
     let node = &topology.node;
     if let (Some(cluster), Some(log)) = (&topology.cluster, &node.log_volume) {
         let message = "the log of a member of a cluster is stored with its data";
-        let diagnostic = Diagnostic::new(message, "remove [log_volume], or the cluster");
-        at.add(place_of(log), diagnostic.also(cluster.kind.span));
+        let help = "remove [log_volume], or the cluster";
+        at.refuse_also(place_of(log), cluster.kind.span, message, help);
     }
     let systems = node.volumes().filter_map(|one| one.file_system.as_ref());
     let mut named = systems.filter_map(|system| match &system.devices {
@@ -72,8 +71,8 @@ pub(crate) fn check(topology: &Topology, at: &Point<'_>) {
     let path = first.value.display();
     if let Some(second) = named.next().filter(|second| second.value == first.value) {
         let message = format!("`{path}` is the device of both volumes");
-        let diagnostic = Diagnostic::new(message, "name two devices, or remove [log_volume]");
-        at.add(second.span, diagnostic.also(first.span));
+        let help = "name two devices, or remove [log_volume]";
+        at.refuse_also(second.span, first.span, message, help);
     }
     if let nodes @ 2.. = topology.nodes() {
         let message = format!("`{path}` cannot have the file systems of {nodes} servers");
@@ -190,8 +189,7 @@ impl Keys<'_, '_> {
         if let Some((name, span)) = self.first(&["devices", "device_size", "directory"]) {
             let message = format!("`{name}` has no effect on a device");
             let help = "remove it, or remove `device` to use loop devices";
-            self.at
-                .add(span, Diagnostic::new(message, help).also(device.span));
+            self.at.refuse_also(span, device.span, message, help);
         }
         let allowed = self.maybe::<String>("allow_format");
         let mut allowed = allowed.iter().flat_map(|list| list.split(BETWEEN_PATHS));

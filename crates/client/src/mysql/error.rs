@@ -3,20 +3,19 @@
 use wire::ServerError;
 use workload::session::FailureKind;
 
-use crate::error::Refusal;
+use crate::error::{Meaning, Refusal};
 
 pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
     let number = error.number.unwrap_or_default();
     Refusal {
-        kind: failure_kind(number, &error.message),
+        meaning: meaning(number, &error.message),
         remedy: refusal_remedy(number),
         error,
     }
 }
 
-/// What the load does about a server's error.
-fn failure_kind(number: u32, message: &str) -> FailureKind {
-    match number {
+fn meaning(number: u32, message: &str) -> Meaning {
+    Meaning::Failure(match number {
         // sysbench's list: deadlock, lock wait timeout, record changed since last read. And a
         // transaction that a member of a group rolled back because of a conflict.
         1213 | 1205 | 1020 | 3101 => FailureKind::Restart,
@@ -26,20 +25,14 @@ fn failure_kind(number: u32, message: &str) -> FailureKind {
         1047 if message.starts_with("WSREP") => FailureKind::Away,
         // Too many connections, killed, server gone.
         1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
-        _ => FailureKind::Refused,
-    }
-}
-
-/// Whether a server has lost its role in its cluster: it does not serve clients for now, or it is
-/// read-only although writes are expected of it.
-pub(super) fn has_lost_role(number: u32, expects_writes: bool) -> bool {
-    match number {
         // A Galera member without a connection to a majority; a member of Group Replication that
         // cannot commit.
-        1047 | 3100 => true,
-        1290 | 1792 | 1836 => expects_writes,
-        _ => false,
-    }
+        1047 | 3100 => return Meaning::NotServing,
+        1290 | 1792 | 1836 => return Meaning::ReadOnly,
+        // BEGIN, for example.
+        1295 => return Meaning::NotPreparable,
+        _ => FailureKind::Refused,
+    })
 }
 
 /// What the user can do about a server's error.
@@ -90,14 +83,16 @@ mod tests {
             (1047, FailureKind::Refused),
             (1317, FailureKind::Refused),
         ] {
-            assert_eq!(failure_kind(number, ""), kind, "{number}");
+            assert_eq!(meaning(number, "").kind(), kind, "{number}");
         }
         let not_ready = "WSREP has not yet prepared node for application use";
-        assert_eq!(failure_kind(1047, not_ready), FailureKind::Away);
+        assert_eq!(meaning(1047, not_ready).kind(), FailureKind::Away);
     }
 
     #[test]
     fn a_read_only_server_has_lost_its_role_where_writes_are_expected() {
+        let has_lost_role =
+            |number, expects_writes| meaning(number, "").has_lost_role(expects_writes);
         assert!(has_lost_role(1290, true) && !has_lost_role(1290, false));
         assert!(has_lost_role(1047, false) && !has_lost_role(1142, true));
     }

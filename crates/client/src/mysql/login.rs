@@ -11,6 +11,7 @@ use wire::{ProtocolError, ServerError};
 
 use super::error::refusal;
 use super::password::Delivery;
+use super::protocol::Mysql;
 use super::target::Target;
 use crate::error::Error;
 use crate::net::Stream;
@@ -20,25 +21,15 @@ use crate::reactor::Permit;
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 
 /// Connects and logs in. The permit is returned as soon as the server greets.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
-    let stream = target.endpoint.connect(&target.shown()).await?;
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Mysql), Error> {
+    let stream = target.endpoint.connect(target).await?;
     let mut handshake = Handshake::greet(stream).await?;
     drop(permit);
     handshake.secure(target).await?;
     handshake.authenticate(target).await?;
     handshake.expect_no_more("after the login")?;
-    Ok(LoggedIn {
-        stream: handshake.stream,
-        greeting: handshake.greeting,
-        capabilities: handshake.capabilities,
-    })
-}
-
-pub(super) struct LoggedIn {
-    pub(super) stream: Stream,
-    pub(super) greeting: Greeting,
-    /// The capabilities of both ends.
-    pub(super) capabilities: u64,
+    let protocol = Mysql::new(handshake.greeting, handshake.capabilities);
+    Ok((handshake.stream, protocol))
 }
 
 struct Handshake {
@@ -90,7 +81,7 @@ impl Handshake {
             return Ok(());
         }
         if !self.greeting.offers_tls() {
-            return endpoint.without_tls(&target.shown());
+            return endpoint.without_tls(target);
         }
         // Clear text must not be mistaken for data that TLS protected.
         self.expect_no_more("between the greeting and TLS")?;
@@ -101,7 +92,7 @@ impl Handshake {
         };
         self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
-        endpoint.start_tls(&mut self.stream, &target.shown()).await
+        endpoint.start_tls(&mut self.stream, target).await
     }
 
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
@@ -166,7 +157,7 @@ impl Handshake {
         let channel = target.endpoint.channel(&self.stream);
         let delivery = target.permissions.delivery(plugin, channel);
         let delivery = delivery.map_err(|why| Error::Withheld {
-            server: target.shown(),
+            server: target.to_string(),
             why,
         })?;
         let password = &target.password;

@@ -2,24 +2,22 @@
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
+use wire::mysql::handshake::Greeting;
 use wire::mysql::packet::{self, Message};
 use wire::mysql::reply::{Prepared, ReplyReader};
 use wire::mysql::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
-use workload::session::{Param, SessionError};
+use workload::session::Param;
 
-use super::error::{has_lost_role, refusal};
-use super::login::{self, LoggedIn};
+use super::error::refusal;
+use super::login;
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
 use crate::statement_text::write_value;
-
-/// MySQL's error for a statement that cannot be prepared, such as BEGIN.
-const NOT_PREPARABLE: u32 = 1295;
 
 /// The MySQL protocol on an open connection.
 #[derive(Debug)]
@@ -38,6 +36,19 @@ pub struct Statement {
     number: u32,
     /// Whether the server knows the types of the parameters.
     is_bound: bool,
+}
+
+impl Mysql {
+    /// The protocol after a login; `capabilities` are those of both ends.
+    pub(super) fn new(greeting: Greeting, capabilities: u64) -> Self {
+        Self {
+            reader: ReplyReader::new(capabilities),
+            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
+            is_mariadb: greeting.is_mariadb(),
+            connection_id: greeting.connection_id,
+            version: greeting.version.into(),
+        }
+    }
 }
 
 pub type Connection = crate::connection::Connection<Mysql>;
@@ -64,24 +75,8 @@ impl Protocol for Mysql {
     /// The sequence number of the next packet.
     type Transfer = u8;
 
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
-        let LoggedIn {
-            stream,
-            greeting,
-            capabilities,
-        } = login::log_in(target, permit).await?;
-        let protocol = Self {
-            reader: ReplyReader::new(capabilities),
-            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
-            is_mariadb: greeting.is_mariadb(),
-            connection_id: greeting.connection_id,
-            version: greeting.version.into(),
-        };
-        Ok((stream, protocol))
+        login::log_in(target, permit).await
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
@@ -153,14 +148,6 @@ impl Protocol for Mysql {
 
     fn refusal(error: Box<ServerError>) -> Refusal {
         refusal(error)
-    }
-
-    fn is_unpreparable(error: &Error) -> bool {
-        error.number() == Some(NOT_PREPARABLE)
-    }
-
-    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool {
-        has_lost_role(error.number.unwrap_or_default(), expects_writes)
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

@@ -19,7 +19,7 @@ pub const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 
-/// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
+/// A server and an account. It is shown without the password.
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
@@ -32,7 +32,23 @@ pub struct Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        write!(f, "{self}")
+    }
+}
+
+/// The server and account, without the password.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (user, database) = (&self.user, &self.database);
+        match &self.endpoint.address {
+            Address::Unix(path) => {
+                let socket = path.display();
+                write!(f, "mysql://{user}@localhost/{database}?socket={socket}")
+            }
+            Address::Tcp(_) => {
+                write!(f, "mysql://{user}@{}/{database}", self.endpoint.authority())
+            }
+        }
     }
 }
 
@@ -74,18 +90,6 @@ impl Target {
     /// The host's addresses; none for a Unix socket, which is on this host.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.endpoint.addresses()
-    }
-
-    /// The server and account, without the password.
-    pub fn shown(&self) -> String {
-        let (user, database) = (&self.user, &self.database);
-        match &self.endpoint.address {
-            Address::Unix(path) => format!(
-                "mysql://{user}@localhost/{database}?socket={}",
-                path.display()
-            ),
-            Address::Tcp(_) => format!("mysql://{user}@{}/{database}", self.endpoint.authority()),
-        }
     }
 }
 
@@ -143,19 +147,19 @@ mod tests {
     fn a_url_names_all_parts() {
         let target = parse("mysql://a%40b:p%3aw@127.0.0.1:3307/shop").unwrap();
         assert_eq!(target.password, "p:w");
-        assert_eq!(target.shown(), "mysql://a@b@127.0.0.1:3307/shop");
+        assert_eq!(target.to_string(), "mysql://a@b@127.0.0.1:3307/shop");
     }
 
     #[test]
     fn mariadb_is_another_name_of_the_scheme() {
         let target = parse("mariadb://root@127.0.0.1:3307/shop").unwrap();
-        assert_eq!(target.shown(), "mysql://root@127.0.0.1:3307/shop");
+        assert_eq!(target.to_string(), "mysql://root@127.0.0.1:3307/shop");
     }
 
     #[test]
     fn what_is_left_out_has_defaults() {
         let target = parse("mysql://127.0.0.1").unwrap();
-        assert_eq!(target.shown(), "mysql://me@127.0.0.1:3306/sbtest");
+        assert_eq!(target.to_string(), "mysql://me@127.0.0.1:3306/sbtest");
     }
 
     #[test]
@@ -163,13 +167,13 @@ mod tests {
         let target = parse("mysql://root@localhost/x?socket=/tmp/s.sock").unwrap();
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let expected = "mysql://root@localhost/x?socket=/tmp/s.sock";
-        assert_eq!(target.shown(), expected);
+        assert_eq!(target.to_string(), expected);
     }
 
     #[test]
     fn the_password_is_never_shown() {
         let target = parse("mysql://u:secret@127.0.0.1/x").unwrap();
-        assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+        assert!(!format!("{target:?} {target}").contains("secret"));
     }
 
     #[test]

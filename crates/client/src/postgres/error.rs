@@ -3,22 +3,21 @@
 use wire::ServerError;
 use workload::session::FailureKind;
 
-use crate::error::Refusal;
+use crate::error::{Meaning, Refusal};
 
 /// A write to a standby.
-pub(super) const READ_ONLY: &str = "25006";
+const READ_ONLY: &str = "25006";
 
 pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
     Refusal {
-        kind: failure_kind(error.sqlstate()),
+        meaning: meaning(error.sqlstate()),
         remedy: refusal_remedy(error.sqlstate()),
         error,
     }
 }
 
-/// What the load does about a SQLSTATE.
-fn failure_kind(sqlstate: &str) -> FailureKind {
-    match sqlstate {
+fn meaning(sqlstate: &str) -> Meaning {
+    Meaning::Failure(match sqlstate {
         // Serialization failure, deadlock, lock timeout. And unique violation: if two transactions
         // DELETE and INSERT the same key, the second DELETE waits for the first transaction, finds
         // the row gone, and does not see the new one (manual, Transaction Isolation, Read
@@ -29,8 +28,9 @@ fn failure_kind(sqlstate: &str) -> FailureKind {
         // Too many connections; an idle connection was closed.
         "53300" | "57P05" | "25P03" => FailureKind::Lost,
         state if state.starts_with("08") => FailureKind::Lost,
+        READ_ONLY => return Meaning::ReadOnly,
         _ => FailureKind::Refused,
-    }
+    })
 }
 
 /// What the user can do about an error with this SQLSTATE.
@@ -87,7 +87,7 @@ mod tests {
             ("25006", FailureKind::Refused),
             ("57014", FailureKind::Refused),
         ] {
-            assert_eq!(failure_kind(sqlstate), kind, "{sqlstate}");
+            assert_eq!(meaning(sqlstate).kind(), kind, "{sqlstate}");
         }
     }
 

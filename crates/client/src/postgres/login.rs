@@ -12,6 +12,7 @@ use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
 use wire::postgres::{certificate, unexpected};
 
 use super::error::refusal;
+use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
 use crate::channel::Withheld;
 use crate::error::Error;
@@ -25,16 +26,10 @@ const LOGIN_LIMIT_BYTES: usize = 1 << 20;
 /// Random bytes of a nonce, as libpq's.
 const NONCE_BYTES: usize = 18;
 
-pub(super) struct LoggedIn {
-    pub(super) stream: Stream,
-    pub(super) server_version: String,
-    pub(super) backend_pid: u32,
-}
-
 /// Connects and logs in. The permit is returned as soon as the server answers.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Postgres), Error> {
     let mut login = Login {
-        stream: target.endpoint.connect(&target.shown()).await?,
+        stream: target.endpoint.connect(target).await?,
         gatherer: Gatherer::new(LOGIN_LIMIT_BYTES),
         target,
     };
@@ -51,7 +46,7 @@ struct Login<'a> {
     target: &'a Target,
 }
 
-impl Login<'_> {
+impl<'a> Login<'a> {
     /// Starts TLS if the user wants it and the server supports it.
     async fn secure(&mut self) -> Result<(), Error> {
         let endpoint = &self.target.endpoint;
@@ -69,10 +64,9 @@ impl Login<'_> {
             ref other => return Err(not_postgres(other).into()),
         };
         self.gatherer.take_byte();
-        let server = self.target.shown();
         match answer {
-            TLS_REFUSED => endpoint.without_tls(&server),
-            _ => endpoint.start_tls(&mut self.stream, &server).await,
+            TLS_REFUSED => endpoint.without_tls(self.target),
+            _ => endpoint.start_tls(&mut self.stream, self.target).await,
         }
     }
 
@@ -140,8 +134,7 @@ impl Login<'_> {
         if !channel.is_trusted() && !self.target.sends_cleartext {
             return Err(self.withheld(Withheld::PasswordMethod));
         }
-        let password = self.password()?.to_owned();
-        self.send_password(&password).await
+        self.send_password(self.password()?).await
     }
 
     async fn send_password(&mut self, password: &str) -> Result<(), Error> {
@@ -163,7 +156,7 @@ impl Login<'_> {
             let offered = format!("SASL ({})", mechanisms.join(", "));
             return Err(login::unsupported(offered).into());
         }
-        let password = self.password()?.to_owned();
+        let password = self.password()?;
         let scram = Scram::new(&nonce()?, binding);
         let mut out = Vec::new();
         login::sasl_first(&mut out, mechanism, &scram.first());
@@ -171,7 +164,7 @@ impl Login<'_> {
         let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
             return Err(out_of_turn());
         };
-        let (last, proven) = scram.prove(&password, &challenge)?;
+        let (last, proven) = scram.prove(password, &challenge)?;
         out.clear();
         login::sasl_next(&mut out, &last);
         self.send(&out).await?;
@@ -210,17 +203,16 @@ impl Login<'_> {
     }
 
     /// Reads what the server reports about itself.
-    async fn wait_until_ready(mut self) -> Result<LoggedIn, Error> {
-        let mut server_version = String::new();
-        let mut backend_pid = 0;
+    async fn wait_until_ready(mut self) -> Result<(Stream, Postgres), Error> {
+        let mut server = Postgres::default();
         loop {
             match self.next().await? {
                 Next::Ready => break,
                 Next::Parameter { name, value } if name == "server_version" => {
-                    server_version = value;
+                    server.server_version = value;
                 }
                 Next::Parameter { .. } | Next::Other => {}
-                Next::Backend { pid } => backend_pid = pid,
+                Next::Backend { pid } => server.backend_pid = pid,
                 Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Authentication(_) => return Err(out_of_turn()),
             }
@@ -228,12 +220,8 @@ impl Login<'_> {
         if let [kind, ..] = *self.gatherer.pending() {
             return Err(unexpected(kind, "after the login").into());
         }
-        check_version(self.target, &server_version)?;
-        Ok(LoggedIn {
-            stream: self.stream,
-            server_version,
-            backend_pid,
-        })
+        check_version(self.target, &server.server_version)?;
+        Ok((self.stream, server))
     }
 
     async fn next(&mut self) -> Result<Next, Error> {
@@ -245,11 +233,11 @@ impl Login<'_> {
         self.stream.write_all(bytes).await.map_err(Error::Lost)
     }
 
-    fn password(&self) -> Result<&str, Error> {
+    fn password(&self) -> Result<&'a str, Error> {
         match &self.target.password {
             Ok(password) => Ok(password),
             Err(why) => Err(Error::NoPassword {
-                server: self.target.shown(),
+                server: self.target.to_string(),
                 why: why.clone(),
             }),
         }
@@ -257,7 +245,7 @@ impl Login<'_> {
 
     fn withheld(&self, why: Withheld) -> Error {
         Error::Withheld {
-            server: self.target.shown(),
+            server: self.target.to_string(),
             why,
         }
     }
@@ -268,7 +256,7 @@ fn check_version(target: &Target, version: &str) -> Result<(), Error> {
     match version[..digits].parse::<u32>() {
         Ok(major) if MAJORS.contains(&major) => Ok(()),
         _ => Err(Error::Unsupported {
-            server: target.shown(),
+            server: target.to_string(),
             version: format!("PostgreSQL {version}"),
             supported: format!("PostgreSQL {} to {}", MAJORS.start(), MAJORS.end()),
         }),

@@ -7,10 +7,10 @@ use wire::postgres::rows::TextResult;
 use wire::postgres::scram;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
-use workload::session::{Param, SessionError};
+use workload::session::Param;
 
-use super::error::{READ_ONLY, refusal};
-use super::login::{self, LoggedIn, nonce};
+use super::error::refusal;
+use super::login::{self, nonce};
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
@@ -19,12 +19,12 @@ use crate::reactor::Permit;
 use crate::statement_text::write_value;
 
 /// The PostgreSQL protocol on an open connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Postgres {
     reader: ReplyReader,
     prepared: u32,
-    server_version: String,
-    backend_pid: u32,
+    pub(super) server_version: String,
+    pub(super) backend_pid: u32,
 }
 
 pub type Connection = crate::connection::Connection<Postgres>;
@@ -61,23 +61,8 @@ impl Protocol for Postgres {
     type Statement = Statement;
     type Transfer = ();
 
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
-        let LoggedIn {
-            stream,
-            server_version,
-            backend_pid,
-        } = login::log_in(target, permit).await?;
-        let protocol = Self {
-            reader: ReplyReader::default(),
-            prepared: 0,
-            server_version,
-            backend_pid,
-        };
-        Ok((stream, protocol))
+        login::log_in(target, permit).await
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
@@ -150,10 +135,6 @@ impl Protocol for Postgres {
 
     fn refusal(error: Box<ServerError>) -> Refusal {
         refusal(error)
-    }
-
-    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool {
-        expects_writes && error.has_code(READ_ONLY)
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

@@ -21,7 +21,7 @@ const DEFAULT_DATABASE: &str = "sbtest";
 /// itself.
 const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
 
-/// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
+/// A server and an account. It is shown without the password.
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
@@ -50,7 +50,24 @@ pub(super) enum ChannelBindingMode {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        write!(f, "{self}")
+    }
+}
+
+/// A URL of server, account, and sessions, without the password.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (user, database) = (&self.user, &self.database);
+        let Endpoint { host, port, .. } = &self.endpoint;
+        let (authority, place) = match &self.endpoint.address {
+            Address::Unix(_) => (String::new(), format!("host={host}&port={port}")),
+            Address::Tcp(_) => (self.endpoint.authority(), String::new()),
+        };
+        let query = [place.as_str(), &self.query];
+        let query: Vec<_> = query.into_iter().filter(|part| !part.is_empty()).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let query = query.join("&");
+        write!(f, "postgres://{user}@{authority}/{database}{mark}{query}")
     }
 }
 
@@ -132,23 +149,6 @@ impl Target {
     /// The host's addresses; none for a Unix socket, which is on this host.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.endpoint.addresses()
-    }
-
-    /// A URL of server, account, and sessions, without the password.
-    pub fn shown(&self) -> String {
-        let (user, database) = (&self.user, &self.database);
-        let Endpoint { host, port, .. } = &self.endpoint;
-        let (authority, place) = match &self.endpoint.address {
-            Address::Unix(_) => (String::new(), format!("host={host}&port={port}")),
-            Address::Tcp(_) => (self.endpoint.authority(), String::new()),
-        };
-        let query = [place.as_str(), &self.query];
-        let query: Vec<_> = query.into_iter().filter(|part| !part.is_empty()).collect();
-        let mark = if query.is_empty() { "" } else { "?" };
-        format!(
-            "postgres://{user}@{authority}/{database}{mark}{}",
-            query.join("&")
-        )
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_left_out_has_defaults() {
         let target = parse("postgres://127.0.0.1").unwrap();
-        assert_eq!(target.shown(), "postgres://me@127.0.0.1:5432/sbtest");
+        assert_eq!(target.to_string(), "postgres://me@127.0.0.1:5432/sbtest");
         assert_eq!(target.endpoint.tls_mode, TlsMode::Preferred);
         assert_eq!(target.password, Err(NoPassword::NotGiven));
     }
@@ -256,7 +256,7 @@ mod tests {
     fn a_url_names_all_parts() {
         let target = parse("postgresql://a:p%3aw@[::1]:5433/shop").unwrap();
         assert_eq!(target.password.as_deref(), Ok("p:w"));
-        assert_eq!(target.shown(), "postgres://a@[::1]:5433/shop");
+        assert_eq!(target.to_string(), "postgres://a@[::1]:5433/shop");
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
             let expected = Address::Unix("/run/x/.s.PGSQL.7".into());
             assert_eq!(target.endpoint.address, expected);
             let place = "postgres://u@/d?host=/run/x&port=7";
-            assert!(target.shown().starts_with(place), "{target:?}");
+            assert!(target.to_string().starts_with(place), "{target:?}");
             assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         }
     }
@@ -294,8 +294,8 @@ mod tests {
         let target = parse("postgres://", None).unwrap();
         let shown =
             "postgres://u@127.0.0.1:7/d?application_name=a&options=-c%20x=y&sslmode=require";
-        assert_eq!(target.shown(), shown);
-        assert_eq!(parse(shown, None).unwrap().shown(), shown);
+        assert_eq!(target.to_string(), shown);
+        assert_eq!(parse(shown, None).unwrap().to_string(), shown);
         assert_eq!(target.password.as_deref(), Ok("p"));
         assert_eq!(target.endpoint.tls_mode, TlsMode::Required);
         assert_eq!(target.application_name, "a");
@@ -303,7 +303,7 @@ mod tests {
         let url = "postgres://x:y@[::1]:9/z?sslmode=disable";
         let target = parse(url, Some("not this")).unwrap();
         let expected = "postgres://x@[::1]:9/z?application_name=a&options=-c%20x=y&sslmode=disable";
-        assert_eq!(target.shown(), expected);
+        assert_eq!(target.to_string(), expected);
         assert_eq!(target.password.as_deref(), Ok("y"));
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let given = parse("postgres://", Some("given")).unwrap();
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn the_password_is_never_shown() {
         let target = parse("postgres://u:secret@127.0.0.1/x").unwrap();
-        assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+        assert!(!format!("{target:?} {target}").contains("secret"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use slab::Slab;
 
 pub use io::Io;
 pub use semaphore::{Permit, Semaphore};
-pub use timer::{Elapsed, sleep_until, timeout, unless};
+pub use timer::{Elapsed, before, sleep_until, timeout, unless};
 pub(crate) use wall::WallTime;
 
 use io::Readiness;

@@ -130,6 +130,16 @@ pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output,
     .await
 }
 
+/// Runs `work`; `None` if `end` ends first.
+pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    std::future::poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
 /// Runs `future` until it ends or `stopped` returns true: then it is dropped, and the result is
 /// `None`.
 pub async fn unless<F: Future>(stopped: impl Fn() -> bool, future: F) -> Option<F::Output> {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{self, accepting, account, both, connector, run};
+use crate::common::{self, accepting, account, both, connector, query, run};
 use client::mysql::{Connector, MysqlSession, Target};
 use client::reactor::timeout;
 use testkit::{Engine, Server};
-use workload::catalog::Label;
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 fn victim(server: &Server) -> Target {
@@ -16,10 +15,6 @@ fn victim(server: &Server) -> Target {
 
 async fn session(server: &Server) -> MysqlSession {
     common::session(victim(server), &["UPDATE t SET k = k + 1 WHERE id = ?"]).await
-}
-
-async fn query(session: &mut MysqlSession, sql: &str) -> Result<(), SessionError> {
-    session.query(Label::default(), sql).await.map(drop)
 }
 
 /// A server with two rows and the account `victim`.
@@ -106,7 +101,7 @@ fn a_connection_that_is_killed_in_a_statement_is_lost(server: &Server) {
             let sql = "SELECT sleep(1000) UNION ALL SELECT sleep(1000)";
             match query(&mut session, sql).await {
                 Err(error) => assert_lost(&error),
-                Ok(()) => assert_next_is_lost(&mut session).await,
+                Ok(_) => assert_next_is_lost(&mut session).await,
             }
         });
     });

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempDir;
 
+use crate::common::certificates::{authority, key_of, of_client, signed};
 use crate::common::{ALL_MODES, account, assert_has, at, closed, log_in, open, run, tls, trusting};
 use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
-use testkit::{MariaDb, MySql, Server, openssl};
+use testkit::{MariaDb, MySql, Server};
 
 /// `root` by a name for the host.
 fn root_at(server: &Server, host: &str, tls: &TlsOptions) -> Target {
@@ -35,9 +36,8 @@ fn a_server_with_a_certificate(server: &Server) {
     assert_has(&full.unwrap_err(), &other_name);
 
     let other = directory();
-    authority(other.path(), "other");
-    let [_, preferred, required, chain, full] =
-        outcomes(server, "localhost", &other.path().join("other.pem"));
+    let other = authority(other.path(), "other");
+    let [_, preferred, required, chain, full] = outcomes(server, "localhost", &other);
     assert_eq!([preferred, required], [Ok(true), Ok(true)]);
     for refused in [chain, full] {
         assert_has(&refused.unwrap_err(), &["UnknownIssuer", "--tls-ca"]);
@@ -106,9 +106,8 @@ fn mysql_with_its_own_certificate() {
 fn a_server_without_tls() {
     let server = MariaDb::start(&[]);
     let dir = directory();
-    authority(dir.path(), "ca");
-    let [disable, preferred, required, chain, full] =
-        outcomes(&server, "localhost", &dir.path().join("ca.pem"));
+    let ca = authority(dir.path(), "ca");
+    let [disable, preferred, required, chain, full] = outcomes(&server, "localhost", &ca);
     assert_eq!([disable, preferred], [Ok(false), Ok(false)]);
     for refused in [required, chain, full] {
         let told = ["does not offer it", "--tls-mode preferred"];
@@ -120,16 +119,15 @@ fn a_server_without_tls() {
 #[test]
 fn an_old_form_of_certificate_hinders_only_who_checks_it() {
     let dir = directory();
-    let files = dir.path();
-    authority(files, "ca");
-    let certificate = signed(files, "server", None);
+    let ca = authority(dir.path(), "ca");
+    let certificate = signed(dir.path(), &ca, "localhost", None);
     let option = |name: &str, file: &Path| format!("--ssl-{name}={}", file.display());
     let server = MariaDb::start(&[
-        &option("ca", &files.join("ca.pem")),
-        &option("cert", &certificate.0),
-        &option("key", &certificate.1),
+        &option("ca", &ca),
+        &option("cert", &certificate),
+        &option("key", &key_of(&certificate)),
     ]);
-    let [_, preferred, required, ..] = outcomes(&server, "localhost", &files.join("ca.pem"));
+    let [_, preferred, required, ..] = outcomes(&server, "localhost", &ca);
     assert_eq!([preferred, required], [Ok(true), Ok(true)]);
 }
 
@@ -137,12 +135,8 @@ fn an_old_form_of_certificate_hinders_only_who_checks_it() {
 fn a_client_with_a_certificate() {
     for server in both_with_tls() {
         server.sql("CREATE USER x IDENTIFIED BY 'p' REQUIRE X509; GRANT ALL ON *.* TO x");
-        let (dir, theirs) = (directory(), server.ca_file());
-        let files = dir.path();
-        for name in ["ca.pem", "ca-key.pem"] {
-            fs::copy(theirs.with_file_name(name), files.join(name)).unwrap();
-        }
-        let mut with = with_certificate(files);
+        let dir = directory();
+        let mut with = with_certificate(dir.path(), &server.ca_file());
         with.server_public_key = ServerPublicKey::Accepted;
         let (_, tls) = log_in(&account(&server, "x", "p", &with)).unwrap();
         assert!(tls.is_some());
@@ -152,20 +146,20 @@ fn a_client_with_a_certificate() {
             assert_eq!(error.number(), Some(1045), "{error}");
         }
         // One that another authority signed is as good as none, or worse.
-        authority(files, "ca");
-        let wrong = with_certificate(files);
+        let other = authority(dir.path(), "ca");
+        let wrong = with_certificate(dir.path(), &other);
         let error = log_in(&account(&server, "x", "p", &wrong)).unwrap_err();
         let is_alert = error.to_string().contains("alert");
         assert!(is_alert || error.number() == Some(1045), "{error}");
     }
 }
 
-/// TLS with a client's certificate that the authority in this directory signed.
-fn with_certificate(files: &Path) -> TlsOptions {
-    let (certificate, key) = signed(files, "client", Some("extendedKeyUsage=clientAuth\n"));
+/// TLS with a client's certificate that this authority signed.
+fn with_certificate(files: &Path, authority: &Path) -> TlsOptions {
+    let certificate = of_client(files, authority, "localhost");
     TlsOptions {
+        key: Some(key_of(&certificate)),
         certificate: Some(certificate),
-        key: Some(key),
         ..closed()
     }
 }
@@ -196,36 +190,4 @@ fn directory() -> TempDir {
     let mode = fs::Permissions::from_mode(0o755);
     let dir = tempfile::Builder::new().permissions(mode).tempdir();
     dir.unwrap()
-}
-
-const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-
-/// Makes an authority: `name.pem` and `name-key.pem`.
-fn authority(directory: &Path, name: &str) {
-    openssl(
-        directory,
-        &format!(
-            "req -x509 {KEY} -days 3650 -subj /CN=dyno-test-{name} -keyout {name}-key.pem -out {name}.pem"
-        ),
-    );
-}
-
-/// A certificate and key that the authority `ca` signed; without extensions it
-/// has the old form.
-fn signed(directory: &Path, name: &str, extensions: Option<&str>) -> (PathBuf, PathBuf) {
-    openssl(
-        directory,
-        &format!("req -new {KEY} -subj /CN=localhost -keyout {name}-key.pem -out {name}.csr"),
-    );
-    let mut arguments = format!(
-        "x509 -req -in {name}.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 3650 -out {name}.pem"
-    );
-    if let Some(extensions) = extensions {
-        fs::write(directory.join("extensions"), extensions).unwrap();
-        arguments.push_str(" -extfile extensions");
-    }
-    openssl(directory, &arguments);
-    let key = directory.join(format!("{name}-key.pem"));
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-    (directory.join(format!("{name}.pem")), key)
 }

@@ -158,7 +158,8 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         | Needs::Members
         | Needs::Process
         | Needs::Ledger
-        | Needs::Chaos => arg,
+        | Needs::Chaos
+        | Needs::Compare => arg,
     };
     match key.name {
         "server.tls.cert" => arg.requires("server.tls.key"),

@@ -17,13 +17,17 @@ use workload::schema::{TableSpec, drop_table, table_name};
 use super::loads::Loads;
 use super::lock;
 use super::parts::{PART_ROWS, Part, Queue};
-use super::state::{self, CREATE_MARKER, READ_CHECKSUMS, checksum_in, mark};
+use super::state::{
+    self, CREATE_MARKER, READ_CHECKSUMS, State, Todo, checksum_in, mark, mark_ready,
+};
 use super::{Listener, Prepared, Progress, Wanted};
 use crate::data::canceled;
 use crate::remote::{on_connection, on_reactor, unless_hung};
 
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a connection that has nothing left to load checks whether the others have, either.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long running statements may take to end once the load is over or interrupted.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -46,15 +50,13 @@ pub(crate) fn prepare<P: Loads>(
     let ask = &mut |sql: &str| guard.run(first.rows(sql));
     let (dialect, columns) = (P::DIALECT, P::LIST_COLUMNS);
     let todo = state::plan(wanted, &spec, dialect, columns, ask, listener.tell)?;
-    if todo.missing.is_empty() {
+    if todo.missing.is_empty() && todo.unsettled.is_empty() {
         reactor.block_on(first.close()).map_err(no_resources)?;
         return Ok(todo.prepared);
     }
     guard.run(first.run(CREATE_MARKER))?;
-    let loading = Rc::new(Loading::<P>::new(spec, &todo.missing));
-    let connections = wanted
-        .connections
-        .clamp(1, loading.parts(todo.missing.len()));
+    let loading = Rc::new(Loading::<P>::new(spec, &todo));
+    let connections = wanted.connections.clamp(1, loading.parts(&todo));
     for _ in 0..connections {
         let opened = guard.run(opened::<P>(target))?;
         loading.spawn(&reactor, opened);
@@ -72,7 +74,7 @@ pub(crate) fn prepare<P: Loads>(
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }
-    if loading.indexed.get() < todo.prepared.loaded {
+    if !loading.is_done() {
         return Err(canceled());
     }
     Ok(todo.prepared)
@@ -124,30 +126,40 @@ struct Loading<P: Loads> {
     queue: RefCell<Queue>,
     abilities: P::Abilities,
     rows: Cell<u64>,
+    /// Number of tables to load and index.
+    missing: u32,
     indexed: Cell<u32>,
+    /// Numbers of the tables that are indexed but not settled.
+    unsettled: RefCell<Vec<u32>>,
+    /// Number of tables to load or settle that are not ready yet.
+    unready: Cell<u32>,
     failure: RefCell<Option<Failure>>,
     stop: Cell<bool>,
     sessions: RefCell<Vec<P::Session>>,
 }
 
 impl<P: Loads> Loading<P> {
-    fn new(spec: TableSpec, missing: &[u32]) -> Self {
+    fn new(spec: TableSpec, todo: &Todo) -> Self {
         Self {
-            queue: RefCell::new(Queue::new(missing, spec.rows)),
+            queue: RefCell::new(Queue::new(&todo.missing, spec.rows)),
             spec,
             abilities: P::Abilities::default(),
             rows: Cell::new(0),
+            missing: todo.prepared.loaded,
             indexed: Cell::new(0),
+            unready: Cell::new(todo.prepared.loaded + todo.unsettled.len() as u32),
+            unsettled: RefCell::new(todo.unsettled.clone()),
             failure: RefCell::default(),
             stop: Cell::new(false),
             sessions: RefCell::default(),
         }
     }
 
-    /// Number of parts: more connections would be idle.
-    fn parts(&self, tables: usize) -> u32 {
+    /// Number of parts and of tables to settle: more connections would be idle.
+    fn parts(&self, todo: &Todo) -> u32 {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
-        u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
+        let parts = parts.saturating_mul(todo.missing.len() as u64);
+        u32::try_from(parts.max(todo.unsettled.len() as u64)).unwrap_or(u32::MAX)
     }
 
     fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection<P>) {
@@ -157,7 +169,7 @@ impl<P: Loads> Loading<P> {
 
     /// Reports progress until loading is done or the user interrupts it.
     async fn watch(&self, all: &Prepared, listener: Listener<'_>) {
-        while !self.stop.get() && self.indexed.get() < all.loaded {
+        while !self.stop.get() && !self.is_done() {
             sleep_until(Instant::now() + REPORT_INTERVAL).await;
             (listener.tell)(self.progress(all));
             if listener.interrupted.load(Ordering::Relaxed) {
@@ -187,8 +199,14 @@ impl<P: Loads> Loading<P> {
         on_connection(target, LOGIN_LIMIT, terminate).await
     }
 
+    fn is_done(&self) -> bool {
+        self.unready.get() == 0
+    }
+
+    /// A number that changes with all progress.
     fn steps(&self) -> u64 {
-        self.rows.get() + u64::from(self.indexed.get())
+        let settled = u32::MAX - self.unready.get();
+        self.rows.get() + u64::from(self.indexed.get()) + u64::from(settled)
     }
 
     fn progress(&self, all: &Prepared) -> Progress {
@@ -204,9 +222,13 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// The work of one connection: create tables, load parts, finish tables.
+    /// The work of one connection: create tables, load parts, index tables, and settle them.
     async fn work(&self, mut connection: Connection<P>) {
-        if let Err(error) = self.load(&mut connection).await {
+        let done = match self.load(&mut connection).await {
+            Ok(()) => self.settle(&mut connection).await,
+            failed => failed,
+        };
+        if let Err(error) = done {
             self.failure.borrow_mut().get_or_insert(error);
             self.stop.set(true);
         }
@@ -241,14 +263,15 @@ impl<P: Loads> Loading<P> {
     }
 
     async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), Failure> {
-        let mark = mark(P::DIALECT, &self.spec, table, None);
+        let none = Checksum::default();
+        let mark = mark(P::DIALECT, &self.spec, table, State::Loading, none);
         for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
             connection.run(&sql).await?;
         }
         if self.spec.rows > 0 {
             return Ok(());
         }
-        self.finish(connection, table, Checksum::default()).await
+        self.finish(connection, table, none).await
     }
 
     async fn load_part(&self, connection: &mut Connection<P>, part: &Part) -> Result<(), Failure> {
@@ -262,7 +285,7 @@ impl<P: Loads> Loading<P> {
         Ok(())
     }
 
-    /// Indexes the table and marks it as complete.
+    /// Indexes the table and marks it as loaded.
     async fn finish(
         &self,
         connection: &mut Connection<P>,
@@ -272,10 +295,27 @@ impl<P: Loads> Loading<P> {
         for sql in self.spec.finish(P::DIALECT, table) {
             connection.run(&sql).await?;
         }
-        P::settle(connection, &table_name(table)).await?;
-        let sql = mark(P::DIALECT, &self.spec, table, Some(checksum));
+        let sql = mark(P::DIALECT, &self.spec, table, State::Loaded, checksum);
         connection.run(&sql).await?;
+        self.unsettled.borrow_mut().push(table);
         self.indexed.set(self.indexed.get() + 1);
+        Ok(())
+    }
+
+    /// Settles tables and marks them as ready, once none is being loaded any more: a snapshot of
+    /// another connection would keep the server from settling the rows that are loaded after it.
+    async fn settle(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
+        while !self.stop.get() && self.indexed.get() < self.missing {
+            sleep_until(Instant::now() + POLL_INTERVAL).await;
+        }
+        while !self.stop.get() {
+            let Some(table) = self.unsettled.borrow_mut().pop() else {
+                break;
+            };
+            P::settle(connection, &table_name(table)).await?;
+            connection.run(&mark_ready(table)).await?;
+            self.unready.set(self.unready.get() - 1);
+        }
         Ok(())
     }
 }

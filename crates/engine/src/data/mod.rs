@@ -1,8 +1,10 @@
 //! Loading data, and the marks on loaded tables.
 //!
 //! Every engine takes the same steps: inspect each table, reject those of other programs that do
-//! not fit, mark a table as being loaded, load it in parts, index it, and mark it as ready with its
-//! row count and checksum. A table whose mark still says *loading* was interrupted and is rebuilt.
+//! not fit, mark a table as being loaded, load it in parts, index it, and mark it as loaded with its
+//! row count and checksum. Once all tables are loaded, the server's maintenance settles them, and
+//! they are marked as ready. After an interruption, a table whose mark says *loading* is rebuilt, and
+//! one whose mark says *loaded* is settled.
 
 pub mod ledger;
 pub(crate) mod load;

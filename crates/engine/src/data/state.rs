@@ -38,25 +38,41 @@ pub(crate) fn checksum_in(marks: Rows) -> Checksum {
     all
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Loading,
+    /// Has all rows and indexes, but the server's maintenance has not been done.
+    Loaded,
+    Ready,
+}
+
+impl State {
+    const ALL: [Self; 3] = [Self::Loading, Self::Loaded, Self::Ready];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Loaded => "loaded",
+            Self::Ready => "ready",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Mark {
     spec: TableSpec,
-    ready: bool,
+    state: State,
 }
 
-/// Marks a table as being loaded, or as complete with its checksum.
+/// Marks a table that has rows with this checksum.
 pub(crate) fn mark(
     dialect: &Dialect,
     spec: &TableSpec,
     table: u32,
-    checksum: Option<Checksum>,
+    state: State,
+    Checksum { count, xor }: Checksum,
 ) -> String {
-    let state = if checksum.is_some() {
-        "ready"
-    } else {
-        "loading"
-    };
-    let Checksum { count, xor } = checksum.unwrap_or_default();
+    let state = state.word();
     // JSON has single quotes only within strings.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
@@ -72,17 +88,21 @@ pub(crate) fn mark(
     )
 }
 
+/// Marks a table that is marked as loaded as ready.
+pub(crate) fn mark_ready(table: u32) -> String {
+    let (ready, name) = (State::Ready.word(), table_name(table));
+    format!("UPDATE {MARKER_TABLE} SET state = '{ready}' WHERE name = '{name}'")
+}
+
 impl Mark {
     /// Parses the columns `state` and `spec`. An unreadable mark counts as an interrupted load.
     fn parse(state: &str, spec: &str, wanted: &TableSpec) -> Self {
-        match serde_json::from_str(spec) {
-            Ok(spec) => Self {
-                spec,
-                ready: state == "ready",
-            },
-            Err(_) => Self {
+        let known = State::ALL.into_iter().find(|known| known.word() == state);
+        match serde_json::from_str(spec).ok().zip(known) {
+            Some((spec, state)) => Self { spec, state },
+            None => Self {
                 spec: wanted.clone(),
-                ready: false,
+                state: State::Loading,
             },
         }
     }
@@ -102,6 +122,7 @@ enum Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Keep,
+    Settle,
     Build,
 }
 
@@ -112,6 +133,8 @@ type Decision = (Action, Option<String>);
 pub(crate) struct Todo {
     /// Numbers of the tables to build.
     pub(crate) missing: Vec<u32>,
+    /// Numbers of the tables to keep that are loaded but not settled.
+    pub(crate) unsettled: Vec<u32>,
     /// The result when everything is done.
     pub(crate) prepared: Prepared,
 }
@@ -127,12 +150,14 @@ pub(crate) fn plan(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Todo, Failure> {
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let mut missing = Vec::new();
+    let (mut missing, mut unsettled) = (Vec::new(), Vec::new());
     for (table, found) in (1..).zip(inspect(tables, spec, list_columns, ask)?) {
         let (action, note) = decide(&found, table, (spec, dialect), wanted.options, wanted.mode)?;
         note.into_iter().for_each(|note| tell(Progress::Note(note)));
-        if action == Action::Build {
-            missing.push(table);
+        match action {
+            Action::Keep => {}
+            Action::Settle => unsettled.push(table),
+            Action::Build => missing.push(table),
         }
     }
     let loaded = missing.len() as u32;
@@ -141,7 +166,11 @@ pub(crate) fn plan(
         loaded,
         rows: spec.rows * u64::from(loaded),
     };
-    Ok(Todo { missing, prepared })
+    Ok(Todo {
+        missing,
+        unsettled,
+        prepared,
+    })
 }
 
 /// Determines what exists under the name of each table.
@@ -209,7 +238,7 @@ fn decide(
         return Err(foreign_table(&name));
     }
     match mark {
-        Some(mark) if !mark.ready => {
+        Some(mark) if mark.state == State::Loading => {
             let note = format!("{name}: its load was interrupted; it is rebuilt");
             Ok((Action::Build, Some(note)))
         }
@@ -261,7 +290,11 @@ fn keep_ours(
                 mark.spec.seed
             )
         });
-        return Ok((Action::Keep, note));
+        let action = match mark.state {
+            State::Loaded => Action::Settle,
+            State::Loading | State::Ready => Action::Keep,
+        };
+        return Ok((action, note));
     }
     let message = format!(
         "the table {name} was loaded with {}, but the load needs {}",
@@ -298,11 +331,11 @@ mod tests {
         WorkloadName::OltpReadWrite.table_spec(&options, seed)
     }
 
-    fn table(highest_id: u64, mark: Option<(TableSpec, bool)>) -> Found {
+    fn table(highest_id: u64, mark: Option<(TableSpec, State)>) -> Found {
         Found::Table {
             columns: ["id", "k", "c", "pad"].map(str::to_owned).to_vec(),
             highest_id: Some(highest_id),
-            mark: mark.map(|(spec, ready)| Mark { spec, ready }),
+            mark: mark.map(|(spec, state)| Mark { spec, state }),
         }
     }
 
@@ -316,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_table_that_was_emptied_is_rebuilt() {
-        let mut emptied = table(0, Some((spec(100, 1), true)));
+        let mut emptied = table(0, Some((spec(100, 1), State::Ready)));
         if let Found::Table { highest_id, .. } = &mut emptied {
             *highest_id = None;
         }
@@ -325,8 +358,18 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_was_interrupted_after_its_last_row_is_only_settled() {
+        let action_for = |state| {
+            let found = table(100, Some((spec(100, 1), state)));
+            decided(&found, Mode::Missing).unwrap().0
+        };
+        let expected = [Action::Build, Action::Settle, Action::Keep];
+        assert_eq!(State::ALL.map(action_for), expected);
+    }
+
+    #[test]
     fn another_size_is_an_error_with_both_sizes() {
-        let other = table(50, Some((spec(50, 1), true)));
+        let other = table(50, Some((spec(50, 1), State::Ready)));
         let message = decided(&other, Mode::Missing).unwrap_err();
         let has_both = message.contains("50 rows") && message.contains("100 rows");
         assert!(has_both, "{message}");
@@ -356,7 +399,10 @@ mod tests {
         assert_eq!(decided(&found, Mode::Always), build);
         if let Found::Table { mark, .. } = &mut found {
             let spec = spec.clone();
-            *mark = Some(Mark { spec, ready: true });
+            *mark = Some(Mark {
+                spec,
+                state: State::Ready,
+            });
         }
         assert_eq!(decided(&found, Mode::Missing), build);
     }

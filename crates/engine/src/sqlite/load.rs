@@ -11,7 +11,7 @@ use workload::schema::{TableSpec, drop_table, table_name};
 
 use crate::data::canceled;
 use crate::data::parts::PART_ROWS;
-use crate::data::state::{self, CREATE_MARKER, READ_CHECKSUMS, Todo, checksum_in, mark};
+use crate::data::state::{self, CREATE_MARKER, READ_CHECKSUMS, State, Todo, checksum_in, mark};
 use crate::data::{Listener, Prepared, Progress, Wanted};
 use crate::remote::Rows;
 
@@ -29,8 +29,9 @@ pub(super) fn prepare_sqlite(
     let connection = target.open().map_err(failed("opening the database"))?;
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
     let ask = &mut |sql: &str| rows(&connection, sql);
-    let Todo { missing, prepared } =
-        state::plan(wanted, &spec, &DIALECT, LIST_COLUMNS, ask, listener.tell)?;
+    let Todo {
+        missing, prepared, ..
+    } = state::plan(wanted, &spec, &DIALECT, LIST_COLUMNS, ask, listener.tell)?;
     if missing.is_empty() {
         return Ok(prepared);
     }
@@ -91,7 +92,8 @@ fn build(
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), Failure> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&mark(&DIALECT, spec, table, None))?;
+    let none = Checksum::default();
+    run(&mark(&DIALECT, spec, table, State::Loading, none))?;
     run(&drop_table(table))?;
     run(&spec.create(&DIALECT, table))?;
     let rows = spec.table_rows(table)?;
@@ -108,7 +110,7 @@ fn build(
     for sql in spec.finish(&DIALECT, table) {
         run(&sql)?;
     }
-    run(&mark(&DIALECT, spec, table, Some(checksum)))
+    run(&mark(&DIALECT, spec, table, State::Ready, checksum))
 }
 
 fn insert(

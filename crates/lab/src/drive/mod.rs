@@ -4,8 +4,9 @@ pub(crate) mod clock;
 mod early_stop;
 pub(crate) mod find_max;
 mod merge;
+pub(crate) mod message;
 pub(crate) mod threads;
-pub(crate) mod trial_loop;
+mod trial_loop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -25,7 +26,8 @@ use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
 use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
-use trial_loop::{TrialLoop, TrialMessage};
+use message::TrialMessage;
+use trial_loop::TrialLoop;
 
 /// All loads start together.
 pub(crate) fn drive(

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use super::operator::wait_for_group;
+use super::group::{Turn, wait_for_group};
 use crate::failure::canceled;
 use crate::observe::probe::view_of;
 use crate::servers::Node;
@@ -78,7 +78,7 @@ impl<'a> FaultContext<'a> {
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, Failure> {
         let needs_group = self.node()?.starts_in_group();
-        let turn = needs_group.then(|| wait_for_group(self)).transpose()?;
+        let turn = needs_group.then(|| self.wait_for_group()).transpose()?;
         let mut node = self.node()?;
         if let Some(successor) = self.successor()
             && self.was_primary
@@ -87,6 +87,10 @@ impl<'a> FaultContext<'a> {
         }
         // The turn lasts until the node has started.
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
+    }
+
+    fn wait_for_group(&self) -> Result<Turn<'a>, Failure> {
+        wait_for_group(self.instance, self.index, self.over)
     }
 
     pub(super) fn start_and_join(&self) -> Result<(), Failure> {
@@ -155,7 +159,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
     fn rejoin(&self) -> Result<(), Failure> {
-        drop(wait_for_group(self)?);
+        drop(self.wait_for_group()?);
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
             match self.node()?.try_rejoin() {
@@ -163,7 +167,7 @@ impl<'a> FaultContext<'a> {
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            drop(wait_for_group(self)?);
+            drop(self.wait_for_group()?);
         }
     }
 

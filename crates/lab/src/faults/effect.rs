@@ -1,44 +1,85 @@
 //! What each kind of fault does, what heals it, and what must not outlive the load.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+mod volumes;
+
+use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use measure::fault::Scrub;
-use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use plan::{Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget};
 
 use super::context::FaultContext;
 use super::links::{BrokenLinks, Lost, Sides};
 use super::operator::switch_over;
-use crate::failure::{canceled, not_running};
+use super::program::run_program;
+use crate::failure::not_running;
 use crate::servers::{Node, Services};
 use crate::site::Power;
-use crate::volume::{Job, Made};
-use crate::{Fact, Failure, Instance, Member, process};
+use crate::volume::Job;
+use crate::{Fact, Failure, Instance};
 
-/// How much is allocated at once to fill a disk, at first and in the end.
-const LARGEST_BYTES: u64 = 1 << 30;
-const SMALLEST_BYTES: u64 = 4 << 10;
+/// Does something, and returns when it was done.
+type Step<'a> = fn(&mut Effect<'a>) -> Result<Instant, Failure>;
+/// Has the nodes that were hit join their cluster.
+type Rejoin<'a> = fn(&mut Effect<'a>) -> Result<(), Failure>;
 
-/// How long a program of the study may take.
-const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
-/// How much of its output an error quotes.
-const QUOTED_BYTES: u64 = 1000;
-/// Variables of dyno's own, some of which hold passwords.
-const OWN_VARIABLES: &str = "DYNO_";
+/// How a kind of fault is done.
+struct Steps<'a> {
+    inject: Step<'a>,
+    heal: Step<'a>,
+    rejoin: Rejoin<'a>,
+    /// Whether it separates members into two sides.
+    has_sides: bool,
+}
+
+fn steps<'a>(kind: FaultKind) -> Steps<'a> {
+    match kind {
+        FaultKind::Kill => of(Effect::kill, Effect::start, join),
+        FaultKind::Stop => of(Effect::shut_down, Effect::start, join),
+        FaultKind::Restart => of(Effect::shut_down_unless_dead, Effect::start, join),
+        FaultKind::Pause => of(Effect::pause, Effect::undo, return_to_cluster),
+        FaultKind::Partition => cut(|effect| effect.separate(Lost::Both)),
+        FaultKind::Drop => cut(|effect| effect.separate(Lost::Sent)),
+        FaultKind::CutClients => cut(|effect| effect.separate(Lost::ToClients)),
+        FaultKind::SlowLink => of(Effect::slow_link, Effect::undo, stay),
+        FaultKind::FillDisk => of(Effect::fill_disk, Effect::free_disk, join_revived),
+        FaultKind::FailDevice => of(Effect::fail_device, Effect::restore_device, join_revived),
+        FaultKind::SlowDevice => of(Effect::slow_device, Effect::speed_up_device, stay),
+        FaultKind::ReplaceDevice => of(Effect::replace_device, Effect::finish_job, stay),
+        FaultKind::Scrub => of(Effect::scrub, Effect::finish_job, stay),
+        FaultKind::FailHost => of(Effect::fail_host, Effect::restore_host, join),
+        FaultKind::CutPower => of(Effect::cut_power, Effect::restore_power, join),
+        FaultKind::Switchover => of(Effect::switch_over, Effect::undo, start_old_primary),
+        FaultKind::Command => of(Effect::run_command, Effect::undo, stay),
+    }
+}
+
+fn of<'a>(inject: Step<'a>, heal: Step<'a>, rejoin: Rejoin<'a>) -> Steps<'a> {
+    Steps {
+        inject,
+        heal,
+        rejoin,
+        has_sides: false,
+    }
+}
+
+fn cut(inject: Step<'_>) -> Steps<'_> {
+    Steps {
+        has_sides: true,
+        ..of(inject, Effect::undo, return_sides)
+    }
+}
 
 /// A fault of the study, done to one target.
 pub(super) struct Effect<'a> {
     /// The place of the fault in the schedule, from 1.
     number: u32,
     pub(super) context: FaultContext<'a>,
-    action: FaultAction,
+    kind: FaultKind,
+    options: FaultOptions,
     hits_coordinator: bool,
     output: PathBuf,
     sides: Sides,
@@ -70,22 +111,24 @@ impl<'a> Effect<'a> {
     /// of it.
     pub(super) fn aim(
         number: u32,
-        fault: &plan::Fault,
+        fault: &Fault,
         output: PathBuf,
         context: FaultContext<'a>,
     ) -> Result<(Self, Vec<usize>), Failure> {
-        let (sides, hit) = match &fault.action {
-            FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::CutClients => {
-                let sides = Sides::choose(&fault.action.options(), &context)?;
+        let (kind, options) = (fault.kind(), fault.action.options());
+        let (sides, hit) = match steps(kind).has_sides {
+            true => {
+                let sides = Sides::choose(&options, &context)?;
                 let lost = sides.lost.clone();
                 (sides, lost)
             }
-            _ => (Sides::default(), context.index.into_iter().collect()),
+            false => (Sides::default(), context.index.into_iter().collect()),
         };
         let effect = Self {
             number,
             context,
-            action: fault.action.clone(),
+            kind,
+            options,
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
             sides,
@@ -99,148 +142,21 @@ impl<'a> Effect<'a> {
 
     /// Breaks it; returns when that took effect.
     pub(super) fn inject(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        match &self.action {
-            FaultAction::Kill { .. } if self.hits_coordinator => {
-                Ok(services(context.instance)?.kill())
-            }
-            FaultAction::Kill { process } => kill(&mut *context.node()?, *process),
-            FaultAction::Stop { .. } => context.node()?.shut_down(context.over),
-            FaultAction::Restart => shut_down_unless_dead(&context),
-            FaultAction::Pause { process } => {
-                self.undo = Undo::Resume;
-                context.node()?.pause(*process)
-            }
-            FaultAction::Partition { .. } => self.separate(Lost::Both),
-            FaultAction::Drop => self.separate(Lost::Sent),
-            FaultAction::CutClients => self.separate(Lost::ToClients),
-            FaultAction::SlowLink { link } => {
-                let slow = context.cluster().slow_down(context.index()?, link)?;
-                Ok(self.broke(slow))
-            }
-            FaultAction::FillDisk { volume } => {
-                let path = context.node()?.data().filler(*volume)?;
-                let path = path.ok_or_else(no_disk)?;
-                self.undo = Undo::Remove(path.clone());
-                fill_disk(&path, context.over)?;
-                Ok(Instant::now())
-            }
-            FaultAction::FailDevice { volume, device } => {
-                context.with_volume(*volume, |made| made.fail(number(*device)))
-            }
-            FaultAction::SlowDevice {
-                volume,
-                device,
-                limits,
-            } => limit(&context, *volume, *device, limits),
-            FaultAction::ReplaceDevice { volume, device } => {
-                let (volume, device) = (*volume, number(*device));
-                self.begin_job(volume, |made| made.replace(device))
-            }
-            FaultAction::Scrub { volume } => {
-                let volume = *volume;
-                self.begin_job(volume, Made::scrub)
-            }
-            FaultAction::FailHost => {
-                let mut node = context.node()?;
-                let cut = context.cluster().cut_off(context.index()?, Lost::All)?;
-                self.broke(cut);
-                kill(&mut node, FaultProcess::Both)
-            }
-            FaultAction::CutPower => cut_power(&context),
-            FaultAction::Switchover => {
-                let done = switch_over(&context)?;
-                self.old_primary = done.shut_down;
-                Ok(done.refuses_at)
-            }
-            FaultAction::Command {
-                command,
-                heal_command,
-            } => {
-                if !heal_command.is_empty() {
-                    self.undo = Undo::Run(heal_command.clone());
-                }
-                run_program(command, &self.output, &context, context.over)
-            }
-        }
+        (steps(self.kind).inject)(self)
     }
 
     /// Heals it; returns when it was healed.
     pub(super) fn heal(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        match &self.action {
-            FaultAction::Kill { .. } if self.hits_coordinator => {
-                services(context.instance)?.start_again(context.over)
-            }
-            FaultAction::Kill { .. } | FaultAction::Stop { .. } | FaultAction::Restart => {
-                context.start()
-            }
-            FaultAction::Pause { .. } => context.node()?.resume(),
-            FaultAction::Partition { .. }
-            | FaultAction::Drop
-            | FaultAction::CutClients
-            | FaultAction::SlowLink { .. }
-            | FaultAction::Command { .. } => self.undo(),
-            FaultAction::FillDisk { .. } => {
-                let removed_at = self.undo()?;
-                self.revive(removed_at)
-            }
-            FaultAction::FailDevice { volume, device } => {
-                let restore = |made: &Made| made.restore(number(*device));
-                let restored_at = context.with_volume(*volume, restore)?;
-                self.revive(restored_at)
-            }
-            FaultAction::SlowDevice { volume, device, .. } => {
-                limit(&context, *volume, *device, &DiskLimits::default())
-            }
-            FaultAction::ReplaceDevice { volume, .. } | FaultAction::Scrub { volume } => {
-                if let Undo::Cancel(job) = &mut self.undo {
-                    let finish = |made: &Made| made.finish(job, context.over);
-                    self.found = context.with_volume(*volume, finish)?;
-                }
-                self.undo = Undo::Nothing;
-                Ok(Instant::now())
-            }
-            FaultAction::FailHost => {
-                self.undo()?;
-                context.start()
-            }
-            FaultAction::CutPower => {
-                power(&context)?.restore(context.over)?;
-                context.start()
-            }
-            FaultAction::Switchover => Ok(Instant::now()),
-        }
+        (steps(self.kind).heal)(self)
     }
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
     pub(super) fn rejoin(&mut self) -> Result<(), Failure> {
-        let context = self.context;
-        match &self.action {
+        match self.hits_coordinator {
             // The coordinator is no member.
-            _ if self.hits_coordinator => Ok(()),
-            FaultAction::Kill { .. }
-            | FaultAction::Stop { .. }
-            | FaultAction::Restart
-            | FaultAction::FailHost
-            | FaultAction::CutPower => context.join(),
-            FaultAction::Pause { .. } => context.return_to_cluster(),
-            FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::CutClients => {
-                self.sides.return_to_cluster(&context)
-            }
-            FaultAction::FillDisk { .. } | FaultAction::FailDevice { .. } => {
-                context.join_revived(self.has_restarted)
-            }
-            FaultAction::Switchover => match self.old_primary {
-                Some(index) => context.of(index, true).start_and_join(),
-                None => Ok(()),
-            },
-            FaultAction::SlowLink { .. }
-            | FaultAction::SlowDevice { .. }
-            | FaultAction::ReplaceDevice { .. }
-            | FaultAction::Scrub { .. }
-            | FaultAction::Command { .. } => Ok(()),
+            true => Ok(()),
+            false => (steps(self.kind).rejoin)(self),
         }
     }
 
@@ -261,20 +177,100 @@ impl<'a> Effect<'a> {
             Undo::Repair(links) => links.heal(),
             Undo::Resume => context.node()?.resume(),
             Undo::Remove(path) => remove(&path),
-            Undo::Cancel(job) => {
-                let volume = self.action.options().volume;
-                context.with_volume(volume, |made| {
-                    made.cancel(job);
-                    Ok(Instant::now())
-                })
-            }
+            Undo::Cancel(job) => context.with_volume(self.options.volume, |made| {
+                made.cancel(job);
+                Ok(Instant::now())
+            }),
             // What was broken must not stay so because the load ends meanwhile.
             Undo::Run(program) => {
                 run_program(&program, &self.output, &context, &AtomicBool::new(false))
             }
         }
     }
+}
 
+/// Servers, hosts, and roles.
+impl Effect<'_> {
+    fn kill(&mut self) -> Result<Instant, Failure> {
+        match self.hits_coordinator {
+            true => Ok(services(self.context.instance)?.kill()),
+            false => kill(&mut *self.context.node()?, self.options.process),
+        }
+    }
+
+    fn start(&mut self) -> Result<Instant, Failure> {
+        match self.hits_coordinator {
+            true => services(self.context.instance)?.start_again(self.context.over),
+            false => self.context.start(),
+        }
+    }
+
+    fn shut_down(&mut self) -> Result<Instant, Failure> {
+        self.context.node()?.shut_down(self.context.over)
+    }
+
+    /// A node that was killed before is started again without it.
+    fn shut_down_unless_dead(&mut self) -> Result<Instant, Failure> {
+        match self.shut_down() {
+            Err(error) if error.is(Fact::NotRunning) => Ok(Instant::now()),
+            stopped => stopped,
+        }
+    }
+
+    fn pause(&mut self) -> Result<Instant, Failure> {
+        self.undo = Undo::Resume;
+        self.context.node()?.pause(self.options.process)
+    }
+
+    fn fail_host(&mut self) -> Result<Instant, Failure> {
+        let context = self.context;
+        let mut node = context.node()?;
+        let cut = context.cluster().cut_off(context.index()?, Lost::All)?;
+        self.broke(cut);
+        kill(&mut node, FaultProcess::Both)
+    }
+
+    fn restore_host(&mut self) -> Result<Instant, Failure> {
+        self.undo()?;
+        self.context.start()
+    }
+
+    /// What the guest had not written to its disk is lost with its memory, whatever its server was
+    /// told.
+    fn cut_power(&mut self) -> Result<Instant, Failure> {
+        let mut node = self.context.node()?;
+        let server = node.name();
+        let cut_at = power(&self.context)?.cut();
+        let killed = node.kill();
+        killed.map(|_| cut_at).ok_or_else(|| not_running(&server))
+    }
+
+    fn restore_power(&mut self) -> Result<Instant, Failure> {
+        power(&self.context)?.restore(self.context.over)?;
+        self.context.start()
+    }
+
+    fn switch_over(&mut self) -> Result<Instant, Failure> {
+        let done = switch_over(&self.context)?;
+        self.old_primary = done.shut_down;
+        Ok(done.refuses_at)
+    }
+
+    fn run_command(&mut self) -> Result<Instant, Failure> {
+        let FaultOptions {
+            command,
+            heal_command,
+            ..
+        } = &self.options;
+        if !heal_command.is_empty() {
+            self.undo = Undo::Run(heal_command.clone());
+        }
+        run_program(command, &self.output, &self.context, self.context.over)
+    }
+}
+
+/// Links.
+impl Effect<'_> {
     fn broke(&mut self, links: BrokenLinks) -> Instant {
         let since = links.since;
         self.undo = Undo::Repair(links);
@@ -289,76 +285,47 @@ impl<'a> Effect<'a> {
         Ok(self.broke(broken))
     }
 
-    /// A server that could not read or write may have ended, and is started again.
-    fn revive(&mut self, since: Instant) -> Result<Instant, Failure> {
-        let (at, has_restarted) = self.context.revive(since)?;
-        self.has_restarted = has_restarted;
-        Ok(at)
-    }
-
-    /// Begins work on a volume; returns when it began.
-    fn begin_job(
-        &mut self,
-        volume: FaultVolume,
-        begin: impl FnOnce(&Made) -> Result<Job, Failure>,
-    ) -> Result<Instant, Failure> {
+    fn slow_link(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
-        context.with_volume(volume, |made| {
-            let job = begin(made)?;
-            let began_at = Instant::now();
-            let new_device = job.new_device();
-            self.undo = Undo::Cancel(job);
-            if let Some(device) = new_device
-                && !made.limits().is_none()
-            {
-                context.site()?.limit_io(&[device?], made.limits())?;
-            }
-            Ok(began_at)
-        })
+        let slow = context
+            .cluster()
+            .slow_down(context.index()?, &self.options.link)?;
+        Ok(self.broke(slow))
     }
+}
+
+fn join(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    effect.context.join()
+}
+
+fn join_revived(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    effect.context.join_revived(effect.has_restarted)
+}
+
+fn return_to_cluster(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    effect.context.return_to_cluster()
+}
+
+fn return_sides(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    effect.sides.return_to_cluster(&effect.context)
+}
+
+fn start_old_primary(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    match effect.old_primary {
+        Some(index) => effect.context.of(index, true).start_and_join(),
+        None => Ok(()),
+    }
+}
+
+/// Nothing took the node out of its cluster.
+fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
+    Ok(())
 }
 
 fn kill(node: &mut Node, process: FaultProcess) -> Result<Instant, Failure> {
     let server = node.name();
     node.kill_process(process)
         .ok_or_else(|| not_running(&server))
-}
-
-/// A node that was killed before is started again without it.
-fn shut_down_unless_dead(context: &FaultContext<'_>) -> Result<Instant, Failure> {
-    match context.node()?.shut_down(context.over) {
-        Err(error) if error.is(Fact::NotRunning) => Ok(Instant::now()),
-        stopped => stopped,
-    }
-}
-
-/// What the guest had not written to its disk is lost with its memory, whatever its server was told.
-fn cut_power(context: &FaultContext<'_>) -> Result<Instant, Failure> {
-    let mut node = context.node()?;
-    let server = node.name();
-    let cut_at = power(context)?.cut();
-    let killed = node.kill();
-    killed.map(|_| cut_at).ok_or_else(|| not_running(&server))
-}
-
-/// Gives a device these limits, and those of its volume where these have none.
-fn limit(
-    context: &FaultContext<'_>,
-    volume: FaultVolume,
-    device: Option<u32>,
-    limits: &DiskLimits,
-) -> Result<Instant, Failure> {
-    context.with_volume(volume, |made| {
-        let device = made.numbers(number(device))?;
-        let limits = limits.or(made.limits());
-        context.site()?.limit_io(&[device], &limits)?;
-        Ok(Instant::now())
-    })
-}
-
-/// The first device unless the study names one.
-fn number(device: Option<u32>) -> u32 {
-    device.unwrap_or(1)
 }
 
 fn remove(path: &Path) -> Result<Instant, Failure> {
@@ -376,119 +343,10 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a dyn Power, Failure> {
     power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }
 
-/// Fills a file system with a new file, in ever smaller parts.
-fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::at("fill the disk with", path)(error);
-    let mut file = File::create_new(path).map_err(failed)?;
-    let (mut length, mut part) = (0, LARGEST_BYTES);
-    while part >= SMALLEST_BYTES {
-        if over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
-        match fallocate(&file, FallocateFlags::empty(), length, part) {
-            Ok(()) => length += part,
-            Err(Errno::INTR) => {}
-            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
-            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
-            Err(error) => return Err(failed(error.into())),
-        }
-    }
-    Ok(())
-}
-
-/// For file systems that cannot allocate space without writing.
-fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
-    let zeros = vec![0; 1 << 20];
-    while !over.load(Ordering::Relaxed) {
-        match file.write(&zeros) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => break,
-                _ => return Err(error),
-            },
-        }
-    }
-    Ok(())
-}
-
-fn no_disk() -> Failure {
-    let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
-                   volume.directory to a directory on a disk of its own";
-    Failure::server(message)
-}
-
-/// Runs a program without a shell, with its output appended to a file; returns when it ended.
-fn run_program(
-    command: &[String],
-    output: &Path,
-    context: &FaultContext<'_>,
-    over: &AtomicBool,
-) -> Result<Instant, Failure> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Err(Failure::server("no program is named"));
-    };
-    let mut prepared = process::own_command(Path::new(program));
-    prepared.args(arguments);
-    without_secrets(&mut prepared);
-    prepared.envs(about(context));
-    let write = Failure::at("write", output);
-    let log = File::options().append(true).create(true).open(output);
-    let log = log.map_err(write)?;
-    prepared.stdout(log.try_clone().map_err(write)?).stderr(log);
-    let how = match process::run(prepared, PROGRAM_LIMIT, over)? {
-        Some(status) if status.success() => return Ok(Instant::now()),
-        Some(status) => process::how_it_ended(status),
-        None => format!("did not end within {} s", PROGRAM_LIMIT.as_secs()),
-    };
-    let quoted = quoted(output);
-    let message = format!("{program} {how}; its output ends:\n{quoted}");
-    Err(Failure::server(message))
-}
-
-/// The end of the output.
-fn quoted(output: &Path) -> String {
-    let read = || {
-        let mut file = File::open(output)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(QUOTED_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(QUOTED_BYTES).read_to_end(&mut bytes)?;
-        Ok::<_, std::io::Error>(bytes)
-    };
-    let bytes = read().unwrap_or_default();
-    String::from_utf8_lossy(&bytes).trim().to_owned()
-}
-
-/// What a program is told of its target; of a server that runs already, dyno knows nothing.
-fn about(context: &FaultContext<'_>) -> Vec<(&'static str, String)> {
-    let Some(node) = context.member().ok().and_then(Member::try_lock) else {
-        return Vec::new();
-    };
-    let address = node.address();
-    let role = match context.was_primary {
-        true => "primary",
-        false => "replica",
-    };
-    let process = node.pid().map(|pid| ("TARGET_PID", pid.to_string()));
-    let known = [
-        ("TARGET_HOST", address.ip().to_string()),
-        ("TARGET_PORT", address.port().to_string()),
-        ("TARGET_ROLE", role.to_owned()),
-    ];
-    known.into_iter().chain(process).collect()
-}
-
-fn without_secrets(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with(OWN_VARIABLES) {
-            command.env_remove(name);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use plan::FaultAction;
+
     use super::*;
 
     #[test]
@@ -497,7 +355,7 @@ mod tests {
         let healed = dir.path().join("healed");
         let text = format!("sleep 0.1; echo once >> {}", healed.display());
         let program = |text: &str| ["sh", "-c", text].map(str::to_owned).into();
-        let fault = plan::Fault {
+        let fault = Fault {
             at: std::time::Duration::ZERO,
             action: FaultAction::Command {
                 command: program("true"),

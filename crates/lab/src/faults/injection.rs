@@ -6,13 +6,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord};
-use plan::{ActsOn, Ends, Fault, FaultAction, FaultRules, FaultTarget, FaultVolume};
+use plan::{ActsOn, Ends, Fault, FaultRules, FaultTarget, FaultVolume};
 
 use super::active::{ActiveFault, Healing};
 use super::context::{FaultContext, find};
 use super::effect::Effect;
 use super::{Schedule, operator};
-use crate::drive::trial_loop::TrialMessage;
+use crate::drive::message::TrialMessage;
 use crate::failure::canceled;
 use crate::observe::watch::Watch;
 use crate::{Cluster, Failure, Instance, Member};
@@ -280,28 +280,15 @@ impl<'a> Injection<'a> {
     }
 
     fn record(&self) -> FaultRecord {
-        let options = self.fault.action.options();
-        FaultRecord {
-            number: self.number,
-            kind: self.fault.kind(),
-            target: match self.step {
-                0 => self.fault.target_words(),
-                _ => FaultTarget::All.to_string(),
+        let asked_s = self.schedule.seconds(Instant::now());
+        let record = FaultRecord::new(&self.fault, self.number, self.instance_number, asked_s);
+        match self.step {
+            0 => record,
+            step => FaultRecord {
+                step,
+                target: FaultTarget::All.to_string(),
+                ..record
             },
-            instance: self.instance_number,
-            step: self.step,
-            node: None,
-            asked_s: self.schedule.seconds(Instant::now()),
-            effect_s: None,
-            heal_asked_s: None,
-            healed_s: None,
-            error: None,
-            volume: options.volume,
-            device: options.device,
-            crash: None,
-            scrub: None,
-            promotion: None,
-            recovery: None,
         }
     }
 
@@ -374,62 +361,4 @@ impl<'a> Injection<'a> {
         // Without a receiver the trial is over.
         let _ = self.schedule.sender.send(message);
     }
-}
-
-impl<'a> Injection<'a> {
-    /// Injects the fault, step by step if it has several; returns those that took effect.
-    pub(super) fn run_steps(self) -> Vec<Effect<'a>> {
-        match self.fault.target {
-            FaultTarget::All => self.restart_all(&self.instance.cluster),
-            _ => self.run().into_iter().collect(),
-        }
-    }
-
-    fn restart_all(&self, cluster: &Cluster) -> Vec<Effect<'a>> {
-        let mut waiting: Vec<usize> = (0..cluster.members().len()).collect();
-        let (mut injected, mut ready) = (Vec::new(), Ok(()));
-        for number in 1.. {
-            let Some((action, target)) = next(cluster, &mut waiting) else {
-                break;
-            };
-            let step = self.step(number, action, target);
-            if let Err(error) = &ready {
-                step.omit(&format!("the server before it did not return: {error}"));
-                break;
-            }
-            // One that did not take effect has said why.
-            let Some(done) = step.run() else { break };
-            ready = done.context.wait_until_it_replicates();
-            injected.push(done);
-        }
-        injected
-    }
-
-    fn step(&self, number: u32, action: FaultAction, target: FaultTarget) -> Self {
-        Self {
-            step: number,
-            fault: Fault {
-                action,
-                target,
-                ..self.fault
-            },
-            at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
-            ..*self
-        }
-    }
-}
-
-/// What is done next; `None` if no member is waiting.
-fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultAction, FaultTarget)> {
-    let is_replica = |index: &usize| *index != cluster.primary_index();
-    let index = match waiting.iter().position(is_replica) {
-        Some(replica) => waiting.remove(replica),
-        None if waiting.is_empty() => return None,
-        None if cluster.members().len() > 1 => {
-            return Some((FaultAction::Switchover, FaultTarget::Replica));
-        }
-        None => waiting.remove(0),
-    };
-    let member = cluster.members().get(index)?;
-    Some((FaultAction::Restart, FaultTarget::Server(member.number)))
 }

@@ -3,9 +3,14 @@
 mod active;
 mod context;
 mod effect;
+mod failover;
+mod fill;
+mod group;
 mod injection;
 pub(crate) mod links;
 mod operator;
+mod program;
+mod rolling;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -16,7 +21,7 @@ use std::time::{Duration, Instant};
 use plan::{ActsOn, Chaos, Fault};
 
 use crate::drive::clock::Clock;
-use crate::drive::trial_loop::TrialMessage;
+use crate::drive::message::TrialMessage;
 use crate::observe::watch::Watch;
 use crate::{Failure, Observer, Rig, Trial, threads};
 

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use client::route::Route;
 use load::{Pulse, TimedError};
 use measure::fault::FaultRecord;
-use measure::recovery::{self, Count, FirstWrite, Observed, Probe, TimedError as ObservedError};
+use measure::recovery::{
+    self, Count, FirstWrite, Observed, Probe, ResponseSecond, TimedError as ObservedError,
+};
 use plan::StatementClass;
 
 use crate::drive::clock::{Clock, seconds};
-use crate::drive::trial_loop::MeasuredLoads;
 use crate::{Failure, Observer, Rig, Trial, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
@@ -124,6 +125,14 @@ pub(crate) fn spawn<'scope, 'env>(
     let samplers: Vec<Sampler> = watches.iter().map(Sampler::new).collect();
     let sample = move || sample(samplers, clock);
     threads::spawn(scope, "dyno-sampler".to_owned(), sample).map(Some)
+}
+
+/// What the loads of all instances measured.
+pub(crate) struct MeasuredLoads {
+    /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
+    pub(crate) measured_ns: Option<(u64, u64)>,
+    /// The seconds of each load; only in a trial with faults.
+    pub(crate) seconds: Vec<Vec<ResponseSecond>>,
 }
 
 /// Adds to the faults how the instances recovered, from what was read and probed of each of them.

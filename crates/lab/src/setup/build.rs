@@ -16,7 +16,7 @@ use crate::setup::rig::reset;
 use crate::setup::spec::{guest_image, port};
 use crate::site::{Site, ThisHost};
 use crate::template::{Template, Templates};
-use crate::{Cluster, Failure, Instance, Run, Trial, servers, site};
+use crate::{Cluster, Failure, Instance, Progress, Run, Trial, servers, site};
 
 /// What every step from loading data to starting nodes needs.
 pub(crate) struct Building<'a, 'r> {
@@ -45,7 +45,7 @@ impl Building<'_, '_> {
         let mut each = Duration::ZERO;
         for _ in 0..self.trial.planned.topology.instances {
             let listener = Listener {
-                tell: &mut |news| self.run.observer.preparing(&news),
+                tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
                 interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
@@ -68,7 +68,7 @@ impl Building<'_, '_> {
     ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
         let listener = Listener {
-            tell: &mut |news| self.run.observer.preparing(&news),
+            tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
             interrupted: self.run.interrupted,
         };
         let templates = Templates::new(home, &self.installed, &self.config)?;

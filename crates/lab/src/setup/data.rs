@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::data::{Listener, Mode, Prepared, Progress};
+use engine::data::{self, Listener, Mode, Prepared};
 use rustix::fs::{Advice, FileType, fadvise, syncfs};
 use rustix::io::Errno;
 
 use crate::failure::{Exit, canceled};
 use crate::tree::OpenDir;
-use crate::{Database, Failure, Rig, Run, Trial};
+use crate::{Database, Failure, Progress, Rig, Run, Trial};
 
 pub(crate) fn prepare_for(
     trial: &Trial,
@@ -20,9 +20,9 @@ pub(crate) fn prepare_for(
     mode: Mode,
     run: &mut Run<'_>,
 ) -> Result<(), Failure> {
-    let mut tell = |progress| run.observer.preparing(&progress);
+    let mut tell = |news| run.observer.progress(Progress::Preparing(&news));
     let prepared = prepare(trial, database, mode, &mut tell, run.interrupted)?;
-    run.observer.prepared(&prepared);
+    run.observer.progress(Progress::Prepared(&prepared));
     Ok(())
 }
 
@@ -30,7 +30,7 @@ pub fn prepare(
     trial: &Trial,
     database: &Database,
     mode: Mode,
-    tell: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(data::Progress),
     interrupted: &AtomicBool,
 ) -> Result<Prepared, Failure> {
     let wanted = trial.wanted(mode);

@@ -7,7 +7,7 @@ use engine::data::Wanted;
 use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
-use crate::failure::placed;
+use crate::setup::place::placed;
 use crate::{Failure, home, servers, template, volume};
 
 /// Finds the server program of a study.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use workload::session::FailureKind;
 
-use super::script::{Asked, Scripted, away, done, fails};
+use super::script::{Answer, Asked, Scripted, away, done, fails};
 use super::*;
 
 fn one_user(time_s: u64) -> LoadSpec {
@@ -240,6 +240,21 @@ fn a_load_ends_in_time_while_its_users_wait_for_a_server() {
     let driven = drive(&spec, &server);
     assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
     assert!(driven.ended_ns < 5 * SECOND + 100 * MS);
+}
+
+#[test]
+fn a_load_ends_in_time_while_its_users_are_connecting() {
+    let lost = away(SECOND..u64::MAX, FailureKind::Lost);
+    let server = Scripted::new(&simulation(), move |request| match request.asked {
+        Asked::Connection if request.at_ns >= SECOND => Answer::Never,
+        _ => lost(request),
+    });
+    let mut spec = lasting_s(5);
+    // Half of the users wait for the others.
+    spec.connect_limit = 2;
+    let driven = drive(&spec, &server);
+    assert!(driven.ended_ns < START + 5 * SECOND + 100 * MS);
+    assert_eq!(driven.outcome().unfinished.cancelled, 0);
 }
 
 #[test]

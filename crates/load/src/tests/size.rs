@@ -1,7 +1,7 @@
 //! How much memory a virtual user needs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::StatementProtocol;
 use client::connection::Protocol;
@@ -37,12 +37,7 @@ fn task_bytes<P: Protocol>() -> usize {
         }),
         catalog,
         users: vec![workload.user(0).unwrap()],
-        ignored_errors: Arc::default(),
-        think: Duration::ZERO.into(),
-        seed: 1,
-        connect_limit: 1,
-        is_open_loop: false,
-        batch_scheduling: false,
+        spec: super::spec(),
     };
     let clock = SystemClock::new(Instant::now());
     let task = setup.into_tasks(clock).next().unwrap();

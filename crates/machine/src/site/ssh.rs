@@ -46,7 +46,7 @@ impl Site for Ssh {
     }
 
     fn files(&self) -> &dyn Files {
-        &self.machine.agent
+        self.machine.files()
     }
 
     fn end(&self) -> Result<(), Failure> {
@@ -92,7 +92,7 @@ impl Power for Ssh {
     fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
         // No request waits for an answer.
-        self.machine.agent.disconnect();
+        self.machine.disconnect();
         cut_at.unwrap_or_else(Instant::now)
     }
 

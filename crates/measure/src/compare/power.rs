@@ -81,28 +81,61 @@ pub(super) fn after_single_runs(
 /// The probability (0 to 1) that `repeats` repeats of each side give the true verdict if the true
 /// change and noise are those of `ratio`.
 pub(super) fn power(ratio: &LogRatio, least: f64, error_rate: f64, repeats: u32) -> f64 {
-    let Ok(normal) = Normal::new(0.0, 1.0) else {
-        return f64::NAN;
-    };
     let degrees = ratio.degrees_per_run * f64::from(repeats - 1);
     let error = ratio.spread / f64::from(repeats).sqrt();
     let t = student::quantile(1.0 - error_rate / 2.0, degrees);
-    let (lowest, highest) = ((-least).ln_1p(), least.ln_1p());
-    // The distribution of an estimate around the true mean.
-    let below = |limit: f64| match error > 0.0 {
-        true => normal.cdf((limit - ratio.mean) / error),
-        false => f64::from(u8::from(ratio.mean <= limit)),
-    };
     over_spreads(degrees, |factor| {
-        let half = t * error * factor;
-        if ratio.mean >= highest {
-            1.0 - below(half.max(highest))
-        } else if ratio.mean <= lowest {
-            below((-half).min(lowest))
+        let chances = Chances::of([ratio.mean, error], t * error * factor, least);
+        if ratio.mean >= least.ln_1p() {
+            chances.above
+        } else if ratio.mean <= (-least).ln_1p() {
+            chances.below
         } else {
-            (below(highest - half) - below(lowest + half)).max(0.0)
+            chances.within
         }
     })
+}
+
+/// The probability (0 to 1) of any verdict at the last look, after `most` starts, if noise stays as
+/// observed in `starts` of them and the change is as uncertain as they leave it: the predictive power
+/// (Spiegelhalter, Freedman and Blackburn, "Monitoring clinical trials: conditional or predictive
+/// power?", Controlled Clinical Trials 7, 1986). `critical` is the boundary's constant then.
+pub(super) fn predictive(
+    ratio: &LogRatio,
+    least: f64,
+    critical: f64,
+    [starts, most]: [u32; 2],
+) -> f64 {
+    let [starts, most] = [starts, most].map(f64::from);
+    let deviation = ratio.spread * (1.0 / starts - 1.0 / most).sqrt();
+    let half = critical * ratio.spread / most.sqrt();
+    let chances = Chances::of([ratio.mean, deviation], half, least);
+    chances.below + chances.within + chances.above
+}
+
+/// The probabilities (0 to 1) of the verdicts.
+struct Chances {
+    /// Of a change below 0.
+    below: f64,
+    /// Of equivalence.
+    within: f64,
+    above: f64,
+}
+
+impl Chances {
+    /// If the estimate is normal with this mean and standard deviation, and its interval reaches so far.
+    fn of([mean, deviation]: [f64; 2], half: f64, least: f64) -> Self {
+        let (lowest, highest) = ((-least).ln_1p(), least.ln_1p());
+        let below = |limit: f64| match deviation > 0.0 {
+            true => Normal::standard().cdf((limit - mean) / deviation),
+            false => f64::from(u8::from(mean <= limit)),
+        };
+        Self {
+            below: below((-half).min(lowest)),
+            within: (below(highest - half) - below(lowest + half)).max(0.0),
+            above: 1.0 - below(half.max(highest)),
+        }
+    }
 }
 
 /// The mean of a function of the ratio of estimated to true standard deviation, whose square times

@@ -13,6 +13,7 @@ const TPS: Question = Question {
     interleaved: true,
     restarted: true,
     least: LEAST,
+    boundary: None,
 };
 const TIME: Question = Question {
     sense: Sense::LowerIsBetter,

@@ -13,5 +13,6 @@ mod compare;
 mod coverage;
 mod ledger;
 mod reference;
+mod sequential;
 mod steady;
 mod until;

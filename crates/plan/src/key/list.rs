@@ -1,24 +1,27 @@
 //! The one list of keys, with their ranges, defaults and documentation.
 
+use std::str::FromStr;
 use std::time::Duration;
 
+use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
     bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes,
     running, span, started, word, work,
 };
-use super::volume;
-use super::{
-    CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
+use super::name::{
+    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
 };
+use super::volume;
 use crate::{
-    Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime, SiteKind,
-    StatementProtocol, ThinkDistribution, TlsMode,
+    Alternate, Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime,
+    SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
 const ZERO: Duration = Duration::ZERO;
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 const HOUR: Duration = Duration::from_secs(3600);
+const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
@@ -31,7 +34,7 @@ const TIMES: Kind = count(0, 10_000);
 #[rustfmt::skip]
 pub static SECTIONS: &[&str] = &[
     "server", "site", "volume", "log_volume", "data", "load", "transaction", "topology", "ledger",
-    "chaos", "monitors", "report",
+    "chaos", "compare", "monitors", "report",
 ];
 
 /// Every key, in the order of the reference page within each section.
@@ -207,6 +210,15 @@ const GENERAL: &[Key] = &[
     needs(Needs::Chaos, key("chaos.seed", count(0, u64::MAX), "1",
         "Seed of the schedule. The same seed yields the same faults; each repeat has a seed of its own, which follows from this one.")),
 
+    fixed(optional(COMPARE, count(2, 100),
+        "Compares the variants until the difference from the first one is decided, over at most this many starts of their servers. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`.")),
+    fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
+        "After this time, set-up included, no further start of a point begins."))),
+    fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
+        "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto` (if transactions only read, in a closed loop). Writes leave work to be done later, in another variant's turn."))),
+    fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",
+        "Mean length of a turn. Turns vary by a fifth, so that nothing periodic on the host favors a variant."))),
+
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled once per second. Use `false` to measure the cost of monitoring."),
 
@@ -218,3 +230,26 @@ const GENERAL: &[Key] = &[
 
 /// The name of a variant: not a key of the study, but read like one.
 pub static VARIANT_NAME: Key = word("variant.name", 60);
+
+/// Whether the list has a section of this name.
+pub fn is_section(name: &str) -> bool {
+    SECTIONS.contains(&name)
+}
+
+impl Key {
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+/// The default of the key of this name, for a field of the same name.
+pub(crate) fn default<T: FromStr + Default>(name: &str) -> T {
+    let text = Key::find(name).and_then(Key::plain_default);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Whether several keys begin with this name, as with `load.until`.
+pub fn is_group(name: &str) -> bool {
+    let mut keys = KEYS.iter().filter_map(|k| k.name.strip_prefix(name));
+    keys.any(|rest| rest.starts_with('.'))
+}

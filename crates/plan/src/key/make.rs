@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Flag, Key, Kind, Needs, Work};
+use super::definition::{Flag, Key, Kind, Needs, Work};
 
 pub(super) const fn key(
     name: &'static str,

@@ -1,7 +1,7 @@
 //! The keys of a volume: the same for the data and for the log.
 
+use super::definition::{Key, Kind};
 use super::make::{count, fixed, optional, started};
-use super::{Key, Kind};
 use crate::Profile;
 
 /// What the keys of a volume's limits take.

@@ -7,12 +7,12 @@ use plan::SiteKind;
 use serde::Serialize;
 
 use super::{IntendedSetting, ResultComparison, Side};
-use crate::describe;
+use crate::describe::{self, settings};
+use crate::host::host;
 use crate::keys::{self, VARIANT, of_variant, others, trials_of};
 use crate::list::{distinct, joined_known, listed};
 use crate::number::ABSENT;
 use crate::sheet::Facts;
-use crate::study::{host, settings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

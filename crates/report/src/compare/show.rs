@@ -6,17 +6,17 @@ use plan::Value;
 use super::differences::{Category, Difference, of_platforms};
 use super::{Matched, Number, ResultComparison, words};
 use crate::answer::Answer;
-use crate::figures::{self, Figures};
+use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
 use crate::keys;
 use crate::list::{around, distinct, grouped};
-use crate::sheet::{self, Block, Figure, Section, Sheet};
-use crate::study::of_sweep;
+use crate::sheet::{self, Block, Section, Sheet};
 
 impl Answer for ResultComparison {
     fn sheet(&self) -> Sheet {
         let mut blocks = blocks(self);
-        blocks.extend(figures(self).into_iter().map(Block::Figure));
+        blocks.extend(captions::of_sweep(&self.merged, Some("of both")));
+        blocks.push(captions::curves_of_two());
         let intended = "Settings that the study varies between the two.";
         let intended = differing("Intended differences", intended, self, &self.intended);
         let others = "Any of these may also cause a difference in the results.";
@@ -222,21 +222,6 @@ fn differing(
         .words(&*both.new, |difference| &difference.new);
     let grid = columns.grid(caption, differences);
     (!differences.is_empty()).then(|| Section::new(title, vec![Block::Table(grid)]))
-}
-
-fn figures(both: &ResultComparison) -> Vec<Figure> {
-    let sweep = figures::sweep(&both.merged);
-    let mut figures = sweep.map_or_else(Vec::new, |sweep| of_sweep("of both", &sweep));
-    figures.push(Figure {
-        id: "curves",
-        label: "Line chart of response time by percentile for both; the tables have the main \
-                percentiles."
-            .to_owned(),
-        caption: "Response time by percentile, over all trials of each point. The axis gives each \
-                  additional nine the same width, to show the tail."
-            .to_owned(),
-    });
-    figures
 }
 
 /// Most points side by side; more make another table.

@@ -100,7 +100,7 @@ fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) 
 }
 
 /// `slower by 4.69 % (3.95 to 5.71)`, or the change with the reason why that is all.
-fn of_one(found: &Comparison) -> String {
+pub(super) fn of_one(found: &Comparison) -> String {
     match found.decision {
         Decision::Slower | Decision::Faster => {
             let by = percent(found.change_pct.value.abs());

@@ -1,16 +1,16 @@
 //! What ran, where, with which data and settings, and how to reproduce it.
 
-use std::collections::BTreeMap;
-
-use measure::instance::{InstanceSummary, Reset, ResetHow};
-use measure::result::{Disk, Environment, Place, RunResult};
+use measure::instance::{Reset, ResetHow};
+use measure::result::RunResult;
 use measure::setup::Ended;
 use plan::shown_bytes;
 
+use crate::describe::{self, settings};
 use crate::grid::{Columns, Grid};
-use crate::list::{distinct, joined, joined_any, joined_known, listed};
+use crate::host::host;
+use crate::list::{distinct, listed};
 use crate::sheet::{Block, Facts, Section, folded, known};
-use crate::{describe, doctor, number, point};
+use crate::{doctor, number, point};
 
 /// The setup; keys that differ between trials have all their values.
 pub(super) fn section(result: &RunResult) -> Section {
@@ -166,21 +166,6 @@ fn formed(result: &RunResult) -> Option<String> {
     })
 }
 
-/// Each setting of some servers that differs from its default, with its distinct values, in order
-/// of name.
-pub(crate) fn settings<'a>(
-    instances: impl Iterator<Item = &'a InstanceSummary>,
-) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, value) in instances.flat_map(|instance| &instance.settings) {
-        let known = values.entry(name).or_default();
-        if !known.contains(&value.as_str()) {
-            known.push(value);
-        }
-    }
-    values
-}
-
 fn settings_grid(result: &RunResult) -> Grid {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
     let rows: Vec<_> = settings(instances).into_iter().collect();
@@ -193,120 +178,4 @@ fn settings_grid(result: &RunResult) -> Grid {
         });
     let caption = format!("{} server settings differ from their defaults.", rows.len());
     columns.grid(caption, &rows)
-}
-
-pub(crate) fn host(environment: &Environment) -> Facts {
-    // Named one by one, so that a new field cannot be forgotten here.
-    let Environment {
-        dyno_version,
-        started,
-        command: _, // stands where it says how to run it again
-        hostname,
-        os,
-        kernel,
-        cpu_model,
-        cores,
-        memory_bytes,
-        governor,
-        cpu_threads,
-        cpu_cores,
-        cpu_sockets,
-        numa_nodes,
-        turbo,
-        virtualisation,
-        transparent_hugepages,
-        swap_bytes,
-        swappiness,
-        clock_source,
-        limits,
-        places,
-    } = environment;
-    let number = |value: &Option<u64>| value.map(number::count);
-    let mut facts = known([
-        ("dyno", Some(dyno_version.clone())),
-        ("Started", Some(started.clone())),
-        ("Host", hostname.clone()),
-        ("Virtualization", virtualisation.clone()),
-        ("System", os.clone()),
-        ("Kernel", kernel.clone()),
-        ("CPU", cpu_model.clone()),
-        ("CPUs available to dyno", number(cores)),
-        (
-            "Threads, cores, sockets",
-            topology([cpu_threads, cpu_cores, cpu_sockets]),
-        ),
-        ("NUMA nodes", number(numa_nodes)),
-        ("CPU governor", governor.clone()),
-        (
-            "Turbo",
-            turbo.map(|on| if on { "on" } else { "off" }.to_owned()),
-        ),
-        ("Memory", memory_bytes.map(shown_bytes)),
-        ("Swap", swap_bytes.map(shown_bytes)),
-        ("Swappiness", number(swappiness)),
-        ("Transparent huge pages", transparent_hugepages.clone()),
-        ("Clock source", clock_source.clone()),
-    ]);
-    let limits = limits.iter();
-    facts.extend(limits.map(|(name, value)| (format!("Limit {name}"), value.clone())));
-    facts.extend(
-        places
-            .iter()
-            .map(|place| (place.path.clone(), place_words(place))),
-    );
-    facts
-}
-
-/// `16, 8, 1`, with a dash for what is not known.
-fn topology(counts: [&Option<u64>; 3]) -> Option<String> {
-    let shown = counts.map(|count| count.map_or(number::ABSENT.to_owned(), number::count));
-    let is_known = counts.iter().any(|count| count.is_some());
-    is_known.then(|| shown.join(", "))
-}
-
-fn place_words(place: &Place) -> String {
-    let Place {
-        path: _,
-        mount_point,
-        file_system,
-        source,
-        options,
-        disks,
-    } = place;
-    let parts = [
-        file_system.clone(),
-        source.as_ref().map(|source| format!("from {source}")),
-        mount_point.as_ref().map(|point| format!("at {point}")),
-        options.as_ref().map(|options| format!("({options})")),
-    ];
-    let place = joined_any(parts.into_iter().flatten(), " ");
-    let disks = disks.iter().map(disk_words);
-    joined(place.into_iter().chain(disks), "; ")
-}
-
-fn disk_words(disk: &Disk) -> String {
-    let Disk {
-        name,
-        model,
-        bytes,
-        scheduler,
-        rotational,
-        cache,
-    } = disk;
-    let rotates = |turns| {
-        if turns {
-            "rotational"
-        } else {
-            "non-rotational"
-        }
-    };
-    let parts = [
-        Some(format!("disk {name}")),
-        model.clone(),
-        bytes.map(shown_bytes),
-        rotational.map(|turns| rotates(turns).to_owned()),
-        scheduler.as_ref().map(|name| format!("scheduler {name}")),
-        cache.as_ref().map(|cache| format!("cache {cache}")),
-    ];
-    joined_known(parts, ", ")
 }

@@ -110,7 +110,7 @@ fn out_of_order(repeats: u32) -> RunResult {
 fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
     let result = out_of_order(2);
     let names = ["plain", "checksum off", "RAID 5"];
-    assert_eq!(report::compare::variants(&result), names);
+    assert_eq!(report::variants(&result), names);
     let text = outline(&result);
     assert!(text.contains("Variants against plain"), "{text}");
     let csv = report::csv::tables(&result);

@@ -16,6 +16,7 @@ mod compare;
 mod compare_differences;
 mod compare_variants;
 mod doctor;
+mod history;
 mod hundred;
 mod no_verdict;
 mod rank;

@@ -1,19 +1,17 @@
 //! `[[fault]]`: what is broken during the measurement.
 
-use std::time::Duration;
-
 use serde_json::{Value as Json, json};
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{TomlValue, Walk};
 use crate::content::TypedFault;
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::name::Name;
-use crate::read::type_words;
-use plan::key::{FAULT, Key, Kind, word};
+use crate::syntax::type_words;
+use plan::key::{FAULT, FAULT_KEYS, Key};
 use plan::{
-    ActsOn, Ends, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Origin, Span, Value,
-    nearest, parse_bytes, shown,
+    ActsOn, Ends, FAULT_RULES, Fault, FaultKind, FaultTarget, Origin, Span, Value, did_you_mean,
+    listed, parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
@@ -26,50 +24,6 @@ const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", \"coordina
 const NEVER: &str = "never";
 /// How long a fault lasts unless the study says otherwise.
 const DEFAULT_HEAL: &str = "10s";
-const MILLISECOND: Duration = Duration::from_millis(1);
-const MINUTE: Duration = Duration::from_secs(60);
-const MONTH: Duration = Duration::from_secs(30 * 86_400);
-
-/// What a fault has besides the key that names its kind, and the parameter that a kind must have for it
-/// ([`FaultKind::has`]); empty: every kind has it.
-#[rustfmt::skip]
-static OPTIONS: [(Key, &str); 19] = [
-    (key("fault.heal", span(MILLISECOND, MONTH)), ""),
-    (key("fault.process", Kind::Choice(FaultProcess::WORDS)), "process"),
-    (key("fault.seed", count(0, u64::MAX)), ""),
-    (word("fault.rate", 20), "link"),
-    (key("fault.delay", span(MILLISECOND, MINUTE)), "link"),
-    (key("fault.loss", Kind::Percent { min: 0.01, max: 99.0 }), "link"),
-    (word("fault.with", 0), "with"),
-    (word("fault.bridge", 0), "bridge"),
-    (key("fault.volume", Kind::Choice(FaultVolume::WORDS)), "volume"),
-    (key("fault.device", count(1, 32)), "device"),
-    (key("fault.read_iops", IOPS), "limits"),
-    (key("fault.write_iops", IOPS), "limits"),
-    (word("fault.read_bytes_per_s", 20), "limits"),
-    (word("fault.write_bytes_per_s", 20), "limits"),
-    (key("fault.target", count(1, 576)), "command"),
-    (word("fault.heal_command", 4000), "heal_command"),
-    (key("fault.expect_outage", Kind::Boolean), ""),
-    (key("fault.at", span(Duration::ZERO, MONTH)), ""),
-    (word("fault.command", 4000), "command"),
-];
-const IOPS: Kind = count(1, 1_000_000_000);
-
-const fn key(name: &'static str, kind: Kind) -> Key {
-    Key {
-        kind,
-        ..word(name, 0)
-    }
-}
-
-const fn count(min: u64, max: u64) -> Kind {
-    Kind::Integer { min, max }
-}
-
-const fn span(min: Duration, max: Duration) -> Kind {
-    Kind::Duration { min, max }
-}
 
 fn place(span: std::ops::Range<usize>) -> Span {
     Span::new(Origin::File, span)
@@ -101,8 +55,8 @@ impl Walk {
         let mut places = std::collections::BTreeMap::new();
         for (typed, value) in table.iter() {
             let (name, key_at) = (typed.get_ref().as_ref(), place(typed.span()));
-            let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
-            kinds.extend(kind.map(|kind| (*kind, key_at)));
+            let kind = kinds_of_faults().find(|kind| kind.name() == name);
+            kinds.extend(kind.map(|kind| (kind, key_at)));
             let Some(key) =
                 option(name).map_or(kind.map(|_| "target"), |(key, _)| Some(key.last()))
             else {
@@ -122,16 +76,7 @@ impl Walk {
         if !table.contains_key("at") {
             self.refuse(at, "this fault has no `at`", HOW);
         }
-        let &[(kind, kind_at)] = kinds.as_slice() else {
-            let message = match kinds.len() {
-                0 => "this fault does not say what to do".to_owned(),
-                count => format!("a fault does one thing, not {count}"),
-            };
-            let kinds: Vec<_> = FaultKind::WORDS.iter().map(|w| format!("`{w}`")).collect();
-            let help = format!("a fault has `at` and one of {}", kinds.join(", "));
-            self.refuse(at, message, help);
-            return None;
-        };
+        let (kind, kind_at) = self.one_kind(&kinds, at)?;
         let target = fields.get("target").cloned();
         let target = target.and_then(|target| serde_json::from_value(target).ok());
         self.options_have_an_effect(table, (kind, kind_at), target);
@@ -161,30 +106,39 @@ impl Walk {
         })
     }
 
+    fn one_kind(&self, kinds: &[(FaultKind, Span)], at: Span) -> Option<(FaultKind, Span)> {
+        let message = match kinds {
+            [one] => return Some(*one),
+            [] => "this fault does not say what to do".to_owned(),
+            several => format!("a fault does one thing, not {}", several.len()),
+        };
+        let words = listed(kinds_of_faults().map(|kind| kind.name()));
+        self.refuse(at, message, format!("a fault has `at` and one of {words}"));
+        None
+    }
+
     /// The value of an option, or of the key that names the kind, which has the target.
     fn option(&mut self, name: &str, value: &TomlValue<'_>) -> Option<Json> {
         match name {
             "target" => self.target(value).map(|target| json!(target)),
             "bridge" => self.member(value).map(|member| json!(member)),
             "with" => {
+                let has = |count| format!("this side has {count} more members");
                 let help = format!(
                     "name 1 to {MAX_SIDE} members that stay with the target: with = [\"replica\", 3]"
                 );
-                let list = self.list(value, MAX_SIDE, help, |value| match value {
-                    DeValue::Array(list) => format!("this side has {} more members", list.len()),
-                    other => format!("a side of a partition is a list, not {}", type_words(other)),
-                })?;
+                let is = "a side of a partition is a list";
+                let list = self.list(value, Origin::File, MAX_SIDE, is, has, &help)?;
                 let members = list.iter().filter_map(|member| self.member(member));
                 Some(json!(members.collect::<Vec<_>>()))
             }
             "command" | "heal_command" => {
+                let has = |count| format!("the command has {count} parts");
                 let help = format!(
                     "write the program and its arguments, at most {MAX_ARGUMENTS} parts: command = [\"/path/to/program\", \"argument\"]"
                 );
-                let list = self.list(value, MAX_ARGUMENTS, help, |value| match value {
-                    DeValue::Array(list) => format!("the command has {} parts", list.len()),
-                    other => format!("a command is a list of strings, not {}", type_words(other)),
-                })?;
+                let is = "a command is a list of strings";
+                let list = self.list(value, Origin::File, MAX_ARGUMENTS, is, has, &help)?;
                 let parts = list.iter().filter_map(|part| self.plain(name, part));
                 Some(json!(parts.collect::<Vec<_>>()))
             }
@@ -253,22 +207,6 @@ impl Walk {
         Some(named)
     }
 
-    /// A list of up to `max` values, unless it is another value, empty, or too long.
-    fn list<'v>(
-        &mut self,
-        value: &'v TomlValue<'v>,
-        max: usize,
-        help: String,
-        wrong: impl Fn(&DeValue<'_>) -> String,
-    ) -> Option<&'v DeArray<'v>> {
-        let list = value.get_ref().as_array();
-        let list = list.filter(|list| (1..=max).contains(&list.len()));
-        if list.is_none() {
-            self.refuse(place(value.span()), wrong(value.get_ref()), help);
-        }
-        list
-    }
-
     fn options_have_an_effect(
         &mut self,
         table: &DeTable<'_>,
@@ -280,12 +218,11 @@ impl Walk {
             let name = typed.get_ref().as_ref();
             if let Some(why) = no_effect(name, kind, target, has) {
                 let message = format!("`{name}` has no effect on `{kind}` here");
-                let diagnostic = Diagnostic::new(message, why).also(kind_at);
-                self.add(place(typed.span()), diagnostic);
+                self.refuse_also(place(typed.span()), kind_at, message, why);
             }
         }
         let lacks = |parameter| {
-            let mut own = OPTIONS.iter().filter(|(_, of)| *of == parameter);
+            let mut own = FAULT_KEYS.iter().filter(|(_, of)| *of == parameter);
             kind.has(parameter) && !own.any(|(key, _)| has(key.last()))
         };
         if lacks("link") {
@@ -365,7 +302,7 @@ fn no_effect(
 }
 
 fn option(name: &str) -> Option<&'static (Key, &'static str)> {
-    OPTIONS.iter().find(|(key, _)| key.last() == name)
+    FAULT_KEYS.iter().find(|(key, _)| key.last() == name)
 }
 
 /// Which kinds have a parameter.
@@ -384,15 +321,13 @@ fn only(parameter: &str) -> &'static str {
     }
 }
 
+fn kinds_of_faults() -> impl Iterator<Item = FaultKind> + Clone {
+    FAULT_RULES.iter().map(|(kind, _)| *kind)
+}
+
 fn suggestion(name: &str) -> String {
-    let kinds = FaultKind::WORDS.iter().copied();
-    let options = OPTIONS.iter().map(|(key, _)| key.last());
-    let words = kinds.chain(options.filter(|name| *name != "command"));
-    match nearest(name, words.clone()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            let words: Vec<_> = words.map(|word| format!("`{word}`")).collect();
-            format!("a fault has {}", words.join(", "))
-        }
-    }
+    let options = FAULT_KEYS.iter().map(|(key, _)| key.last());
+    let options = options.filter(|name| *name != "command");
+    let words = kinds_of_faults().map(|kind| kind.name()).chain(options);
+    did_you_mean(name, words.clone()).unwrap_or_else(|| format!("a fault has {}", listed(words)))
 }

@@ -11,14 +11,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned as TomlSpanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::content::{Content, Entries, Entry, Part};
+use crate::content::{Content, Entries, Entry, Giver, Part};
 use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::name::Name;
-use crate::read::{read, type_words};
+use crate::read::{built_in, read};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
+use crate::syntax::type_words;
 use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
@@ -29,15 +30,6 @@ const MAX_PARTS: usize = 8;
 const MAX_NAME_BYTES: usize = 300;
 
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
-
-/// The part of a study that gives a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Giver {
-    File,
-    Variant,
-    Size,
-    Override,
-}
 
 /// The content of a study and its diagnostics, while the study is read.
 #[derive(Debug, Default)]
@@ -91,11 +83,9 @@ impl Walk {
             if let Some(key) = Key::find(key)
                 && key.section() == section
                 && !into.contains_key(key.name)
-                && let Ok(value) = DeValue::parse(value)
             {
                 let name = Name::of(key);
-                let value = read(&name, value.get_ref()).ok();
-                let value = value.map(|value| Spanned::new(value, at));
+                let value = built_in(key, value).map(|value| Spanned::new(value, at));
                 into.insert(key.name.to_owned(), Entry { name, at, value });
             }
         }
@@ -237,6 +227,25 @@ impl Walk {
         };
         let message = format!("`{name}` is a list of tables, not {found}");
         self.refuse(at, message, help);
+    }
+
+    /// A list of 1 to `max` values. Messages say what it `is`, and what one of another length `has`.
+    fn list<'v>(
+        &self,
+        value: &'v TomlValue<'v>,
+        origin: Origin,
+        max: usize,
+        is: &str,
+        has: impl Fn(usize) -> String,
+        help: &str,
+    ) -> Option<&'v DeArray<'v>> {
+        let message = match value.get_ref() {
+            DeValue::Array(list) if (1..=max).contains(&list.len()) => return Some(list),
+            DeValue::Array(list) => has(list.len()),
+            other => format!("{is}, not {}", type_words(other)),
+        };
+        self.refuse(Span::new(origin, value.span()), message, help);
+        None
     }
 
     /// The URLs to replace in the text of the file.

@@ -3,8 +3,8 @@
 use toml::Spanned as TomlSpanned;
 use toml::de::DeValue;
 
-use super::{Giver, TomlValue, Walk};
-use crate::content::Part;
+use super::{TomlValue, Walk};
+use crate::content::{Giver, Part};
 use crate::name::Name;
 use crate::read::read;
 use crate::source::SourceText;

@@ -3,12 +3,12 @@
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{TomlValue, Walk};
-use crate::content::TypedTable;
 use crate::error::Report;
 use crate::name::Name;
-use crate::read::{TABLES_EXAMPLE, type_words};
+use crate::read::TABLES_EXAMPLE;
+use crate::syntax::type_words;
 use plan::key::{BASELINE, Key, word};
-use plan::{Origin, Span, Spanned, ThresholdSpec, nearest, shown};
+use plan::{Origin, Span, Spanned, TableSpec, ThresholdSpec, did_you_mean, shown};
 
 const MAX_TABLES: usize = 20;
 const MAX_COLUMNS: usize = 30;
@@ -61,26 +61,16 @@ impl Walk {
             if let Ok(Some(name)) = Name::find(&rows) {
                 rows.value = name.full().to_owned();
             }
-            self.content.tables.push(TypedTable { rows, columns });
+            self.content.tables.push(TableSpec { rows, columns });
         }
     }
 
     fn columns(&mut self, value: &TomlValue<'_>, origin: Origin) -> Vec<Spanned<String>> {
-        let span = Span::new(origin, value.span());
-        let count = value.get_ref().as_array().map_or(0, |list| list.len());
-        let Some(list) = value
-            .get_ref()
-            .as_array()
-            .filter(|_| (1..=MAX_COLUMNS).contains(&count))
-        else {
-            let message = match value.get_ref() {
-                DeValue::Array(_) => format!("`columns` has {count} columns"),
-                other => format!("`columns` takes a list, not {}", type_words(other)),
-            };
-            let help = format!(
-                "write 1 to {MAX_COLUMNS} columns: columns = [\"tps\", \"response_ms.p99\"]"
-            );
-            self.refuse(span, message, help);
+        let has = |count| format!("`columns` has {count} columns");
+        let help =
+            format!("write 1 to {MAX_COLUMNS} columns: columns = [\"tps\", \"response_ms.p99\"]");
+        let is = "`columns` takes a list";
+        let Some(list) = self.list(value, origin, MAX_COLUMNS, is, has, &help) else {
             return Vec::new();
         };
         let mut columns: Vec<Spanned<String>> = Vec::new();
@@ -136,8 +126,6 @@ impl Walk {
 }
 
 fn known(name: &str) -> String {
-    match nearest(name, ["rows", "columns"]) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "a table has `rows` and `columns`".into(),
-    }
+    did_you_mean(name, ["rows", "columns"])
+        .unwrap_or_else(|| "a table has `rows` and `columns`".into())
 }

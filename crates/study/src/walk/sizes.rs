@@ -2,11 +2,12 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Giver, Walk};
+use super::Walk;
+use crate::content::Giver;
 use crate::error::Report;
-use crate::read::type_words;
+use crate::syntax::type_words;
 use plan::key::SIZES;
-use plan::{Origin, Span, nearest, shown};
+use plan::{Origin, Span, did_you_mean, shown};
 
 /// More than any study needs.
 const MAX_SIZES: usize = 20;
@@ -59,13 +60,13 @@ impl Walk {
             return;
         }
         let names: Vec<_> = self.content.sizes.keys().map(String::as_str).collect();
-        let help = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => {
+        let known = || match names.is_empty() {
+            true => {
                 format!("this study has no sizes: define them in the file, under [{SIZES}.NAME]")
             }
-            None => format!("this study has the sizes {}", names.join(", ")),
+            false => format!("this study has the sizes {}", names.join(", ")),
         };
+        let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(known);
         self.refuse(at, format!("there is no size `{}`", shown(name)), help);
     }
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use toml::de::DeValue;
 
 use super::{TomlValue, Walk};
+use crate::check::MAX_TRIALS;
 use crate::content::{Axis, Entry, Part};
 use crate::error::Report;
 use crate::name::Name;
-use crate::read::type_words;
-use crate::study::MAX_TRIALS;
 use crate::suggest;
+use crate::syntax::type_words;
 use plan::{Span, grouped, shown};
 
 /// More than any study needs. Each trial has a value on each axis.

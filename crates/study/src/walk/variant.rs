@@ -2,8 +2,8 @@
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Giver, Walk, overrides};
-use crate::content::{EITHER, Part, Variant};
+use super::{Walk, overrides};
+use crate::content::{EITHER, Giver, Part, Variant};
 use crate::error::Report;
 use crate::name::Name;
 use crate::suggest;

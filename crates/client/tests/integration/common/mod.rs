@@ -1,5 +1,6 @@
 //! What the tests of connections share, whatever the protocol.
 
+pub(crate) mod certificates;
 pub(crate) mod peer;
 pub(crate) mod thief;
 
@@ -17,8 +18,8 @@ use client::{Connection, Error, Protocol, ServerPublicKey, StatementProtocol};
 use client::{TlsMode, TlsOptions, Withheld};
 use testkit::{MariaDb, MySql, Server};
 use wire::ProtocolError;
-use workload::catalog::{Catalog, StatementClass};
-use workload::session::Connect;
+use workload::catalog::{Catalog, Label, StatementClass};
+use workload::session::{Connect, Session, SessionError};
 
 /// Long enough for a machine that is busy with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
@@ -151,6 +152,15 @@ pub(crate) async fn session<P: Protocol>(
 ) -> NetworkSession<P> {
     let connector = connector::<P>(target);
     connector.connect(&catalog(statements)).await.unwrap()
+}
+
+/// The number of rows of a statement as text.
+pub(crate) async fn query<P: Protocol>(
+    session: &mut NetworkSession<P>,
+    sql: &str,
+) -> Result<u64, SessionError> {
+    let reply = session.query(Label::default(), sql).await;
+    reply.map(|reply| reply.rows)
 }
 
 /// Why the server did not get the password.

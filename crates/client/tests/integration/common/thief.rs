@@ -1,13 +1,13 @@
 //! Whoever is after a password.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use client::{Connection, Protocol, TlsMode, TlsOptions};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use testkit::openssl;
 
+use super::certificates::{authority, key_of};
 use super::peer::Peer;
 use super::{ALL_MODES, PATIENCE, run, trusting};
 
@@ -18,9 +18,9 @@ pub(crate) fn thiefs_tls() -> rustls::ServerConnection {
     static TLS: OnceLock<Arc<rustls::ServerConfig>> = OnceLock::new();
     let made = TLS.get_or_init(|| {
         let files = tempfile::tempdir().unwrap();
-        create_authority(files.path());
-        let certificate = CertificateDer::from_pem_file(files.path().join("cert.pem")).unwrap();
-        let key = PrivateKeyDer::from_pem_file(files.path().join("key.pem")).unwrap();
+        let file = authority(files.path(), "localhost");
+        let certificate = CertificateDer::from_pem_file(&file).unwrap();
+        let key = PrivateKeyDer::from_pem_file(key_of(&file)).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -33,29 +33,22 @@ pub(crate) fn thiefs_tls() -> rustls::ServerConnection {
     rustls::ServerConnection::new(Arc::clone(made)).unwrap()
 }
 
-/// Makes `cert.pem`, which signs itself, and its `key.pem`.
-fn create_authority(files: &Path) {
-    openssl(
-        files,
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10 \
-         -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem",
-    );
-}
-
 /// A trusted authority that has nothing to do with the thief.
-fn authority() -> PathBuf {
-    static FILES: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let files = FILES.get_or_init(|| {
+fn other_authority() -> PathBuf {
+    static FILES: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, file) = FILES.get_or_init(|| {
         let files = tempfile::tempdir().unwrap();
-        create_authority(files.path());
-        files
+        let file = authority(files.path(), "localhost");
+        (files, file)
     });
-    files.path().join("cert.pem")
+    file.clone()
 }
 
 /// This mode, with an authority where it needs one.
 pub(crate) fn options(mode: Option<TlsMode>) -> TlsOptions {
-    mode.map_or_else(TlsOptions::default, |mode| trusting(authority(), mode))
+    mode.map_or_else(TlsOptions::default, |mode| {
+        trusting(other_authority(), mode)
+    })
 }
 
 /// Every mode, and none.

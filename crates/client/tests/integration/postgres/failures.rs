@@ -7,21 +7,15 @@ use client::postgres::{Connection, PostgresSession};
 use client::reactor::{Reactor, timeout};
 use client::tls::TlsFailure;
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::Label;
 use workload::session::{FailureKind, Param, Session, SessionError};
 
 use super::{root, target};
-use crate::common::{self, PATIENCE, assert_told, run, tls, why_no_tls};
+use crate::common::{self, PATIENCE, assert_told, query, run, tls, why_no_tls};
 
 const CONNECTIONS: usize = 12;
 
 async fn session(server: &PostgresServer) -> PostgresSession {
     common::session(root(server), &["UPDATE t SET k = k + 1 WHERE id = $1"]).await
-}
-
-async fn query(session: &mut PostgresSession, sql: &str) -> Result<u64, SessionError> {
-    let reply = session.query(Label::default(), sql).await;
-    reply.map(|reply| reply.rows)
 }
 
 #[track_caller]

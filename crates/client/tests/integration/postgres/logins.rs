@@ -2,14 +2,14 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use client::TlsMode;
 use client::postgres::{Connection, Error, Target, Withheld};
 use client::tls::TlsFailure;
-use testkit::{Postgres, PostgresServer, openssl};
+use testkit::{Postgres, PostgresServer};
 
 use super::{by_socket, target};
+use crate::common::certificates::{authority, key_of, of_client};
 use crate::common::{
     ALL_MODES, assert_has, assert_told, one_value, run, tls, trusting, why_no_tls, why_withheld,
 };
@@ -184,9 +184,9 @@ fn passwords_from_a_file(server: &PostgresServer) {
 
 fn certificates_of_clients(server: &PostgresServer) {
     let dir = tempfile::tempdir().unwrap();
-    let (certificate, key) = signed(dir.path(), &server.ca_file(), "certified");
+    let certificate = of_client(dir.path(), &server.ca_file(), "certified");
     let mut with = tls(TlsMode::Required);
-    (with.certificate, with.key) = (Some(certificate), Some(key));
+    (with.key, with.certificate) = (Some(key_of(&certificate)), Some(certificate));
     let certified = |options| target(&url(server, "certified"), None, options);
     assert!(log_in(&certified(&with)).unwrap().1);
     let error = log_in(&certified(&tls(TlsMode::Required))).unwrap_err();
@@ -207,33 +207,8 @@ fn certificates_of_the_server(server: &PostgresServer) {
     assert!(is_other, "{error}");
     with(TlsMode::VerifyCa).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    openssl(
-        dir.path(),
-        &format!("req -x509 {KEY} -days 10 -subj /CN=other -keyout k.pem -out c.pem"),
-    );
-    let other = trusting(dir.path().join("c.pem"), TlsMode::VerifyCa);
+    let other = trusting(authority(dir.path(), "other"), TlsMode::VerifyCa);
     let error = log_in(&target(&by_address, None, &other)).unwrap_err();
     let is_untrusted = matches!(why_no_tls(&error), TlsFailure::NotTrusted(_));
     assert!(is_untrusted, "{error}");
-}
-
-const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-
-/// A certificate for a client and its key.
-fn signed(dir: &Path, authority: &Path, name: &str) -> (PathBuf, PathBuf) {
-    openssl(
-        dir,
-        &format!("req -new {KEY} -subj /CN={name} -keyout key.pem -out csr.pem"),
-    );
-    let authority_key = authority.with_file_name("ca-key.pem");
-    fs::write(dir.join("extensions"), "extendedKeyUsage=clientAuth\n").unwrap();
-    openssl(
-        dir,
-        &format!(
-            "x509 -req -in csr.pem -CA {} -CAkey {} -set_serial 7 -days 10 -extfile extensions -out cert.pem",
-            authority.display(),
-            authority_key.display()
-        ),
-    );
-    (dir.join("cert.pem"), dir.join("key.pem"))
 }

@@ -12,7 +12,7 @@ use measure::warning::Warning;
 use plan::{Arrivals, FindMax, Limited, Point, Value};
 
 use crate::study::attempt;
-use crate::{Failure, Lab, Run, Target, Trial};
+use crate::{Failure, Lab, Progress, Run, Target, Trial};
 use search::{MAX_TRIALS, Next, Search};
 
 /// The key that is added to the point of each step.
@@ -129,9 +129,8 @@ impl SearchRun<'_, '_> {
             let summary = self.measure(self.step(rate, long))?;
             let step = judge(&summary, &self.found, rate, long);
             self.found.steps.push(step.clone());
-            self.run
-                .observer
-                .searching(&progress_line(&step, &self.found));
+            let line = progress_line(&step, &self.found);
+            self.run.observer.progress(Progress::Searching(&line));
         }
     }
 

@@ -19,27 +19,14 @@ use measure::summarize::Summarizer;
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
+use crate::drive::message::TrialMessage;
 use crate::observe::monitors::{Monitors, SampleClock};
-use crate::{Failure, Observer, Rig, Trial};
+use crate::{Failure, Observer, Progress, Rig, Trial};
 
-pub(crate) use results::MeasuredLoads;
 use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-pub(crate) enum TrialMessage {
-    /// From the load of the instance with this index.
-    Load(usize, LoadEvent),
-    LoadEnded(usize, Result<LoadOutcome, LoadError>),
-    Monitored(MonitorPoint),
-    /// Something that happened to a node.
-    Event(NodeEvent),
-    /// The latest record of a fault and, if the trial cannot continue, the reason.
-    Fault(Box<FaultRecord>, Option<Failure>),
-    /// The trial cannot continue.
-    Failed(Failure),
-}
 
 pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
@@ -185,13 +172,13 @@ impl<'a> TrialLoop<'a> {
     }
 
     fn record_event(&mut self, event: NodeEvent) {
-        self.observer.event(&event);
+        self.observer.progress(Progress::Event(&event));
         self.events.push(event);
     }
 
     /// Replaces an earlier record of the fault.
     fn record_fault(&mut self, fault: FaultRecord) {
-        self.observer.fault(&fault);
+        self.observer.progress(Progress::Fault(&fault));
         let mut faults = self.faults.iter_mut();
         match faults.find(|one| one.place() == fault.place()) {
             Some(before) => *before = fault,
@@ -205,14 +192,14 @@ impl<'a> TrialLoop<'a> {
                 self.loads[index].open = open;
                 let open = self.loads.iter().map(|load| load.open).sum();
                 let users = self.trial.planned.load.threads * self.trial.planned.topology.instances;
-                self.observer.connecting(open, users);
+                self.observer.progress(Progress::Connecting { open, users });
             }
             LoadEvent::Second(second) => self.second(index, *second),
             LoadEvent::Draining { running } => {
                 self.loads[index].running = running;
                 self.stop_monitors();
                 let running = self.loads.iter().map(|load| load.running).sum();
-                self.observer.draining(running);
+                self.observer.progress(Progress::Draining { running });
             }
         }
     }

@@ -6,21 +6,14 @@ use std::time::Duration;
 use load::{End, LoadError, LoadOutcome};
 use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, split};
-use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, Unfinished, server_lost};
 use measure::summary::TrialSummary;
 use plan::Volume;
 use workload::session::SessionError;
 
 use super::{LoadState, TrialLoop};
+use crate::observe::watch::MeasuredLoads;
 use crate::{Database, Failure, FinishedTrial};
-
-pub(crate) struct MeasuredLoads {
-    /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
-    pub(crate) measured_ns: Option<(u64, u64)>,
-    /// The seconds of each load; only in a trial with faults.
-    pub(crate) seconds: Vec<Vec<ResponseSecond>>,
-}
 
 impl TrialLoop<'_> {
     pub(crate) fn into_results(mut self) -> Result<(FinishedTrial, MeasuredLoads), Failure> {

@@ -12,10 +12,10 @@ use measure::recovery::{Probe, ProbedView, ProbedWrite};
 use plan::Follow;
 use workload::session::SessionError;
 
-use super::MemberProbe;
 use super::decision::{Decision, Rules};
+use super::member::MemberProbe;
 use crate::drive::clock::Clock;
-use crate::drive::trial_loop::TrialMessage;
+use crate::drive::message::TrialMessage;
 use crate::observe::watch::{Level, Watch};
 use crate::{Cluster, Failure, Member, Trial, threads};
 

@@ -8,7 +8,9 @@ use engine::{Installed, Invocation, LOOPBACK, Settings};
 use crate::failure::{Exit, Fact, Failure};
 use crate::home::Home;
 use crate::process;
-use crate::setup::servers::{DataDir, log, write_for_server};
+use crate::setup::servers::data_dir::DataDir;
+use crate::setup::servers::files::write_for_server;
+use crate::setup::servers::log;
 
 /// How long the program may take to read its settings; it usually takes 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -14,7 +14,7 @@ use engine::replication::{ClusterLayout, ManagedServer, Manager, MemberAddress, 
 
 use crate::failure::Failure;
 use crate::port;
-use crate::setup::servers::DataDir;
+use crate::setup::servers::data_dir::DataDir;
 use crate::setup::servers::process::ProcessId;
 
 /// Hexadecimal digits of a cluster's ID.

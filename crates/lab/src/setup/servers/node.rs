@@ -15,9 +15,10 @@ use measure::instance::Space;
 use plan::FaultProcess;
 
 use crate::failure::{Failure, not_running};
+use crate::setup::servers::data_dir::DataDir;
+use crate::setup::servers::log;
 use crate::setup::servers::membership::Password;
 use crate::setup::servers::process::{ProcessId, ServerProcess};
-use crate::setup::servers::{DataDir, log};
 use crate::site::Site;
 
 use start::Start;

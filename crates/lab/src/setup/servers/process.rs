@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors;
 use crate::process;
-use crate::setup::servers::DataDir;
+use crate::setup::servers::data_dir::DataDir;
 use crate::site::{Launched, Process, Site};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.

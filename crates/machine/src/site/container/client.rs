@@ -23,7 +23,8 @@ use crate::home::journal::Kind;
 use crate::home::outside::Outside;
 use crate::home::survivors;
 use crate::process::{self, NEVER, POLL_INTERVAL};
-use crate::site::{Launched, cgroup};
+use crate::site::cgroup;
+use crate::site::launched::Launched;
 
 /// When dyno dies, the client receives SIGQUIT and passes it on to the program: servers end at
 /// once. `env` resets the signal, which is ignored if a shell started dyno in the background.

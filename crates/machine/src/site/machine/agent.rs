@@ -39,7 +39,7 @@ const MEMORY: &str = "tmpfs";
 
 /// A program on a host that answers requests. It and its connection end when this value is dropped.
 #[derive(Debug)]
-pub(in crate::site) struct Agent {
+pub(super) struct Agent {
     child: Mutex<Child>,
     pipes: Mutex<Pipes>,
 }
@@ -100,7 +100,7 @@ impl Agent {
         Ok((agent, greeting))
     }
 
-    pub(in crate::site) fn disconnect(&self) {
+    pub(super) fn disconnect(&self) {
         process::kill(&mut locked(&self.child));
     }
 

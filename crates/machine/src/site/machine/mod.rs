@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use host::HostFacts;
+use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
@@ -54,7 +54,7 @@ const LAUNCH: &str = include_str!("launch.sh");
 #[derive(Debug)]
 pub struct Machine {
     record: Record,
-    pub(super) agent: Agent,
+    agent: Agent,
     control: PathBuf,
     /// Messages of ssh.
     log: PathBuf,
@@ -121,6 +121,15 @@ impl Machine {
     /// Whether it is a guest on this host.
     pub fn is_guest(&self) -> bool {
         self.disk.is_some()
+    }
+
+    pub(super) fn files(&self) -> &dyn Files {
+        &self.agent
+    }
+
+    /// Ends the agent without waiting for an answer.
+    pub(super) fn disconnect(&self) {
+        self.agent.disconnect();
     }
 
     /// The user that ssh logs in as.

@@ -22,10 +22,8 @@ use rustix::fs::OFlags;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::inside;
 use crate::failure::Failure;
-use crate::ip;
-use crate::ip::no_network;
+use crate::ip::{self, inside, no_network};
 
 const TUN: &str = "/dev/net/tun";
 /// Name of the TUN device in the namespace.

@@ -10,15 +10,17 @@ use host::Files;
 use ipnet::Ipv4Net;
 use plan::SlowLink;
 
-use super::Switch;
 use super::neighbors::Neighbors;
 use super::slow::Slowed;
+use super::switch::Switch;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::locked;
 use crate::process;
-use crate::site::{Launched, Program, Site, ThisHost};
+use crate::site::any::Site;
+use crate::site::launched::{Launched, Program};
+use crate::site::this_host::ThisHost;
 
 /// A network namespace connected to a [`Switch`]. Everything else is the host's.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Namespace {
     }
 
     /// Another namespace of the switch, without limits.
-    pub(in crate::site) fn beside(&self, home: &Home) -> Result<Self, Failure> {
+    pub(crate) fn beside(&self, home: &Home) -> Result<Self, Failure> {
         Self::new(home, &self.switch, &plan::Site::default())
     }
 

@@ -17,8 +17,8 @@ use rustix::net::{
     socket_with,
 };
 
-use super::inside;
 use crate::failure::Failure;
+use crate::ip::inside;
 use crate::locked;
 
 /// Locally administered, and not the address of any interface.

@@ -1,11 +1,16 @@
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::*;
-use crate::site::Site;
+use ipnet::Ipv4Net;
 use plan::{Loss, SlowLink, SplitMix64};
-use std::sync::Arc;
+
+use super::switch::free_subnets;
+use super::{Namespace, Switch};
+use crate::home::Home;
+use crate::ip::inside;
+use crate::site::Site;
 
 /// How long to wait for a packet that must not arrive.
 const SILENCE: Duration = Duration::from_millis(100);

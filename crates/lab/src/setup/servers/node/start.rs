@@ -15,10 +15,11 @@ use super::Node;
 use crate::failure::{Fact, Failure, canceled};
 use crate::port;
 use crate::process::POLL_INTERVAL;
+use crate::setup::servers::data_dir::DataDir;
 use crate::setup::servers::files::{append, write_for_server, write_program, write_readable};
+use crate::setup::servers::log;
 use crate::setup::servers::membership::{Membership, Password};
 use crate::setup::servers::process::{ProcessId, ServerProcess};
-use crate::setup::servers::{DataDir, log};
 use crate::site::{Launched, Program, Site};
 use crate::volume::Volume;
 

@@ -1,0 +1,115 @@
+//! Faults of the volumes of a node and their devices.
+
+use std::time::Instant;
+
+use plan::DiskLimits;
+
+use super::{Effect, Undo};
+use crate::Failure;
+use crate::faults::fill::fill_disk;
+use crate::volume::{Job, Made};
+
+impl Effect<'_> {
+    pub(super) fn fill_disk(&mut self) -> Result<Instant, Failure> {
+        let path = self.context.node()?.data().filler(self.options.volume)?;
+        let path = path.ok_or_else(no_disk)?;
+        self.undo = Undo::Remove(path.clone());
+        fill_disk(&path, self.context.over)?;
+        Ok(Instant::now())
+    }
+
+    pub(super) fn free_disk(&mut self) -> Result<Instant, Failure> {
+        let removed_at = self.undo()?;
+        self.revive(removed_at)
+    }
+
+    pub(super) fn fail_device(&mut self) -> Result<Instant, Failure> {
+        let device = self.device();
+        self.with_volume(|made| made.fail(device))
+    }
+
+    pub(super) fn restore_device(&mut self) -> Result<Instant, Failure> {
+        let device = self.device();
+        let restored_at = self.with_volume(|made| made.restore(device))?;
+        self.revive(restored_at)
+    }
+
+    /// A server that could not read or write may have ended, and is started again.
+    fn revive(&mut self, since: Instant) -> Result<Instant, Failure> {
+        let (at, has_restarted) = self.context.revive(since)?;
+        self.has_restarted = has_restarted;
+        Ok(at)
+    }
+
+    pub(super) fn slow_device(&mut self) -> Result<Instant, Failure> {
+        self.limit_device(&self.options.limits)
+    }
+
+    pub(super) fn speed_up_device(&mut self) -> Result<Instant, Failure> {
+        self.limit_device(&DiskLimits::default())
+    }
+
+    /// Gives a device these limits, and those of its volume where these have none.
+    fn limit_device(&self, limits: &DiskLimits) -> Result<Instant, Failure> {
+        self.with_volume(|made| {
+            let device = made.numbers(self.device())?;
+            let limits = limits.or(made.limits());
+            self.context.site()?.limit_io(&[device], &limits)?;
+            Ok(Instant::now())
+        })
+    }
+
+    pub(super) fn replace_device(&mut self) -> Result<Instant, Failure> {
+        let device = self.device();
+        self.begin_job(|made| made.replace(device))
+    }
+
+    pub(super) fn scrub(&mut self) -> Result<Instant, Failure> {
+        self.begin_job(Made::scrub)
+    }
+
+    /// Begins work on a volume; returns when it began.
+    fn begin_job(
+        &mut self,
+        begin: impl FnOnce(&Made) -> Result<Job, Failure>,
+    ) -> Result<Instant, Failure> {
+        let context = self.context;
+        context.with_volume(self.options.volume, |made| {
+            let job = begin(made)?;
+            let began_at = Instant::now();
+            let new_device = job.new_device();
+            self.undo = Undo::Cancel(job);
+            if let Some(device) = new_device
+                && !made.limits().is_none()
+            {
+                context.site()?.limit_io(&[device?], made.limits())?;
+            }
+            Ok(began_at)
+        })
+    }
+
+    pub(super) fn finish_job(&mut self) -> Result<Instant, Failure> {
+        let context = self.context;
+        if let Undo::Cancel(job) = &mut self.undo {
+            let finish = |made: &Made| made.finish(job, context.over);
+            self.found = context.with_volume(self.options.volume, finish)?;
+        }
+        self.undo = Undo::Nothing;
+        Ok(Instant::now())
+    }
+
+    fn with_volume<T>(&self, work: impl FnOnce(&Made) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.context.with_volume(self.options.volume, work)
+    }
+
+    /// The first device unless the study names one.
+    fn device(&self) -> u32 {
+        self.options.device.unwrap_or(1)
+    }
+}
+
+fn no_disk() -> Failure {
+    let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
+                   volume.directory to a directory on a disk of its own";
+    Failure::server(message)
+}

@@ -1,0 +1,130 @@
+//! Waits until there is a group that a node can join, and begins one anew that has lost its quorum.
+
+use std::cmp::Reverse;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::active::Healing;
+use crate::failure::canceled;
+use crate::{Failure, Instance, Member};
+
+/// How often to check whether there is a group to join.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The right to start or to join a group; no other node of the cluster has it at the same time.
+pub(super) struct Turn<'a> {
+    /// Whether the node, which does not run, is to begin the group as it starts.
+    pub(super) begins: bool,
+    _guard: Option<MutexGuard<'a, ()>>,
+}
+
+/// Waits until there is a group that accepts commits, which the node with this index can join. If a group
+/// has lost its quorum, the member with most of what was agreed on begins it anew, and the others
+/// join it, one after the other.
+pub(super) fn wait_for_group<'a>(
+    instance: &'a Instance,
+    index: Option<usize>,
+    over: &AtomicBool,
+) -> Result<Turn<'a>, Failure> {
+    let cluster = &instance.cluster;
+    let kind = cluster.replication();
+    if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
+        return Ok(Turn {
+            begins: false,
+            _guard: None,
+        });
+    }
+    loop {
+        let guard = cluster.lock_roles();
+        if over.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
+        if let Some(begins) = begins(instance, index, over)? {
+            return Ok(Turn {
+                begins,
+                _guard: Some(guard),
+            });
+        }
+        drop(guard);
+        sleep(POLL_INTERVAL);
+    }
+}
+
+/// Whether the node begins a group or joins one; `None` while other members are not back
+/// yet or it is the turn of one of them. Only members that are back can be compared, so dyno waits
+/// for all that will be healed. One that stays away is given up, with what only it had.
+fn begins(
+    instance: &Instance,
+    index: Option<usize>,
+    over: &AtomicBool,
+) -> Result<Option<bool>, Failure> {
+    let cluster = &instance.cluster;
+    let healing = |member: &Member| instance.faults.healing(member.number);
+    let mut there = Vec::new();
+    for (index, member) in cluster.members().iter().enumerate() {
+        if healing(member) == Healing::Now {
+            there.push((index, member));
+        }
+    }
+    match Group::of(there.iter().map(|(_, member)| *member)) {
+        Group::Lasts => return Ok(Some(false)),
+        Group::Dies => return Ok(None),
+        Group::Lost => {}
+    }
+    let mut members = cluster.members().iter();
+    if members.any(|member| healing(member) == Healing::Later) {
+        return Ok(None);
+    }
+    let positions = there.into_iter();
+    let positions = positions.map(|(index, one)| Some((position(one, over)?, Reverse(index))));
+    let positions: Option<Vec<_>> = positions.collect();
+    let Some((_, Reverse(first))) = positions.and_then(|all| all.into_iter().max()) else {
+        return Ok(None);
+    };
+    match cluster.members()[first].try_lock() {
+        Some(node) if node.is_running() => node.begin_group().map(|()| Some(false)),
+        Some(_) if index == Some(first) => Ok(Some(true)),
+        _ => Ok(None),
+    }
+}
+
+/// What is left of a group.
+enum Group {
+    /// A majority of its members.
+    Lasts,
+    /// Less, which those that are left have not noticed yet.
+    Dies,
+    /// Nothing that accepts commits.
+    Lost,
+}
+
+impl Group {
+    /// The group of the members that can be asked. One to which something happens just now is taken
+    /// for a part of it.
+    fn of<'a>(members: impl Iterator<Item = &'a Member>) -> Self {
+        let (mut present, mut size) = (0, None);
+        for member in members {
+            match member.try_lock() {
+                None => present += 1,
+                Some(node) => {
+                    let seen = node.group_size().ok().flatten();
+                    present += u32::from(seen.is_some());
+                    size = size.max(seen);
+                }
+            }
+        }
+        match size {
+            Some(size) if 2 * present > size => Self::Lasts,
+            Some(_) => Self::Dies,
+            None => Self::Lost,
+        }
+    }
+}
+
+/// How much a member has of what the group agreed on; `None` if it cannot be asked yet.
+fn position(member: &Member, over: &AtomicBool) -> Option<u64> {
+    let mut node = member.try_lock()?;
+    node.position(over).ok().flatten()
+}

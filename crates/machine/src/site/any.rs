@@ -1,0 +1,238 @@
+//! What every site can do, and what only some can.
+
+use std::fmt;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use host::Files;
+use host::group::Usage;
+use ipnet::Ipv4Net;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::launched::{Launched, Process, Program};
+use super::machine::Machine;
+use super::network::Namespace;
+use super::this_host::ThisHost;
+use crate::account::Account;
+use crate::failure::Failure;
+use crate::home::{Home, survivors};
+use crate::process;
+
+/// The address of this host, to which nobody else can connect.
+pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
+
+/// Where a node runs. Dropping a site takes it down.
+pub trait Site: fmt::Debug + Send + Sync {
+    /// Starts a program as the servers' account.
+    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure>;
+
+    /// The files of the site's machine.
+    fn files(&self) -> &dyn Files;
+
+    /// Removes what was set up for the site, after its processes have ended.
+    fn end(&self) -> Result<(), Failure>;
+
+    /// The address that servers listen on, with the prefix length of the network from which clients
+    /// and other members connect.
+    fn address(&self) -> Ipv4Net {
+        LOOPBACK
+    }
+
+    /// The only port that can be reached, which is forwarded from the same port of this host;
+    /// `None` if all can.
+    fn port(&self) -> Option<u16> {
+        None
+    }
+
+    /// What dyno found out about the site, such as the program that runs its container; `None` if
+    /// that adds nothing to the plan.
+    fn platform(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether CPUs are emulated.
+    fn is_emulated(&self) -> bool {
+        false
+    }
+
+    /// What contains and limits the site's processes; `None` if nothing can.
+    fn this_host(&self) -> Option<&ThisHost> {
+        None
+    }
+
+    /// `None` if the site is on this host.
+    fn machine(&self) -> Option<&Machine> {
+        None
+    }
+
+    /// The links to the other sites of its network; `None` if they cannot be broken.
+    fn links(&self) -> Option<&Namespace> {
+        None
+    }
+
+    /// `None` if the site cannot be switched off.
+    fn power(&self) -> Option<&dyn Power> {
+        None
+    }
+}
+
+/// The power supply of a machine: without it, the machine loses its processes and the content of
+/// its memory.
+pub trait Power {
+    fn is_off(&self) -> bool;
+
+    /// Switches the machine off, and returns once it is off.
+    fn cut(&self) -> Instant;
+
+    /// Switches the machine on again, with what was on its disk.
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
+}
+
+/// The processes of a site, which are on this host or on another machine.
+impl dyn Site + '_ {
+    pub fn is_here(&self) -> bool {
+        self.machine().is_none()
+    }
+
+    /// Sends a program the signal to shut down.
+    pub fn terminate(&self, first: &mut Launched, signal: Signal) {
+        match self.machine() {
+            None => first.signal(signal),
+            // Once its session has ended, its process ID may be reused.
+            Some(machine) if matches!(first.child.try_wait(), Ok(None)) => {
+                machine.send(&[Process::Elsewhere(first.pid)], signal);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Kills a program; returns when it was killed.
+    pub fn kill(&self, first: &mut Launched) -> Instant {
+        if self.is_here() {
+            return first.kill();
+        }
+        self.terminate(first, Signal::KILL);
+        Instant::now()
+    }
+
+    /// How a program ended, as the rest of a sentence that begins with its name.
+    pub fn how_it_ended(&self, status: ExitStatus) -> String {
+        match self.is_here() {
+            true => process::how_it_ended(status),
+            false => Machine::how_it_ended(status),
+        }
+    }
+
+    /// A process to send signals to; `None` if it has ended.
+    pub fn process(&self, pid: u32) -> Option<Process> {
+        match self.is_here() {
+            true => Some(Process::Here(process::handle(pid).ok()?)),
+            false => Some(Process::Elsewhere(pid)),
+        }
+    }
+
+    /// Sends a signal to processes, some of which may have ended.
+    pub fn send(&self, processes: &[Process], signal: Signal) {
+        if let Some(machine) = self.machine() {
+            return machine.send(processes, signal);
+        }
+        for process in processes {
+            if let Process::Here(handle) = process {
+                let _ = pidfd_send_signal(handle, signal);
+            }
+        }
+    }
+
+    /// Records a process of the node with this directory, so that `end_processes` removes its
+    /// shared memory. On another machine, starting a program records it.
+    pub fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
+        match self.is_here() {
+            true => survivors::record_process(dir, pid),
+            false => Ok(()),
+        }
+    }
+
+    /// Kills all processes of the node with this directory, and removes their shared memory.
+    pub fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
+        match (self.machine(), self.power()) {
+            (None, _) => {
+                let ended = survivors::end(dir, account).map(drop);
+                survivors::remove_shared_memory(dir, account);
+                ended
+            }
+            // A guest's processes end with it.
+            (Some(_), Some(power)) if power.is_off() => Ok(()),
+            (Some(machine), _) => machine.end_processes(dir),
+        }
+    }
+}
+
+/// What else depends on the site's machine.
+impl dyn Site + '_ {
+    /// Lets programs read the directories `readable` and write to `writable`.
+    pub fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        if let Some(host) = self.this_host() {
+            host.admit(readable, writable);
+        }
+    }
+
+    /// What the processes of the site's control groups use; `None` without control groups.
+    pub fn usage(&self) -> Option<Usage> {
+        self.this_host()?.usage()
+    }
+
+    /// Limits what processes read and write on these devices, given by their major and minor
+    /// numbers, and replaces earlier limits of those devices. The first call must precede the first
+    /// process, even if it sets no limits.
+    pub fn limit_io(
+        &self,
+        devices: &[(u32, u32)],
+        limits: &plan::DiskLimits,
+    ) -> Result<(), Failure> {
+        let host = self.this_host().ok_or_else(|| {
+            Failure::server("this kind of site cannot limit the requests to devices")
+        })?;
+        host.limit_io(devices, limits)
+    }
+
+    /// The address at which dyno reaches a server that listens on `port`.
+    pub fn reached_at(&self, port: u16) -> SocketAddr {
+        let address = match self.port() {
+            None => self.address().addr(),
+            Some(_) => Ipv4Addr::LOCALHOST,
+        };
+        SocketAddr::new(address.into(), port)
+    }
+
+    /// The path on the site of `here`, a path in the run directory on this host.
+    pub fn path(&self, here: &Path) -> PathBuf {
+        let machine = self.machine();
+        machine.map_or_else(|| here.to_owned(), |machine| machine.path(here))
+    }
+
+    /// Copies the node's directory `dir` to the site before its server starts, without the data, and
+    /// connects the socket `here` on this host to the server's.
+    pub fn bring(
+        &self,
+        dir: &Path,
+        (here, there): (&Path, &Path),
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(machine) = self.machine() else {
+            return Ok(());
+        };
+        machine.bring(dir, false, interrupted)?;
+        machine.forward(here, there)
+    }
+
+    /// Removes a file of a node's directory, here and on the site.
+    pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
+        fs::remove_file(here).map_err(Failure::at("remove", here))?;
+        let machine = self.machine();
+        machine.map_or(Ok(()), |machine| machine.remove_file(here))
+    }
+}

@@ -1,0 +1,35 @@
+//! How the variants of a study are compared.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choice;
+use crate::duration::text;
+
+/// A comparison of variants over starts of their servers, which ends once it is decided: the keys of
+/// `[compare]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compare {
+    /// The most starts of each variant at a point: the repeats of its trials.
+    pub starts: u32,
+    /// After this time, no further start of a point begins.
+    #[serde(with = "text")]
+    pub budget: Duration,
+    /// Whether the variants of a start run at once, in turns. `auto` is resolved before trials run.
+    pub alternate: Alternate,
+    /// Mean length of a turn.
+    #[serde(with = "text")]
+    pub block: Duration,
+}
+
+choice! {
+    /// Whether the variants of a start run at once and take turns.
+    Alternate {
+        /// If transactions only read, in a closed loop.
+        Auto = "auto",
+        Always = "always",
+        /// One trial after the other.
+        Never = "never",
+    }
+}

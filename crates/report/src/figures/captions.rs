@@ -1,0 +1,81 @@
+//! What stands below each figure of a whole result.
+
+use measure::result::RunResult;
+
+use super::overview::{Sweep, sweep};
+use crate::list::joined_known;
+use crate::sheet::{Block, Figure};
+
+/// Throughput, response time and CPU time by the swept key, or `by` something else; nothing of a
+/// result without a sweep.
+pub(crate) fn of_sweep(result: &RunResult, by: Option<&str>) -> Vec<Block> {
+    let Some(sweep) = sweep(result) else {
+        return Vec::new();
+    };
+    let by = by.map_or_else(|| format!("by {}", sweep.key), str::to_owned);
+    let figure = |id, chart: &str, what: &str, how: &str| {
+        let label = format!(
+            "{chart} of {} {by}; the tables have its values.",
+            what.to_lowercase()
+        );
+        let caption = format!("{what} {by}{how}");
+        Block::Figure(Figure { id, label, caption })
+    };
+    let rates = format!(".{}", marks(&sweep, ""));
+    let start = ", from the intended start of a transaction.";
+    let times = format!("{start}{}", marks(&sweep, " of the mean"));
+    let mut figures = vec![
+        figure("sweep-tps", "Line chart", "Throughput", &rates),
+        figure("sweep-ms", "Line chart", "Response time", &times),
+    ];
+    let how = ", all cores together.";
+    let cpu = || figure("sweep-cpu", "Stacked bar chart", "Host CPU time", how);
+    figures.extend(sweep.cpu.then(cpu));
+    figures
+}
+
+fn marks(sweep: &Sweep, of: &str) -> String {
+    let (intervals, runs) = sweep.marks();
+    let intervals = intervals.then(|| format!(" Error bars: 95 % confidence intervals{of}."));
+    let circles = " Small circles: the single runs";
+    let few = "too few at a point for a confidence interval.";
+    joined_known(
+        [intervals, runs.then(|| format!("{circles}{of}, {few}"))],
+        "",
+    )
+}
+
+const AXIS: &str = "The axis gives each additional nine the same width, to show the tail.";
+
+/// Of each point of a study, or each step of a search.
+pub(crate) fn curves(result: &RunResult) -> Block {
+    let of = match result.searches.is_empty() {
+        true => "at its point, repeats included",
+        false => "of its step",
+    };
+    let caption = format!(
+        "Response time by percentile. {AXIS} Each curve covers all transactions {of}, and ends at \
+         the slowest."
+    );
+    of_curves("at each point", caption)
+}
+
+/// Of both sides of a comparison.
+pub(crate) fn curves_of_two() -> Block {
+    let of = "over all trials of each point";
+    of_curves(
+        "for both",
+        format!("Response time by percentile, {of}. {AXIS}"),
+    )
+}
+
+fn of_curves(which: &str, caption: String) -> Block {
+    Block::Figure(Figure {
+        id: "curves",
+        label: format!(
+            "Line chart of response time by percentile {which}; the tables have the main \
+             percentiles."
+        ),
+        caption,
+    })
+}
