@@ -169,6 +169,7 @@ pub(crate) fn work(trials: &[Trial]) -> String {
     match (trials.iter().any(searches), trials.len()) {
         (true, 1) => format!("a search of at most {most} trials"),
         (true, count) => format!("{count} searches of at most {most} trials each"),
+        (false, count) if trials.iter().any(may_be_decided) => format!("at most {count} trials"),
         (false, 1) => "1 trial".to_owned(),
         (false, count) => format!("{count} trials"),
     }
@@ -178,7 +179,7 @@ pub(crate) fn work(trials: &[Trial]) -> String {
 pub(crate) fn time_bound(trials: &[Trial], time: Duration) -> String {
     let may_end_early = |trial: &Trial| {
         let load = &trial.planned.load;
-        load.events.is_some() || load.until.is_some() || searches(trial)
+        load.events.is_some() || load.until.is_some() || searches(trial) || may_be_decided(trial)
     };
     if !trials.iter().all(has_time_limit) {
         "unknown time".to_owned()
@@ -195,6 +196,11 @@ fn has_time_limit(trial: &Trial) -> bool {
 
 fn searches(trial: &Trial) -> bool {
     trial.planned.load.find_max.is_some()
+}
+
+/// Whether an earlier start of its point may decide the comparison.
+fn may_be_decided(trial: &Trial) -> bool {
+    trial.planned.compare.is_some()
 }
 
 /// The chosen size and the other ones; empty for a study without sizes.

@@ -253,14 +253,14 @@ impl Results {
             });
             let verdicts = decided.verdicts.join("; ");
             return Some(format!(
-                "not needed after {} starts: {verdicts}{}",
+                "decided after {} starts: {verdicts}{}",
                 decided.starts,
                 more.unwrap_or_default()
             ));
         }
         (spent >= compare.budget && !self.has_begun(planned)).then(|| {
             let budget = format_duration(compare.budget);
-            format!("not run: the point has used its budget of {budget} (compare.budget)")
+            format!("no further starts: the budget of {budget} is used up (compare.budget)")
         })
     }
 
@@ -362,8 +362,13 @@ impl Observer for Results {
         let Some(why) = self.why_decided(trial) else {
             return false;
         };
-        let line = format!("{}: {why}", trial.planned.label);
-        self.screen.line(&line);
+        let point = trial.planned.common_point();
+        let values = point.iter().map(|(key, value)| format!("{key}={value}"));
+        let line = values.chain([why]).collect::<Vec<_>>().join(", ");
+        // Every further trial of the point has the same reason.
+        if self.noted.insert(line.clone()) {
+            self.screen.line(&line);
+        }
         self.result.design.trials -= 1;
         true
     }

@@ -46,8 +46,18 @@ fn has_enough(done: &Finished) -> bool {
     trials.iter().all(|trial| {
         let mut instances = trial.instances.iter();
         let is_sampled = |name: String| trial.metrics.contains_key(&name);
+        // A sample of a busy machine may show no writes.
+        let has_volume = trial
+            .setup
+            .planned
+            .topology
+            .node
+            .volume
+            .file_system
+            .is_some();
+        let of_volume = has_volume.then(|| "write_amplification".to_owned());
         instances.all(|one| one.transactions.count > 0)
-            && watched(trial).into_iter().all(is_sampled)
+            && watched(trial).into_iter().chain(of_volume).all(is_sampled)
     })
 }
 
