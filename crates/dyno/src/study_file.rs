@@ -131,6 +131,9 @@ impl PlannedStudy {
         // With all parameters, so that results compare whichever of them were written.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
         trial.check().map_err(|failure| self.located(failure))?;
+        trial
+            .resolve_turns()
+            .map_err(|failure| self.located(failure))?;
         Ok(trial)
     }
 

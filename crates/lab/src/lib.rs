@@ -16,7 +16,9 @@ mod observe;
 mod observer;
 mod run_trial;
 mod setup;
+mod start;
 mod study;
+mod takes_turns;
 mod trial;
 
 use drive::{clock, threads};

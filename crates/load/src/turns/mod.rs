@@ -97,6 +97,13 @@ impl Turns {
         }
     }
 
+    /// The length of all blocks of the warm-up, apart from the time in which transactions end.
+    pub fn warmup(&self) -> Duration {
+        let blocks = self.blocks.iter();
+        let warmup = blocks.take_while(|block| block.phase == Phase::Warmup);
+        Duration::from_nanos(warmup.map(|block| block.length_ns).sum())
+    }
+
     fn update(&self, change: impl FnOnce(&mut State)) {
         let notified: Vec<Arc<Control>> = {
             let mut state = lock(&self.state);

@@ -42,7 +42,7 @@ impl TrialLoop<'_> {
 
     /// How the trial ended; fails if it did so before it measured anything.
     fn end(&mut self) -> Result<(Outcome, Option<Failure>), Failure> {
-        let has_begun = self.barrier.begun().is_some();
+        let has_begun = self.start.barrier.begun().is_some();
         match self.ended_by.take() {
             Some((_, failure)) if !has_begun => Err(failure),
             Some((outcome, failure)) => Ok((outcome, Some(failure))),

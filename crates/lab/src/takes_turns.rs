@@ -1,0 +1,96 @@
+//! Which trials take turns: the variants of a start of a comparison.
+
+use plan::{Alternate, Devices, Reset, StatementClass};
+
+use crate::{Failure, Target, Trial};
+
+impl Trial {
+    /// Decides whether the variants of its start take turns, where the study leaves that open.
+    pub fn resolve_turns(&mut self) -> Result<(), Failure> {
+        let Some(compare) = self.planned.compare else {
+            return Ok(());
+        };
+        let obstacle = self.obstacle_to_turns();
+        let alternate = match (compare.alternate, obstacle) {
+            (Alternate::Never, _) | (Alternate::Auto, Some(_)) => Alternate::Never,
+            (Alternate::Auto, None) if !self.only_reads() => Alternate::Never,
+            (Alternate::Auto | Alternate::Always, None) => Alternate::Always,
+            (Alternate::Always, Some(obstacle)) => {
+                let message = format!("the variants cannot take turns: {obstacle}");
+                let remedy = "change that, or write alternate = \"never\" under [compare]";
+                return Err(Failure::usage(message).remedy(remedy));
+            }
+        };
+        let compare = self.planned.compare.as_mut();
+        compare
+            .into_iter()
+            .for_each(|compare| compare.alternate = alternate);
+        Ok(())
+    }
+
+    /// Whether it takes turns with the other variants of its start.
+    pub(crate) fn takes_turns(&self) -> bool {
+        let compare = self.planned.compare;
+        compare.is_some_and(|compare| compare.alternate == Alternate::Always)
+    }
+
+    /// Whether two trials belong to the same start, and its variants take turns.
+    pub(crate) fn takes_turns_with(&self, other: &Self) -> bool {
+        let (one, two) = (&self.planned, &other.planned);
+        self.takes_turns()
+            && other.takes_turns()
+            && one.repeat == two.repeat
+            && one.common_point() == two.common_point()
+    }
+
+    fn only_reads(&self) -> bool {
+        let kinds = self.statement_kinds();
+        kinds.iter().all(|kind| kind.class != StatementClass::Write)
+    }
+
+    /// Why the servers of several such trials cannot be up at once, or their loads cannot pause.
+    fn obstacle_to_turns(&self) -> Option<&'static str> {
+        let planned = &self.planned;
+        let load = &planned.load;
+        let Target::Private(spec) = &self.target else {
+            return Some("dyno does not start their servers");
+        };
+        let mut volumes = planned.topology.node.volumes();
+        let has_device = volumes.any(|volume| {
+            let made = volume.file_system.as_ref();
+            made.is_some_and(|made| matches!(made.devices, Devices::Named(_)))
+        });
+        let obstacles = [
+            (
+                spec.reset == Reset::None,
+                "they use the same servers (reset = \"none\")",
+            ),
+            (spec.port.is_some(), "their servers use the same port"),
+            (has_device, "their servers use the same device"),
+            (load.rate.is_some(), "transactions arrive at a given rate"),
+            (
+                load.events.is_some(),
+                "the measurement ends after a number of transactions",
+            ),
+            (
+                load.until.is_some(),
+                "the measurement ends when it is precise",
+            ),
+            (
+                load.find_max.is_some(),
+                "the load is a search for the highest rate",
+            ),
+            (
+                load.time < planned.compare?.block,
+                "the measurement is shorter than a turn",
+            ),
+            (
+                self.has_faults() || planned.chaos.is_some(),
+                "there are faults",
+            ),
+            (planned.ledger.is_some(), "there is a ledger"),
+        ];
+        let mut obstacles = obstacles.into_iter().filter(|(is_there, _)| *is_there);
+        obstacles.next().map(|(_, obstacle)| obstacle)
+    }
+}
