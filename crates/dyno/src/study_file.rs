@@ -102,6 +102,7 @@ impl PlannedStudy {
             known.push((server, target.clone()));
             trials.push(self.trial(planned, target, &run_options)?);
         }
+        lab::resolve_turns(&mut trials).map_err(|failure| self.located(failure))?;
         Ok(trials)
     }
 
@@ -131,9 +132,6 @@ impl PlannedStudy {
         // With all parameters, so that results compare whichever of them were written.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
         trial.check().map_err(|failure| self.located(failure))?;
-        trial
-            .resolve_turns()
-            .map_err(|failure| self.located(failure))?;
         Ok(trial)
     }
 

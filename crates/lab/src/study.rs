@@ -11,15 +11,14 @@ use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_tri
 pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Failure> {
     let mut first = None;
     let mut dead: Vec<&Trial> = Vec::new();
-    let mut begun = 0;
-    for start in trials.chunk_by(Trial::takes_turns_with) {
-        let before = &trials[..begun];
-        begun += start.len();
+    let mut before: Vec<&Trial> = Vec::new();
+    for start in starts(trials) {
         if run.is_interrupted() {
             let message = "interrupted between trials";
             return Err(Failure::interrupted(message));
         }
-        let needed = start.iter().filter(|trial| !run.observer.is_decided(trial));
+        let needed = start.into_iter();
+        let needed = needed.filter(|trial| !run.observer.is_decided(trial));
         let start: Vec<&Trial> = needed.collect();
         if is_skipped(&start, &dead, run) {
             continue;
@@ -34,8 +33,26 @@ pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Fai
             }
             first.get_or_insert(failure);
         }
+        before.extend(start);
     }
     first.map_or(Ok(()), Err)
+}
+
+/// The trials that run at once, in the order of the first of each.
+fn starts(trials: &[Trial]) -> Vec<Vec<&Trial>> {
+    let mut starts: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        let mut known = starts.iter_mut();
+        let is_same = |start: &&mut Vec<&Trial>| {
+            let first = start.first();
+            first.is_some_and(|first| first.takes_turns_with(trial))
+        };
+        match known.find(is_same) {
+            Some(start) => start.push(trial),
+            None => starts.push(vec![trial]),
+        }
+    }
+    starts
 }
 
 /// Whether the servers of one of the trials do not start, which is noted.

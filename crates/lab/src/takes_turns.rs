@@ -4,30 +4,47 @@ use plan::{Alternate, Devices, Reset, StatementClass};
 
 use crate::{Failure, Target, Trial};
 
-impl Trial {
-    /// Decides whether the variants of its start take turns, where the study leaves that open.
-    pub fn resolve_turns(&mut self) -> Result<(), Failure> {
-        let Some(compare) = self.planned.compare else {
-            return Ok(());
-        };
-        let obstacle = self.obstacle_to_turns();
-        let alternate = match (compare.alternate, obstacle) {
-            (Alternate::Never, _) | (Alternate::Auto, Some(_)) => Alternate::Never,
-            (Alternate::Auto, None) if !self.only_reads() => Alternate::Never,
-            (Alternate::Auto | Alternate::Always, None) => Alternate::Always,
+/// Decides whether variants take turns, where the study leaves that open: for all its trials alike.
+pub fn resolve_turns(trials: &mut [Trial]) -> Result<(), Failure> {
+    let obstacle = trials.iter().find_map(Trial::obstacle_to_turns);
+    let obstacle = obstacle.or_else(|| has_unequal_lengths(trials).then_some(LENGTHS));
+    let can_alternate = obstacle.is_none() && trials.iter().all(Trial::only_reads);
+    for compare in trials
+        .iter_mut()
+        .filter_map(|trial| trial.planned.compare.as_mut())
+    {
+        compare.alternate = match (compare.alternate, obstacle) {
             (Alternate::Always, Some(obstacle)) => {
                 let message = format!("the variants cannot take turns: {obstacle}");
                 let remedy = "change that, or write alternate = \"never\" under [compare]";
                 return Err(Failure::usage(message).remedy(remedy));
             }
+            (Alternate::Auto, _) if can_alternate => Alternate::Always,
+            (Alternate::Auto, _) => Alternate::Never,
+            (chosen, _) => chosen,
         };
-        let compare = self.planned.compare.as_mut();
-        compare
-            .into_iter()
-            .for_each(|compare| compare.alternate = alternate);
-        Ok(())
     }
+    Ok(())
+}
 
+const LENGTHS: &str = "their warm-ups or measurements differ in length";
+
+fn has_unequal_lengths(trials: &[Trial]) -> bool {
+    let lengths = |trial: &plan::Trial| (trial.load.warmup, trial.load.time);
+    let first = || {
+        trials
+            .iter()
+            .map(|trial| &trial.planned)
+            .filter(|one| one.repeat == 1)
+    };
+    first().any(|one| {
+        let point = one.common_point();
+        let mut others = first().filter(|other| lengths(other) != lengths(one));
+        others.any(|other| other.common_point() == point)
+    })
+}
+
+impl Trial {
     /// Whether it takes turns with the other variants of its start.
     pub(crate) fn takes_turns(&self) -> bool {
         let compare = self.planned.compare;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Cache, Program, cut_off, trial_dir};
+use crate::common::{Cache, Program, Running, cut_off, has_second, trial_dir, wait_until};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::slice::Phase;
@@ -68,7 +68,14 @@ fn ctrl_c_ends_all_variants_of_a_start() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let study = || Program::study_to(STUDY, &out).cache(&cache);
-    let stopped = cut_off(&out, 4, || study().start(), |dyno| dyno.signal(Signal::INT));
+    let cut = |dyno: &Running| {
+        // Without one, there is nothing of it to keep.
+        wait_until("a block of the other variant", || {
+            has_second(&out, 3, "measure")
+        });
+        dyno.signal(Signal::INT);
+    };
+    let stopped = cut_off(&out, 4, || study().start(), cut);
     stopped.fails(4, &["are kept"]);
     cache.assert_nothing_left();
     let trials = store::read_result(&out).unwrap().trials;
