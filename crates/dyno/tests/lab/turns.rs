@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use crate::common::{Cache, Program, Running, cut_off, has_second, trial_dir, wait_until};
+use crate::common::{
+    Cache, Program, Running, cut_off, has_second, kill_server, trial_dir, wait_until,
+};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::slice::Phase;
+use measure::summary::TrialSummary;
 use plan::Alternate;
 use rustix::process::Signal;
 
@@ -91,4 +94,31 @@ fn ctrl_c_ends_all_variants_of_a_start() {
     assert!(trials.all(|trial| trial.outcome == Outcome::Completed));
     assert_eq!(result.trials.len(), 6);
     assert_alternates(&result);
+}
+
+/// What remains of the start would compare nothing.
+#[test]
+fn a_server_that_dies_ends_its_start_only() {
+    let cache = Cache::new();
+    let text = STUDY.replace("starts = 3", "starts = 2");
+    let dyno = Program::study(&text).cache(&cache).start();
+    wait_until("blocks of both variants", || {
+        [1, 2]
+            .iter()
+            .all(|number| has_second(&dyno.out(), *number, "measure"))
+    });
+    kill_server(&cache, 1);
+    let done = dyno.wait().fails(3, &[]);
+    cache.assert_nothing_left();
+    let trials = done.result().trials;
+    let is = |outcome: &Outcome| trials[..2].iter().any(|trial| trial.outcome == *outcome);
+    let has_failed = |trial: &TrialSummary| matches!(trial.outcome, Outcome::Failed { .. });
+    assert!(trials[..2].iter().any(has_failed), "{done}");
+    assert!(is(&Outcome::Interrupted), "{done}");
+    let mut next = trials[2..].iter();
+    assert!(
+        next.all(|trial| trial.outcome == Outcome::Completed),
+        "{done}"
+    );
+    assert_eq!(trials.len(), 4);
 }
