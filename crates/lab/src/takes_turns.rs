@@ -111,3 +111,35 @@ impl Trial {
         obstacles.next().map(|(_, obstacle)| obstacle)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plan::Compare;
+
+    use super::*;
+    use crate::for_tests::trial;
+
+    /// What becomes of `alternate` for a database without a server.
+    fn resolved(alternate: Alternate) -> Result<Alternate, String> {
+        let mut trial = trial();
+        trial.planned.compare = Some(Compare {
+            starts: 2,
+            budget: Duration::from_secs(60),
+            alternate,
+            block: Duration::from_secs(1),
+        });
+        let mut trials = [trial];
+        resolve_turns(&mut trials).map_err(|failure| failure.message)?;
+        Ok(trials[0].planned.compare.unwrap().alternate)
+    }
+
+    #[test]
+    fn turns_are_left_out_or_refused_where_they_are_impossible() {
+        assert_eq!(resolved(Alternate::Auto), Ok(Alternate::Never));
+        assert_eq!(resolved(Alternate::Never), Ok(Alternate::Never));
+        let refused = resolved(Alternate::Always).unwrap_err();
+        assert!(refused.contains("dyno does not start"), "{refused}");
+    }
+}

@@ -45,8 +45,7 @@ fn variants_of_each_start_take_turns() {
     assert_eq!(result.trials.len(), 6);
     assert_alternates(&result);
     for start in result.trials.chunks(2) {
-        let planned = start.iter().map(|trial| &trial.setup.planned);
-        let (one, two) = (planned.clone().next().unwrap(), planned.last().unwrap());
+        let [one, two] = [0, 1].map(|at| &start[at].setup.planned);
         assert_eq!(one.repeat, two.repeat);
         assert_ne!(one.variant(), two.variant());
         let mut of_all = Vec::new();
