@@ -171,9 +171,14 @@ impl Screen {
         }
     }
 
-    pub(crate) fn trial(&mut self, title: String, load: Length) {
+    /// Shows another of the trials that take turns.
+    pub(crate) fn set_title(&mut self, title: &str) {
+        self.title = console::printable(title);
+    }
+
+    pub(crate) fn trial(&mut self, title: &str, load: Length) {
         self.finish_stage();
-        self.title = console::printable(&title);
+        self.set_title(title);
         self.load = load;
         if self.shows_trials && self.detail == Detail::Seconds {
             self.line(self.title.trim_end());
@@ -280,7 +285,8 @@ impl Screen {
         }
     }
 
-    pub(crate) fn second(&mut self, second: &Second) {
+    /// A second of one of `trials` that take turns.
+    pub(crate) fn second(&mut self, second: &Second, trials: usize) {
         if second.phase == Phase::Drain {
             return self.finish_stage();
         }
@@ -296,7 +302,7 @@ impl Screen {
                 let parts = [Some(text.trim().to_owned()), left, Some(label)];
                 let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
                 let text = parts.collect::<Vec<_>>().join("  ");
-                let whole = self.load.whole().as_millis() as u64;
+                let whole = self.load.whole().as_millis() as u64 * trials as u64;
                 let bar = self.bar(BarStage::Running, whole, RUN_TEMPLATE);
                 bar.set_position(second.end_ns / 1_000_000);
                 bar.set_message(text);

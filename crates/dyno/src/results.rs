@@ -33,16 +33,25 @@ pub(crate) struct Results {
     dir: ResultDir,
     result: RunResult,
     pub(crate) screen: Screen,
-    current: Option<TrialFiles>,
+    /// The trials that have begun and not ended, by number: several if they take turns.
+    open: BTreeMap<u32, OpenTrial>,
+    /// The number of the trial that news are about.
+    current: u32,
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
-    /// The first failure to store something in this trial.
-    storage_failure: Option<Failure>,
     /// How long the trials of each point took, set-up included, over all variants.
     spent: Vec<(Point, Duration)>,
-    /// When the trial began.
-    begun: Option<Instant>,
-    /// The last line about each fault of the trial, by its number and instance.
+    /// When the time began that is not in `spent`.
+    since: Instant,
+}
+
+struct OpenTrial {
+    /// What the screen shows before its news.
+    title: String,
+    files: TrialFiles,
+    /// The first failure to store something.
+    storage_failure: Option<Failure>,
+    /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
 }
 
@@ -136,12 +145,11 @@ impl Results {
             dir,
             result,
             screen,
-            current: None,
+            open: BTreeMap::new(),
+            current: 0,
             noted: BTreeSet::new(),
-            storage_failure: None,
             spent: Vec::new(),
-            begun: None,
-            faults: BTreeMap::new(),
+            since: Instant::now(),
         }
     }
 
@@ -160,7 +168,7 @@ impl Results {
     }
 
     pub(crate) fn discard_if_empty(self) {
-        if self.result.trials.is_empty() && self.current.is_none() {
+        if self.result.trials.is_empty() && self.open.is_empty() {
             self.dir.discard();
         }
     }
@@ -217,23 +225,21 @@ impl Results {
     }
 
     fn files(&self) -> Result<&TrialFiles, Failure> {
-        let files = self.current.as_ref();
+        let open = self.open.get(&self.current);
+        let files = open.map(|open| &open.files);
         files.ok_or_else(|| Failure::internal("no trial has begun"))
     }
 
     /// Writes to the files of the trial. The first failure is shown, and the trial continues,
     /// because its results can still be displayed.
     fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
-        let Some(files) = self
-            .current
-            .as_mut()
-            .filter(|_| self.storage_failure.is_none())
-        else {
+        let open = self.open.get_mut(&self.current);
+        let Some(open) = open.filter(|open| open.storage_failure.is_none()) else {
             return;
         };
-        if let Err(error) = write(files) {
+        if let Err(error) = write(&mut open.files) {
             self.screen.warn(&format!("warning: {error}"));
-            self.storage_failure = Some(Failure::interrupted(error));
+            open.storage_failure = Some(Failure::interrupted(error));
         }
     }
 
@@ -301,8 +307,9 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 
 impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
-        self.faults.clear();
-        self.begun = Some(Instant::now());
+        if self.open.is_empty() {
+            self.since = Instant::now();
+        }
         let trials = self.result.design.trials;
         let title = match trials {
             0 | 1 => String::new(),
@@ -315,13 +322,29 @@ impl Observer for Results {
             warmup: trial.planned.load.warmup,
             time: trial.planned.load.longest(),
         };
-        self.screen.trial(title, length);
-        let writer = self.dir.trial(trial.planned.number, &trial.planned.label);
-        self.current = Some(TrialFiles {
-            trial: writer.map_err(Failure::interrupted)?,
-            instances: BTreeMap::new(),
-        });
+        self.screen.trial(&title, length);
+        let number = trial.planned.number;
+        let writer = self.dir.trial(number, &trial.planned.label);
+        let open = OpenTrial {
+            title,
+            files: TrialFiles {
+                trial: writer.map_err(Failure::interrupted)?,
+                instances: BTreeMap::new(),
+            },
+            storage_failure: None,
+            faults: BTreeMap::new(),
+        };
+        self.open.insert(number, open);
+        self.current = number;
         Ok(())
+    }
+
+    fn select(&mut self, trial: &Trial) {
+        let number = trial.planned.number;
+        if let Some(open) = self.open.get(&number).filter(|_| number != self.current) {
+            self.screen.set_title(&open.title);
+            self.current = number;
+        }
     }
 
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
@@ -335,7 +358,11 @@ impl Observer for Results {
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
         self.screen.finish_stage();
-        let failure = self.storage_failure.take();
+        let open = self.open.remove(&summary.setup.planned.number);
+        let (files, failure) = match open {
+            Some(open) => (Some(open.files), open.storage_failure),
+            None => (None, None),
+        };
         if let (Some(failure), Outcome::Completed) = (&failure, &summary.outcome) {
             // Its files are incomplete, so --resume must run it again.
             let why = failure.message.lines().next().unwrap_or_default();
@@ -343,14 +370,11 @@ impl Observer for Results {
                 reason: format!("its results could not be stored completely: {why}"),
             };
         }
-        let finished = match self.current.take() {
-            Some(files) => files.finish(&summary),
-            None => Ok(()),
-        };
+        let finished = files.map_or(Ok(()), |files| files.finish(&summary));
         self.screen.trial_ended(&summary);
-        if let Some(begun) = self.begun.take() {
-            *self.spent_at(summary.setup.planned.common_point()) += begun.elapsed();
-        }
+        let spent = self.since.elapsed();
+        self.since = Instant::now();
+        *self.spent_at(summary.setup.planned.common_point()) += spent;
         // A trial that was run again keeps its position.
         let before =
             |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
@@ -402,10 +426,10 @@ impl Observer for Results {
             Progress::Fault(fault) => {
                 let line = format!("fault: {fault}");
                 // A record is passed on whenever any of its fields changes.
-                let shown = self.faults.entry(fault.place()).or_default();
-                if *shown != line {
+                let open = self.open.get_mut(&self.current);
+                let known = open.map(|open| open.faults.insert(fault.place(), line.clone()));
+                if known.flatten().as_ref() != Some(&line) {
                     screen.line(&line);
-                    *shown = line;
                 }
             }
             Progress::Draining { running } => screen.draining(running),
@@ -415,7 +439,7 @@ impl Observer for Results {
 
     fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
         self.store(|files| files.trial.second(second, kinds));
-        self.screen.second(second);
+        self.screen.second(second, self.open.len());
     }
 
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {

@@ -155,6 +155,7 @@ impl Observer for Silent {
     fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
         Ok(())
     }
+    fn select(&mut self, _: &Trial) {}
     fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
         Ok(PathBuf::new())
     }

@@ -1,9 +1,10 @@
 //! The laboratory: starts the servers of a study with their data, drives all of them at once, and
 //! monitors host and servers on the load's clock.
 //!
-//! In the order of time: [`run`] runs the trials of a study, [`run_trial`] one of them. `setup`
-//! starts what it drives, `drive` drives it, `observe` watches it, `faults` breaks it, and `ledger`
-//! checks what its servers kept. Everything is reported to an [`Observer`] as it happens.
+//! In the order of time: [`run`] runs the trials of a study, [`run_trial`] one of them, and `start`
+//! those of variants that take turns, at once. `setup` starts what it drives, `drive` drives it,
+//! `observe` watches it, `faults` breaks it, and `ledger` checks what its servers kept. Everything is
+//! reported to an [`Observer`] as it happens.
 
 pub mod doctor;
 mod drive;
@@ -16,7 +17,9 @@ mod observe;
 mod observer;
 mod run_trial;
 mod setup;
+mod start;
 mod study;
+mod takes_turns;
 mod trial;
 
 use drive::{clock, threads};
@@ -40,4 +43,5 @@ pub use setup::data::prepare;
 pub use setup::spec::{Preview, config, installed, preview};
 pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
+pub use takes_turns::resolve_turns;
 pub use trial::{FinishedTrial, RunOptions, Target, Trial};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use engine::data;
 use measure::fault::FaultRecord;
@@ -16,9 +17,13 @@ use measure::summary::TrialSummary;
 use crate::{Failure, Trial};
 
 /// Stores the results of trials as they arrive, and shows their progress.
-pub trait Observer {
-    /// A trial begins: store its results from now on.
+pub trait Observer: Send {
+    /// A trial begins: store its results from now on. Trials that take turns begin before any of them
+    /// ends.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
+
+    /// What follows is about this trial, of several that have begun and not ended.
+    fn select(&mut self, trial: &Trial);
 
     /// The directory for the configuration and error log of one of the trial's servers.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
@@ -96,5 +101,63 @@ pub struct Run<'a> {
 impl Run<'_> {
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// The observer of one of several trials that run at once, each on a thread of its own.
+pub(crate) struct OneOf<'a, 'o> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) all: &'a Mutex<&'o mut dyn Observer>,
+}
+
+impl OneOf<'_, '_> {
+    fn tell<T>(&self, tell: impl FnOnce(&mut dyn Observer) -> T) -> T {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.select(self.trial);
+        tell(&mut **all)
+    }
+}
+
+impl Observer for OneOf<'_, '_> {
+    fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
+        self.tell(|all| all.begin(trial))
+    }
+
+    fn select(&mut self, _: &Trial) {}
+
+    fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
+        self.tell(|all| all.server_dir(instance))
+    }
+
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
+        self.tell(|all| all.ledger_file(instance))
+    }
+
+    fn end(&mut self, summary: TrialSummary) -> Result<(), Failure> {
+        self.tell(|all| all.end(summary))
+    }
+
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
+        self.tell(|all| all.found(found))
+    }
+
+    fn progress(&mut self, news: Progress<'_>) {
+        self.tell(|all| all.progress(news));
+    }
+
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
+        self.tell(|all| all.second(second, kinds));
+    }
+
+    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
+        self.tell(|all| all.instance_second(instance, second, kinds));
+    }
+
+    fn monitored(&mut self, point: &MonitorPoint) {
+        self.tell(|all| all.monitored(point));
+    }
+
+    fn fault_series(&mut self, series: &FaultSeries) {
+        self.tell(|all| all.fault_series(series));
     }
 }

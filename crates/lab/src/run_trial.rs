@@ -5,6 +5,7 @@ use measure::setup::Outcome;
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
+use crate::drive::start::Start;
 use crate::ledger::{Ledger, Verified};
 use crate::setup::data::preload;
 use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
@@ -28,13 +29,16 @@ pub fn run(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Result<FinishedTr
     let rig = lab.set_up(trial, run)?;
     let ran = run_on(trial, &rig, run);
     lab.take_down(rig, run.observer);
-    let ran = ran?;
+    Ok(store(ran?, run))
+}
+
+/// Step 10. Measured results are returned even if they could not be stored.
+pub(crate) fn store(ran: FinishedTrial, run: &mut Run<'_>) -> FinishedTrial {
     let stored = run.observer.end(ran.summary.clone());
-    // Measured results are returned even if they could not be stored.
-    Ok(FinishedTrial {
+    FinishedTrial {
         failure: ran.failure.or(stored.err()),
         ..ran
-    })
+    }
 }
 
 /// Steps 3 to 8.
@@ -45,7 +49,18 @@ pub(crate) fn run_on(
 ) -> Result<FinishedTrial, Failure> {
     preload(trial, rig, run)?;
     let ledgers = ledger::open(trial, rig, run)?;
-    let driven = drive::drive(trial, rig, &ledgers, run);
+    drive_on(trial, rig, ledgers, &Start::of(trial), run)
+}
+
+/// Steps 5 to 8.
+pub(crate) fn drive_on(
+    trial: &Trial,
+    rig: &Rig,
+    ledgers: Vec<Ledger<'_>>,
+    start: &Start,
+    run: &mut Run<'_>,
+) -> Result<FinishedTrial, Failure> {
+    let driven = drive::drive(trial, rig, &ledgers, start, run);
     let mut ran = driven.inspect_err(|_| {
         let ledgers = ledgers.iter();
         ledgers.for_each(|ledger| ledger.clean_up(run.observer));

@@ -3,31 +3,28 @@
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-use crate::{Exit, Fact, Failure, Lab, Run, Target, Trial, run_trial};
+use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial, start};
 
-/// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
+/// Runs trials in order, those of a start at once if its variants take turns. A failed trial is stored with its reason, and the next one runs. If servers
 /// did not start, later trials with the same servers are skipped, because they would fail in the
 /// same way.
 pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Failure> {
     let mut first = None;
     let mut dead: Vec<&Trial> = Vec::new();
-    for (at, trial) in trials.iter().enumerate() {
+    let mut before: Vec<&Trial> = Vec::new();
+    for start in starts(trials) {
         if run.is_interrupted() {
             let message = "interrupted between trials";
             return Err(Failure::interrupted(message));
         }
-        if run.observer.is_decided(trial) {
+        let needed = start.into_iter();
+        let needed = needed.filter(|trial| !run.observer.is_decided(trial));
+        let start: Vec<&Trial> = needed.collect();
+        if is_skipped(&start, &dead, run) {
             continue;
         }
-        if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
-            let (trial, failed) = (trial.planned.number, failed.planned.number);
-            run.observer.note(&format!(
-                "trial {trial} is skipped: it needs the servers of trial {failed}, which did not start"
-            ));
-            continue;
-        }
-        if let (_, Some(failure)) = attempt(lab, trial, run)? {
-            let mut before = trials[..at].iter();
+        for (trial, failure) in attempt_start(lab, &start, run)? {
+            let mut before = before.iter();
             // Servers that started earlier may start again.
             if failure.is(Fact::NotStarted)
                 && !before.any(|earlier| have_same_servers(earlier, trial))
@@ -36,8 +33,76 @@ pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Fai
             }
             first.get_or_insert(failure);
         }
+        before.extend(start);
     }
     first.map_or(Ok(()), Err)
+}
+
+/// The trials that run at once, in the order of the first of each.
+fn starts(trials: &[Trial]) -> Vec<Vec<&Trial>> {
+    let mut starts: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        let mut known = starts.iter_mut();
+        let is_same = |start: &&mut Vec<&Trial>| {
+            let first = start.first();
+            first.is_some_and(|first| first.takes_turns_with(trial))
+        };
+        match known.find(is_same) {
+            Some(start) => start.push(trial),
+            None => starts.push(vec![trial]),
+        }
+    }
+    starts
+}
+
+/// Whether the servers of one of the trials do not start, which is noted.
+fn is_skipped(start: &[&Trial], dead: &[&Trial], run: &mut Run<'_>) -> bool {
+    let of_dead = |trial: &&Trial| {
+        let failed = dead
+            .iter()
+            .find(|failed| have_same_servers(failed, trial))?;
+        Some(failed.planned.number)
+    };
+    let Some(failed) = start.iter().find_map(of_dead) else {
+        return false;
+    };
+    for trial in start {
+        let trial = trial.planned.number;
+        run.observer.note(&format!(
+            "trial {trial} is skipped: it needs the servers of trial {failed}, which did not start"
+        ));
+    }
+    true
+}
+
+/// Runs a trial, or the trials of a start whose variants take turns. Returns the failures after
+/// which the study continues.
+fn attempt_start<'t>(
+    lab: &mut Lab,
+    start: &[&'t Trial],
+    run: &mut Run<'_>,
+) -> Result<Vec<(&'t Trial, Failure)>, Failure> {
+    let ended = match start {
+        [] => Vec::new(),
+        [trial] if !trial.takes_turns() => vec![attempt(lab, trial, run)],
+        _ => {
+            let ended = start::run(lab, start, run)?;
+            let ended = start.iter().zip(ended);
+            // All are stored, whether or not the study continues.
+            let ended = ended.map(|(trial, ended)| {
+                run.observer.select(trial);
+                let ended = ended.map(|ran| run_trial::store(ran, run));
+                continued(trial, ended, run)
+            });
+            ended.collect()
+        }
+    };
+    let mut failures = Vec::new();
+    for (trial, ended) in start.iter().zip(ended) {
+        let (_, failure) = ended?;
+        failures.extend(failure.map(|failure| (*trial, failure)));
+    }
+    Ok(failures)
 }
 
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
@@ -50,12 +115,15 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
 }
 
 /// Runs one trial. If the study can continue after a failure, the failure is part of the result.
-pub(crate) fn attempt(
-    lab: &mut Lab,
-    trial: &Trial,
-    run: &mut Run<'_>,
-) -> Result<(TrialSummary, Option<Failure>), Failure> {
-    match run_trial::run(lab, trial, run) {
+pub(crate) fn attempt(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Attempted {
+    let ended = run_trial::run(lab, trial, run);
+    continued(trial, ended, run)
+}
+
+type Attempted = Result<(TrialSummary, Option<Failure>), Failure>;
+
+fn continued(trial: &Trial, ended: Result<FinishedTrial, Failure>, run: &mut Run<'_>) -> Attempted {
+    match ended {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
             failure => Ok((ran.summary, failure)),

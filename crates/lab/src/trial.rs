@@ -202,6 +202,7 @@ impl Trial {
             seed: self.load_seed.wrapping_add(index as u64),
             ignored_errors: self.ignored_errors(),
             batch_scheduling: self.run_options.batch_scheduling,
+            turn: None,
             connect_limit: self.run_options.connect_limit,
             grace: GRACE,
             stall_limit: load::STALL_LIMIT,

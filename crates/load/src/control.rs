@@ -1,6 +1,6 @@
 //! The state that the main thread and the workers of a load share.
 
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -25,6 +25,10 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Control {
     stage: AtomicU8,
+    /// Whether the load takes turns with others.
+    has_gate: bool,
+    /// Whether transactions must wait because another load runs.
+    is_closed: AtomicBool,
     /// Transactions that may still start; [`UNLIMITED`] without a limit.
     tickets: AtomicI64,
     /// The arrivals of an open loop, once it has started.
@@ -43,10 +47,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// `users` is the number of virtual users.
-    pub(crate) fn new(users: u32) -> Self {
+    /// `users` is the number of virtual users. A load that takes turns begins with a closed gate.
+    pub(crate) fn new(users: u32, takes_turns: bool) -> Self {
         Self {
             stage: AtomicU8::new(Stage::Connect as u8),
+            has_gate: takes_turns,
+            is_closed: AtomicBool::new(takes_turns),
             tickets: AtomicI64::new(UNLIMITED),
             arrivals: Mutex::default(),
             connected: AtomicU32::new(0),
@@ -68,9 +74,39 @@ impl Control {
     /// Advances to `stage` and wakes every task.
     pub(crate) fn advance(&self, stage: Stage) {
         self.stage.fetch_max(stage as u8, Ordering::AcqRel);
+        self.wake_tasks();
+    }
+
+    fn wake_tasks(&self) {
         for worker in lock(&self.workers).iter() {
             worker.wake_by_ref();
         }
+    }
+
+    /// Lets transactions start.
+    pub(crate) fn open_gate(&self) {
+        self.is_closed.store(false, Ordering::Release);
+        self.wake_tasks();
+    }
+
+    /// Lets no further transaction start. One that is not recorded as running after this call will
+    /// not run.
+    pub(crate) fn close_gate(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        // Pairs with the fence in `is_gate_closed`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether a transaction must wait that has just been recorded as running.
+    #[inline]
+    pub(crate) fn is_gate_closed(&self) -> bool {
+        if !self.has_gate {
+            return false;
+        }
+        // The main thread closes the gate and then looks for running transactions; without the
+        // fences, both could miss each other.
+        fence(Ordering::SeqCst);
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Adds a worker, all of whose tasks are woken by `wake_all`.
@@ -162,7 +198,7 @@ impl Control {
         self.notify_main();
     }
 
-    fn notify_main(&self) {
+    pub(crate) fn notify_main(&self) {
         // Without the lock, the main thread could miss the notification just before it waits.
         drop(lock(&self.notice));
         self.changed.notify_all();

@@ -2,7 +2,8 @@
 //!
 //! [`run`] opens all connections, warms up, measures second by second, and stops on transaction
 //! boundaries. It is independent of studies and of storage: its caller receives each second as it
-//! ends. Loads that share a [`Barrier`] start together, on one clock.
+//! ends. Loads that share a [`Barrier`] start together, on one clock; those that share [`Turns`]
+//! run alternately.
 
 mod arrivals;
 mod barrier;
@@ -22,6 +23,7 @@ mod spec;
 mod stall;
 mod stop;
 mod timed_session;
+mod turns;
 mod user;
 mod worker;
 
@@ -33,6 +35,7 @@ pub use pulse::{FirstCompleted, Pulse, TimedError};
 pub use run::run;
 pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;
+pub use turns::{Turn, Turns, TurnsSpec};
 
 #[cfg(test)]
 mod tests;

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_restart_is_awaited_shortly_and_a_success_ends_the_outage() {
-        let control = Arc::new(Control::new(1));
+        let control = Arc::new(Control::new(1, false));
         let mut outage = Outage::new(&control);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let error = error(FailureKind::Lost, 0);

@@ -1,5 +1,7 @@
 //! The main thread of a load: its phases from the first connection to the last.
 
+mod turns;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,7 @@ use plan::Pace;
 
 use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
+use crate::turns::Seat;
 use crate::worker::WorkerSetup;
 
 const MS_NS: u64 = 1_000_000;
@@ -71,10 +74,16 @@ pub(crate) fn run_on<C, W: Workload>(
 ) -> Result<LoadOutcome, LoadError> {
     let mut load = Load::new(runtime, spec, workload.catalog().labels.count(), pulse);
     let connected = load
-        .spawn_workers(connector, workload)
+        .check_turn()
+        .and_then(|()| load.spawn_workers(connector, workload))
         .and_then(|()| load.connect(stop, on_event));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
     let start_ns = load.start_together(stop)?;
+    if spec.turn.is_some() {
+        load.begin(start_ns);
+        load.take_turns(stop, on_event);
+        return load.stop(stop, on_event);
+    }
     if spec.warmup.is_zero() {
         // Before the first transaction; otherwise, too many could start.
         load.limit_events();
@@ -102,6 +111,9 @@ struct Load<'a, R: Runtime> {
     worker_error: Option<LoadError>,
     cutter: Cutter,
     start_ns: u64,
+    /// The load's seat if it takes turns. Dropped once the workers have ended, so that no other load
+    /// runs before.
+    seat: Option<Seat>,
 }
 
 impl<'a, R: Runtime> Load<'a, R> {
@@ -110,15 +122,27 @@ impl<'a, R: Runtime> Load<'a, R> {
             let users = users_of(spec, worker).len();
             Arc::new(Recorder::new(labels, users, pulse.cloned()))
         });
+        let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
+        let turn = spec.turn.as_ref();
         Self {
             runtime,
             spec,
-            control: Arc::new(Control::new(spec.users)),
+            seat: turn.map(|turn| Seat::take(turn, &control)),
+            control,
             recorders: recorders.collect(),
             is_stalled: false,
             worker_error: None,
             cutter: Cutter::new(labels),
             start_ns: 0,
+        }
+    }
+
+    fn check_turn(&self) -> Result<(), LoadError> {
+        let spec = self.spec;
+        let is_limited = spec.pace != Pace::Closed || spec.events.is_some();
+        match spec.turn.is_some() && is_limited {
+            true => Err(LoadError::CannotTakeTurns),
+            false => Ok(()),
         }
     }
 

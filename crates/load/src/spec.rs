@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use plan::{Pace, Think};
 
+use crate::turns::Turn;
+
 /// Matches every error in [`LoadSpec::ignored_errors`].
 pub const ANY_ERROR: &str = "*";
 
@@ -32,6 +34,9 @@ pub struct LoadSpec {
     /// Whether workers run under SCHED_BATCH, so that they do not preempt a server on the same host
     /// for each reply.
     pub batch_scheduling: bool,
+    /// The load's place among loads that take turns, whose schedule then decides instead of
+    /// `warmup` and `time`; only for a closed loop without a limit of transactions.
+    pub turn: Option<Turn>,
     /// Maximum number of connections that are opened at the same time.
     pub connect_limit: u32,
     /// A load without a time limit ends when the server has sent no reply for this long. Any load

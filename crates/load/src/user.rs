@@ -82,8 +82,15 @@ async fn open_first<C: Connect, K: Clock>(
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     async fn run(&mut self) -> Result<(), LoadOver> {
         while let Some(intended_ns) = self.next_start().await {
-            let recorder = &self.worker.context.recorder;
+            let context = &self.worker.context;
+            let recorder = &context.recorder;
             recorder.begin(self.index, intended_ns);
+            if context.control.is_gate_closed() {
+                recorder.idle(self.index);
+                context.gate_opened().await;
+                self.session.waited();
+                continue;
+            }
             let served = self.serve(intended_ns).await;
             recorder.idle(self.index);
             served?;
@@ -316,6 +323,19 @@ impl<K: Clock> LoadContext<K> {
         poll_fn(|_| match self.control.reached(stage) {
             true => Poll::Ready(()),
             false => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Waits until the load's turn comes, or until the load stops.
+    async fn gate_opened(&self) {
+        // The opening of the gate wakes every task.
+        poll_fn(|_| {
+            let is_closed = self.control.is_gate_closed();
+            match is_closed && !self.control.reached(Stage::Stop) {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
         })
         .await;
     }

@@ -19,4 +19,5 @@ mod platforms;
 mod resume;
 mod servers;
 mod studies;
+mod turns;
 mod volumes;

@@ -94,7 +94,11 @@ impl PendingSeconds {
     /// Whether this load's part of a merged second that ends at `end_ns` is incomplete.
     fn is_behind(&self, phase: Phase, end_ns: u64) -> bool {
         let may_have_more = match self.seconds.front() {
-            Some(next) => next.phase == phase,
+            // The blocks of a load that takes turns have gaps between them, which do not count.
+            Some(next) => {
+                let follows = |part: &Second| part.end_ns == next.start_ns;
+                next.phase == phase && self.part.as_ref().is_none_or(follows)
+            }
             None => !self.has_ended,
         };
         let part_end_ns = self.part_end_ns();
@@ -345,6 +349,25 @@ mod tests {
         let last = merged.last().unwrap();
         let per_s = last.slice.response.count() as f64 / (last.length_ns() as f64 / 1e9);
         assert!((per_s / 40_000.0 - 1.0).abs() < 0.05, "{per_s}");
+    }
+
+    #[test]
+    fn blocks_of_loads_that_take_turns_are_not_joined_across_their_gaps() {
+        let mut merger = Merger::new(2);
+        // Two blocks of a second each. The main thread of one load was late in the first one.
+        let blocks = |late_ns: u64| {
+            let first = cut(0, SECOND_NS + late_ns, 100);
+            [first, cut(5 * SECOND_NS, 6 * SECOND_NS, 100)]
+        };
+        for (load, late_ns) in [0, 600_000_000].into_iter().enumerate() {
+            for block in blocks(late_ns) {
+                merger.add(load, block);
+            }
+            merger.end(load);
+        }
+        let merged: Vec<Second> = std::iter::from_fn(|| merger.next()).collect();
+        let lengths: Vec<u64> = merged.iter().map(Second::length_ns).collect();
+        assert_eq!(lengths, [1_300_000_000, SECOND_NS]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod early_stop;
 pub(crate) mod find_max;
 mod merge;
 pub(crate) mod message;
+pub(crate) mod start;
 pub(crate) mod threads;
 mod trial_loop;
 
@@ -15,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use engine::StatementSettings;
-use load::{Barrier, LoadError, LoadOutcome, LoadSpec, Stop};
+use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
@@ -27,6 +28,7 @@ use crate::trial::OWN_FILES;
 use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
 use message::TrialMessage;
+use start::Start;
 use trial_loop::TrialLoop;
 
 /// All loads start together.
@@ -34,12 +36,13 @@ pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
     ledgers: &[Ledger<'_>],
+    start: &Start,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
-    raise_file_limit(trial)?;
+    raise_file_limit(&[trial])?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);
-    let driven = prepared.and_then(|()| drive_with(&outputs, ledgers, trial, rig, run));
+    let driven = prepared.and_then(|()| drive_with(&outputs, ledgers, trial, rig, start, run));
     probe::clean_up(trial, rig);
     driven
 }
@@ -50,14 +53,14 @@ fn drive_with(
     ledgers: &[Ledger<'_>],
     trial: &Trial,
     rig: &Rig,
+    start: &Start,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     let (sender, messages) = channel();
-    let monitors = prepare_monitors(trial, rig, &sender, run);
-    let barrier = Barrier::new(trial.planned.topology.instances);
-    let (stop, over) = (Stop::default(), AtomicBool::new(false));
+    let monitors = prepare_monitors(trial, rig, start, &sender, run);
+    let over = AtomicBool::new(false);
     let clock = Clock {
-        barrier: &barrier,
+        barrier: &start.barrier,
         over: &over,
     };
     let clusters = || rig.instances.iter().map(|instance| &instance.cluster);
@@ -68,7 +71,10 @@ fn drive_with(
         probers.map(|(cluster, watch)| Probers::new(trial, cluster, watch, clock, sender.clone()));
     let probers: Vec<Probers> = probers.collect();
     std::thread::scope(|scope| {
-        let end = EndTrial(&stop, &over);
+        let mut end = EndTrial {
+            loads: Some(&start.stop),
+            over: &over,
+        };
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
         for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
@@ -77,8 +83,7 @@ fn drive_with(
                 index,
                 database,
                 watch,
-                barrier: &barrier,
-                stop: &stop,
+                start,
                 sender: sender.clone(),
             };
             load.spawn(scope)?;
@@ -96,8 +101,10 @@ fn drive_with(
         let schedule = ledger::Schedule { trial, clock };
         let ledgers = ledger::spawn(scope, schedule, ledgers)?;
         let sampler = watch::spawn(scope, trial, &watches, clock)?;
-        let mut trial_loop = TrialLoop::new(trial, rig, &barrier, &stop, monitors, run.observer);
+        let mut trial_loop = TrialLoop::new(trial, rig, start, monitors, run.observer);
         trial_loop.run(&messages, run.interrupted);
+        // Those of other trials may go on.
+        end.loads = None;
         drop(end);
         let probes = probes.into_iter();
         let probes = probes.map(|of_instance| of_instance.into_iter().flat_map(threads::join));
@@ -118,6 +125,7 @@ fn drive_with(
 fn prepare_monitors(
     trial: &Trial,
     rig: &Rig,
+    start: &Start,
     sender: &Sender<TrialMessage>,
     run: &mut Run<'_>,
 ) -> Option<Monitors> {
@@ -127,7 +135,8 @@ fn prepare_monitors(
     let sender = sender.clone();
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-    let prepared = monitors::prepare(rig.members().map(Member::monitored).collect(), on_interval);
+    let servers = rig.members().map(Member::monitored).collect();
+    let prepared = monitors::prepare(servers, start.servers.to_vec(), on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);
@@ -137,12 +146,16 @@ fn prepare_monitors(
 
 /// On drop, ends loads and faults however the trial's loop returned: the scope waits for their
 /// threads.
-struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
+struct EndTrial<'a> {
+    /// `None` once all have ended.
+    loads: Option<&'a Stop>,
+    over: &'a AtomicBool,
+}
 
 impl Drop for EndTrial<'_> {
     fn drop(&mut self) {
-        self.0.interrupt();
-        self.1.store(true, Ordering::Relaxed);
+        self.loads.into_iter().for_each(Stop::interrupt);
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -152,8 +165,7 @@ struct Load<'a> {
     index: usize,
     database: &'a Database,
     watch: &'a Watch,
-    barrier: &'a Barrier,
-    stop: &'a Stop,
+    start: &'a Start,
     sender: Sender<TrialMessage>,
 }
 
@@ -163,7 +175,10 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        let spec = trial.load(self.index, self.database);
+        let spec = LoadSpec {
+            turn: self.start.turn.clone(),
+            ..trial.load(self.index, self.database)
+        };
         let workload = BuiltIn::new(
             trial.workload,
             &trial.options,
@@ -190,9 +205,9 @@ impl<'a> Load<'a> {
         let load = engine::Load {
             spec,
             workload,
-            barrier: self.barrier,
+            barrier: &self.start.barrier,
             route: &self.watch.route,
-            stop: self.stop,
+            stop: &self.start.stop,
             pulse: self.trial.has_faults().then_some(&self.watch.pulse),
             tell: &mut tell,
         };
@@ -213,12 +228,12 @@ fn catching_panics(
     ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
 }
 
-/// Raises the limit on open files as far as the trial requires: the default is often below the
-/// maximum.
-fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    let planned = &trial.planned;
-    let users = u64::from(planned.load.threads) * u64::from(planned.topology.instances);
-    let needed = trial.load_files() + OWN_FILES;
+/// Raises the limit on open files as far as trials that run at once require: the default is often
+/// below the maximum.
+pub(crate) fn raise_file_limit(trials: &[&Trial]) -> Result<(), Failure> {
+    let users: u64 = trials.iter().map(|trial| trial.planned.users()).sum();
+    let files = trials.iter().map(|trial| trial.load_files() + OWN_FILES);
+    let needed: u64 = files.sum();
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -269,7 +284,14 @@ mod tests {
         };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &[], &mut run_of(&mut observer, &never)).map(drop)
+            drive(
+                &trial,
+                &rig,
+                &[],
+                &Start::of(&trial),
+                &mut run_of(&mut observer, &never),
+            )
+            .map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -11,6 +11,7 @@ pub(crate) mod script;
 mod seconds;
 mod simulation;
 mod size;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,7 @@ fn spec() -> LoadSpec {
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,
+        turn: None,
         connect_limit: 4,
         stall_limit: Duration::from_secs(60),
         grace: Duration::from_secs(5),

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use workload::session::Connect;
@@ -37,6 +37,8 @@ struct State {
     workers: RefCell<Vec<Worker>>,
     /// The worker whose task is being polled.
     running: Cell<usize>,
+    /// The place among simulations that share a clock.
+    together: Option<(Arc<Together>, usize)>,
     others_failed: Cell<bool>,
     start_cancelled: Cell<bool>,
 }
@@ -84,7 +86,18 @@ impl Wake for WorkerWaker {
 impl Simulation {
     /// The clock starts at `now_ns`.
     pub(crate) fn new(now_ns: u64) -> Self {
+        Self::with(now_ns, None)
+    }
+
+    /// The simulation of one of several threads that share a clock; waits for its first moment.
+    pub(crate) fn one_of(together: &Arc<Together>, index: usize) -> Self {
+        let now_ns = together.wait_until(index, 0);
+        Self::with(now_ns, Some((Arc::clone(together), index)))
+    }
+
+    fn with(now_ns: u64, together: Option<(Arc<Together>, usize)>) -> Self {
         Self(Rc::new(State {
+            together,
             now_ns: Cell::new(now_ns),
             timers: RefCell::default(),
             timers_set: Cell::new(0),
@@ -122,7 +135,11 @@ impl Simulation {
                 return;
             }
             let next_ns = self.next_event_ns().unwrap_or(until_ns).min(until_ns);
-            self.0.now_ns.set(next_ns.max(self.now_ns()));
+            let next_ns = next_ns.max(self.now_ns());
+            let together = self.0.together.as_ref();
+            let now_ns =
+                together.map_or(next_ns, |(clock, index)| clock.wait_until(*index, next_ns));
+            self.0.now_ns.set(now_ns);
             self.fire_timers();
         }
     }
@@ -208,6 +225,47 @@ impl Simulation {
     }
 }
 
+/// The clock of several simulations, each on a thread of its own. Only one of them runs at a time:
+/// the one whose next moment comes first, so that each run is the same.
+pub(crate) struct Together {
+    /// When the loads start, all of which have then connected.
+    start_ns: u64,
+    /// The next moment of each simulation; `None` while it runs.
+    next_ns: Mutex<Vec<Option<u64>>>,
+    changed: Condvar,
+}
+
+impl Together {
+    pub(crate) fn new(simulations: usize, start_ns: u64) -> Arc<Self> {
+        Arc::new(Self {
+            start_ns,
+            // Until its thread waits for it, none may run.
+            next_ns: Mutex::new(vec![None; simulations]),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Lets the others run until `at_ns`.
+    fn wait_until(&self, index: usize, at_ns: u64) -> u64 {
+        let mut next_ns = lock(&self.next_ns);
+        next_ns[index] = Some(at_ns);
+        self.changed.notify_all();
+        let is_other = |next_ns: &mut Vec<Option<u64>>| {
+            let first = (0..next_ns.len()).min_by_key(|index| next_ns[*index]);
+            first != Some(index)
+        };
+        next_ns = self.changed.wait_while(next_ns, is_other).unwrap();
+        next_ns[index] = None;
+        at_ns
+    }
+
+    /// Lets the others run without this one.
+    pub(crate) fn leave(&self, index: usize) {
+        lock(&self.next_ns)[index] = Some(u64::MAX);
+        self.changed.notify_all();
+    }
+}
+
 impl Clock for Simulation {
     fn now_ns(&self) -> u64 {
         self.0.now_ns.get()
@@ -247,6 +305,9 @@ impl Runtime for Simulation {
     }
 
     fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken> {
+        if let Some((together, _)) = &self.0.together {
+            self.run_until(together.start_ns, || false);
+        }
         match stop.is_interrupted() || self.0.others_failed.get() {
             true => Err(Broken),
             false => Ok(self.now_ns()),

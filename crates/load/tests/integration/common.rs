@@ -104,6 +104,7 @@ pub fn spec() -> LoadSpec {
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,
+        turn: None,
         connect_limit: 4,
         grace: Duration::from_secs(5),
         stall_limit: LONG,

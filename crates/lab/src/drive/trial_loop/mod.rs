@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Stop};
+use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::fault::FaultRecord;
 use measure::instance::{NodeEvent, NodeEventKind};
 use measure::metric::{Metrics, MonitorPoint};
@@ -20,6 +20,7 @@ use measure::summarize::Summarizer;
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
 use crate::drive::message::TrialMessage;
+use crate::drive::start::Start;
 use crate::observe::monitors::{Monitors, SampleClock};
 use crate::{Failure, Observer, Progress, Rig, Trial};
 
@@ -31,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
     rig: &'a Rig,
-    barrier: &'a Barrier,
+    start: &'a Start,
     observer: &'a mut dyn Observer,
     kinds: Vec<StatementKind>,
     loads: Vec<LoadState>,
@@ -45,7 +46,6 @@ pub(crate) struct TrialLoop<'a> {
     is_sampling: bool,
     metrics: Metrics,
     early_stop: EarlyStop,
-    stop: &'a Stop,
     /// The failure that ended the trial, and the outcome.
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
@@ -66,8 +66,7 @@ impl<'a> TrialLoop<'a> {
     pub(crate) fn new(
         trial: &'a Trial,
         rig: &'a Rig,
-        barrier: &'a Barrier,
-        stop: &'a Stop,
+        start: &'a Start,
         monitors: Option<Monitors>,
         observer: &'a mut dyn Observer,
     ) -> Self {
@@ -83,20 +82,19 @@ impl<'a> TrialLoop<'a> {
         Self {
             merger: Merger::new(loads.len()),
             gather: Summarizer::new(&kinds),
-            started_at: wall_clock_of(barrier.origin()),
+            started_at: wall_clock_of(start.barrier.origin()),
             measured_ns: None,
             monitors,
             is_sampling: false,
             metrics: Metrics::new(),
             early_stop: EarlyStop::new(trial),
-            stop,
             ended_by: None,
             events: Vec::new(),
             faults: Vec::new(),
             told_of_others: false,
             trial,
             rig,
-            barrier,
+            start,
             observer,
             kinds,
             loads,
@@ -115,7 +113,7 @@ impl<'a> TrialLoop<'a> {
                 self.ended_by = self.node_death(false);
             }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
-                self.stop.interrupt();
+                self.start.stop.interrupt();
             }
         }
         self.stop_monitors();
@@ -229,7 +227,7 @@ impl<'a> TrialLoop<'a> {
                 self.measured_ns = Some((begin_ns, second.end_ns));
             }
             if self.early_stop.observe(&second) {
-                self.stop.enough();
+                self.start.stop.enough();
             }
             self.observer.second(&second, &self.kinds);
         }
@@ -253,17 +251,17 @@ impl<'a> TrialLoop<'a> {
         let End::ServerLost { at_ns, .. } = end else {
             return false;
         };
-        let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
+        let lost_at = self.start.barrier.origin() + Duration::from_nanos(*at_ns);
         self.rig.instances[index].faults.explains_loss(lost_at)
     }
 
     /// The first death of a node that no fault of the study caused.
     fn node_death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
         let (node, failure) = self.rig.death(is_likely)?;
-        if self.barrier.begun().is_none() {
+        if self.start.barrier.begun().is_none() {
             return Some(failed(failure, None));
         }
-        let at = self.barrier.origin().elapsed();
+        let at = self.start.barrier.origin().elapsed();
         let event = NodeEvent {
             at_s: at.as_secs_f64(),
             node,
@@ -282,13 +280,13 @@ impl<'a> TrialLoop<'a> {
     /// Starts the monitors' clock once the loads have begun.
     fn begin_sampling(&mut self) {
         if let (Some(begin), Some(monitors), false) =
-            (self.barrier.begun(), &self.monitors, self.is_sampling)
+            (self.start.barrier.begun(), &self.monitors, self.is_sampling)
         {
             self.is_sampling = true;
             monitors.begin(SampleClock {
-                origin: self.barrier.origin(),
+                origin: self.start.barrier.origin(),
                 begin,
-                measure: begin + self.trial.planned.load.warmup,
+                measure: begin + self.start.warmup(self.trial),
             });
         }
     }

@@ -42,7 +42,7 @@ impl TrialLoop<'_> {
 
     /// How the trial ended; fails if it did so before it measured anything.
     fn end(&mut self) -> Result<(Outcome, Option<Failure>), Failure> {
-        let has_begun = self.barrier.begun().is_some();
+        let has_begun = self.start.barrier.begun().is_some();
         match self.ended_by.take() {
             Some((_, failure)) if !has_begun => Err(failure),
             Some((outcome, failure)) => Ok((outcome, Some(failure))),
@@ -188,7 +188,9 @@ fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failu
             let message = format!("cannot open the load's connections: {error}");
             Some(Failure::server(message).perhaps(remedy))
         }
-        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
+        LoadError::Worker(_) | LoadError::Panicked(_) | LoadError::CannotTakeTurns => {
+            Some(Failure::internal(error))
+        }
         LoadError::Interrupted | LoadError::OtherFailed => None,
     }
 }

@@ -78,9 +78,11 @@ pub struct Monitors {
 /// Prepares the monitors: finds disks and connects to the servers, which may take seconds on
 /// another machine, and longer once it is under load. `on_interval` receives the metrics of each
 /// interval on the monitors' thread. A server that cannot be reached is missing from the metrics
-/// and retried; everything else is still sampled.
+/// and retried; everything else is still sampled. `known` are processes of servers that take turns
+/// with these.
 pub fn prepare(
     servers: Vec<MonitoredServer>,
+    known: Vec<ProcessId>,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
     let (clock, clocks) = channel();
@@ -88,7 +90,7 @@ pub fn prepare(
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
         .spawn(move || {
-            let mut sampler = Sampler::new(servers);
+            let mut sampler = Sampler::new(servers, known);
             sampler.sample(Duration::ZERO);
             drop(prepared);
             // Disconnected if the load fails to begin.
@@ -188,6 +190,8 @@ struct Sampler {
     directories: Vec<PathBuf>,
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
+    /// Servers of other trials, which are no foreign programs.
+    known: Vec<ProcessId>,
     others: OtherPrograms,
     last: Instant,
 }
@@ -255,7 +259,7 @@ impl SampledServer {
 
 impl Sampler {
     /// Must be called on the thread that takes the snapshots.
-    fn new(servers: Vec<MonitoredServer>) -> Self {
+    fn new(servers: Vec<MonitoredServer>, known: Vec<ProcessId>) -> Self {
         let here = servers.iter().filter(|server| server.site.is_here());
         let directories = here.flat_map(|server| server.directories.clone()).collect();
         let counters = servers.iter();
@@ -267,6 +271,7 @@ impl Sampler {
             directories,
             // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),
+            known,
             others: OtherPrograms::default(),
             last: Instant::now(),
         }
@@ -302,6 +307,7 @@ impl Sampler {
         let here = self.servers.iter().filter(|one| one.machine.is_none());
         let servers = here
             .map(|one| &one.server.process)
+            .chain(&self.known)
             .flat_map(|process| [process.get(), process.manager()]);
         let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
         let seconds = self.last.elapsed().as_secs_f64();

@@ -1,0 +1,123 @@
+//! Comparisons whose variants take turns.
+
+use std::path::Path;
+
+use crate::common::{
+    Cache, Program, Running, cut_off, has_second, kill_server, trial_dir, wait_until,
+};
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use measure::slice::Phase;
+use measure::summary::TrialSummary;
+use plan::Alternate;
+use rustix::process::Signal;
+
+const STUDY: &str = "title = 'in turns'\n[server]\nengine = 'postgres'\n[data]\nrows = 100\n\
+    [load]\nworkload = 'oltp_read_only'\nthreads = 2\nwarmup = '1s'\ntime = '3s'\n\
+    [compare]\nstarts = 3\nblock = '300ms'\n\
+    [[variant]]\nname = 'small'\n\"server.config.work_mem\" = '1MB'\n\
+    [[variant]]\nname = 'large'\n\"server.config.work_mem\" = '8MB'\n";
+
+/// The measured blocks of a trial, in seconds since the loads' origin.
+fn blocks(out: &Path, number: usize) -> Vec<(f64, f64)> {
+    let series = store::read_series(&trial_dir(out, number).unwrap()).unwrap();
+    let measured = series
+        .iter()
+        .filter(|second| second.phase == Phase::Measure);
+    measured
+        .map(|second| (second.t_s, second.t_s + second.seconds))
+        .collect()
+}
+
+fn assert_alternates(result: &RunResult) {
+    for trial in &result.trials {
+        let compare = trial.setup.planned.compare.unwrap();
+        assert_eq!(compare.alternate, Alternate::Always);
+    }
+}
+
+#[test]
+fn variants_of_each_start_take_turns() {
+    let cache = Cache::new();
+    let done = Program::study(STUDY).cache(&cache).succeeds();
+    cache.assert_nothing_left();
+    let result = done.result();
+    assert_eq!(result.trials.len(), 6);
+    assert_alternates(&result);
+    for start in result.trials.chunks(2) {
+        let [one, two] = [0, 1].map(|at| &start[at].setup.planned);
+        assert_eq!(one.repeat, two.repeat);
+        assert_ne!(one.variant(), two.variant());
+        let mut of_all = Vec::new();
+        for trial in start {
+            assert_eq!(trial.outcome, Outcome::Completed);
+            assert!(trial.transactions.count > 0, "{trial:?}");
+            assert!(trial.measured_s > 2.5, "{}", trial.measured_s);
+            let blocks = blocks(&done.out(), trial.setup.planned.number as usize);
+            assert!(blocks.len() >= 10, "{blocks:?}");
+            of_all.extend(blocks);
+        }
+        of_all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let overlap = of_all.windows(2).find(|two| two[1].0 < two[0].1);
+        assert_eq!(overlap, None, "{of_all:?}");
+    }
+    let compared = Program::new().arg("compare").arg(done.out()).succeeds();
+    assert!(compared.stdout.contains("large"), "{compared}");
+}
+
+#[test]
+fn ctrl_c_ends_all_variants_of_a_start() {
+    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let out = place.path().join("out");
+    let study = || Program::study_to(STUDY, &out).cache(&cache);
+    let cut = |dyno: &Running| {
+        // Without one, there is nothing of it to keep.
+        wait_until("a block of the other variant", || {
+            has_second(&out, 3, "measure")
+        });
+        dyno.signal(Signal::INT);
+    };
+    let stopped = cut_off(&out, 4, || study().start(), cut);
+    stopped.fails(4, &["are kept"]);
+    cache.assert_nothing_left();
+    let trials = store::read_result(&out).unwrap().trials;
+    let outcomes: Vec<_> = trials.iter().map(|trial| &trial.outcome).collect();
+    let (whole, cut) = (&Outcome::Completed, &Outcome::Interrupted);
+    assert_eq!(outcomes, [whole, whole, cut, cut]);
+    study()
+        .args("--resume")
+        .succeeds()
+        .tells(&["4 of 6 trials remain"]);
+    let result = store::read_result(&out).unwrap();
+    let mut trials = result.trials.iter();
+    assert!(trials.all(|trial| trial.outcome == Outcome::Completed));
+    assert_eq!(result.trials.len(), 6);
+    assert_alternates(&result);
+}
+
+/// What remains of the start would compare nothing.
+#[test]
+fn a_server_that_dies_ends_its_start_only() {
+    let cache = Cache::new();
+    let text = STUDY.replace("starts = 3", "starts = 2");
+    let dyno = Program::study(&text).cache(&cache).start();
+    wait_until("blocks of both variants", || {
+        [1, 2]
+            .iter()
+            .all(|number| has_second(&dyno.out(), *number, "measure"))
+    });
+    kill_server(&cache, 1);
+    let done = dyno.wait().fails(3, &[]);
+    cache.assert_nothing_left();
+    let trials = done.result().trials;
+    let is = |outcome: &Outcome| trials[..2].iter().any(|trial| trial.outcome == *outcome);
+    let has_failed = |trial: &TrialSummary| matches!(trial.outcome, Outcome::Failed { .. });
+    assert!(trials[..2].iter().any(has_failed), "{done}");
+    assert!(is(&Outcome::Interrupted), "{done}");
+    let mut next = trials[2..].iter();
+    assert!(
+        next.all(|trial| trial.outcome == Outcome::Completed),
+        "{done}"
+    );
+    assert_eq!(trials.len(), 4);
+}

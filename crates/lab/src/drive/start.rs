@@ -1,0 +1,87 @@
+//! What the loads of a start share: those of one trial, or of all variants that take turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
+
+use crate::servers::ProcessId;
+use crate::{Rig, Trial};
+
+/// The part of a block that is left out after a switch: its caches are still the other variant's.
+const LEAD_IN: f64 = 0.1;
+const SHORTEST_LEAD_IN: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Start {
+    pub(crate) barrier: Arc<Barrier>,
+    /// Ends the loads of all its trials.
+    pub(crate) stop: Arc<Stop>,
+    /// The place of the trial among those that take turns; `None` if it runs alone.
+    pub(crate) turn: Option<Turn>,
+    /// The servers of all trials that take turns, which are no foreign programs to any of them.
+    pub(crate) servers: Arc<[ProcessId]>,
+}
+
+impl Start {
+    /// The start of a trial that runs alone.
+    pub(crate) fn of(trial: &Trial) -> Self {
+        Self {
+            barrier: Arc::new(Barrier::new(trial.planned.topology.instances)),
+            stop: Arc::default(),
+            turn: None,
+            servers: Arc::default(),
+        }
+    }
+
+    /// The start of each of these trials, which take turns on these rigs.
+    pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
+        let instances = trials.iter().map(|trial| trial.planned.topology.instances);
+        let turns = turns(trials).map(Arc::new);
+        let members = rigs.iter().flat_map(Rig::members);
+        let start = Self {
+            barrier: Arc::new(Barrier::new(instances.sum())),
+            stop: Arc::default(),
+            turn: None,
+            servers: members.map(|member| member.monitored().process).collect(),
+        };
+        let turns = turns.into_iter().flat_map(|turns| {
+            (0..).map(move |variant| Turn {
+                turns: Arc::clone(&turns),
+                variant,
+            })
+        });
+        let starts = turns.take(trials.len()).map(|turn| Self {
+            turn: Some(turn),
+            ..start.clone()
+        });
+        starts.collect()
+    }
+
+    /// The warm-up of all trials of the start.
+    pub(crate) fn warmup(&self, trial: &Trial) -> Duration {
+        let turn = self.turn.as_ref();
+        turn.map_or(trial.planned.load.warmup, |turn| turn.turns.warmup())
+    }
+}
+
+fn turns(trials: &[&Trial]) -> Option<Turns> {
+    let first = trials.first()?;
+    let planned = &first.planned;
+    let block = planned.compare?.block;
+    Some(Turns::new(&TurnsSpec {
+        variants: trials.len() as u32,
+        block,
+        lead_in: lead_in(block),
+        warmup: planned.load.warmup,
+        time: planned.load.time,
+        // Each start has an order of its own.
+        seed: first.load_seed.wrapping_add(planned.number.into()),
+    }))
+}
+
+/// The same for all variants. Less than the 80 % of a block that the shortest ones have.
+fn lead_in(block: Duration) -> Duration {
+    let share = block.mul_f64(LEAD_IN);
+    share.max(SHORTEST_LEAD_IN).min(block / 2)
+}

@@ -1,0 +1,138 @@
+//! Runs a start whose variants take turns: their trials at once, each on servers of its own.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use measure::setup::Outcome;
+
+use crate::drive::raise_file_limit;
+use crate::drive::start::Start;
+use crate::observer::OneOf;
+use crate::setup::data::preload;
+use crate::{Exit, Failure, FinishedTrial, Lab, Observer, Rig, Run, Trial, run_trial, threads};
+
+type Ended = Result<FinishedTrial, Failure>;
+
+/// Runs the trials of a start. If one of them fails, all end, because what remains of the start
+/// compares nothing.
+pub(crate) fn run(
+    lab: &mut Lab,
+    trials: &[&Trial],
+    run: &mut Run<'_>,
+) -> Result<Vec<Ended>, Failure> {
+    raise_file_limit(trials)?;
+    for trial in trials {
+        run.observer.begin(trial)?;
+    }
+    let mut rigs = Vec::new();
+    let mut ended = match set_up(lab, trials, &mut rigs, run) {
+        Ok(()) => drive(trials, &rigs, run),
+        Err((failed, failure)) => not_driven(trials.len(), failed, failure),
+    };
+    for (trial, rig) in trials.iter().zip(rigs).rev() {
+        run.observer.select(trial);
+        lab.take_down(rig, run.observer);
+    }
+    if !run.is_interrupted() {
+        blame(trials, &mut ended);
+    }
+    Ok(ended)
+}
+
+/// Sets up all trials; returns the index of the first one that fails, and why.
+fn set_up(
+    lab: &mut Lab,
+    trials: &[&Trial],
+    rigs: &mut Vec<Rig>,
+    run: &mut Run<'_>,
+) -> Result<(), (usize, Failure)> {
+    for (index, trial) in trials.iter().enumerate() {
+        run.observer.select(trial);
+        let set_up = lab.set_up(trial, run).and_then(|rig| {
+            let preloaded = preload(trial, &rig, run);
+            rigs.push(rig);
+            preloaded
+        });
+        set_up.map_err(|failure| (index, failure))?;
+    }
+    Ok(())
+}
+
+fn not_driven(trials: usize, failed: usize, failure: Failure) -> Vec<Ended> {
+    let mut ended: Vec<Ended> = (0..trials).map(|_| Err(interrupted())).collect();
+    ended[failed] = Err(failure);
+    ended
+}
+
+fn interrupted() -> Failure {
+    Failure::interrupted("interrupted before the load started")
+}
+
+/// Each trial has a loop of its own.
+fn drive(trials: &[&Trial], rigs: &[Rig], run: &mut Run<'_>) -> Vec<Ended> {
+    let starts = Start::in_turns(trials, rigs);
+    let interrupted = run.interrupted;
+    let observer: &mut dyn Observer = &mut *run.observer;
+    let observer = Mutex::new(observer);
+    std::thread::scope(|scope| {
+        let trials = trials.iter().zip(rigs).zip(starts);
+        let driven = trials.map(|((trial, rig), start)| {
+            let stop = start.stop.clone();
+            let observer = OneOf {
+                trial,
+                all: &observer,
+            };
+            let drive = move || drive_one(trial, rig, &start, observer, interrupted);
+            let name = format!("dyno-trial-{}", trial.planned.number);
+            let spawned = threads::spawn(scope, name, drive);
+            // The others would wait for its load.
+            spawned.inspect_err(|_| stop.interrupt())
+        });
+        let driven: Vec<_> = driven.collect();
+        let ended = driven.into_iter().map(|thread| threads::join(thread?));
+        ended.collect()
+    })
+}
+
+fn drive_one(
+    trial: &Trial,
+    rig: &Rig,
+    start: &Start,
+    mut observer: OneOf<'_, '_>,
+    interrupted: &AtomicBool,
+) -> Ended {
+    let mut run = Run {
+        observer: &mut observer,
+        interrupted,
+    };
+    let ended = run_trial::drive_on(trial, rig, Vec::new(), start, &mut run);
+    ended.inspect_err(|_| start.stop.interrupt())
+}
+
+/// Tells the failure of a trial from its consequences for the others. Without a failure, the user
+/// has interrupted them.
+fn blame(trials: &[&Trial], ended: &mut [Ended]) {
+    let Some(cause) = ended.iter().position(has_failed) else {
+        return;
+    };
+    let others = ended.iter_mut().filter(|ended| !has_failed(ended));
+    for ended in others {
+        match ended {
+            Ok(ran) => ran.failure = None,
+            Err(failure) => {
+                let number = trials[cause].planned.number;
+                *failure = Failure::server(format!(
+                    "not measured, because trial {number} of the same start failed"
+                ));
+            }
+        }
+    }
+}
+
+/// Whether a trial ended for a reason of its own.
+fn has_failed(ended: &Ended) -> bool {
+    match ended {
+        Ok(ran) => ran.failure.is_some() && ran.summary.outcome != Outcome::Interrupted,
+        Err(failure) => failure.exit != Exit::Interrupted,
+    }
+}
