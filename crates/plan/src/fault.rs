@@ -280,7 +280,6 @@ mod tests {
                 },
                 command: vec!["true".to_owned()],
                 heal_command: vec!["false".to_owned()],
-                ..FaultOptions::default()
             };
             let fault = Fault {
                 at: Duration::from_secs(1),
