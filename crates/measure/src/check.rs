@@ -12,11 +12,10 @@ use crate::slice::SecondTotals;
 use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
+use crate::verdict::SATURATED;
 use crate::warning::Warning;
 use plan::{FaultProcess, FaultTarget, Isolation};
 
-/// A worker that runs for a larger share of the time limits the load.
-pub(crate) const SATURATED: f64 = 0.85;
 /// Where response times end when the program reads a reply: a worker that waits for a CPU for a
 /// larger share of the time distorts them.
 const STARVED: f64 = 0.2;

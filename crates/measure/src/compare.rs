@@ -17,10 +17,8 @@
 //! one that is looked at several times, and `power.rs` says how many repeats would lead to a verdict.
 
 mod boundary;
-mod carry_over;
 mod family;
 mod look;
-mod noise;
 mod power;
 mod verdict;
 
@@ -30,10 +28,8 @@ use std::fmt;
 use serde::Serialize;
 
 pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
-pub use carry_over::{Block, CARRY_OVER, carry_over};
 pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
-pub use noise::{Noise, NoiseRun};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use verdict::{Decision, NoVerdict};
 

@@ -1,8 +1,5 @@
 //! The result of a search for the highest rate under a limit.
 
-pub mod pooled;
-pub mod probes;
-
 use serde::{Deserialize, Serialize};
 
 use crate::column::percentile;

@@ -6,13 +6,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::SATURATED;
 use crate::others::MOST_NAMED;
 use crate::summary::TrialSummary;
 use crate::warning::Warning;
 use crate::words::words;
 use facts::Facts;
 
+/// A worker that runs for a larger share of the time limits the load.
+pub(crate) const SATURATED: f64 = 0.85;
 /// CPUs that are busy for more of the time (in %) are saturated.
 const CPU_FULL_PCT: f64 = 90.0;
 /// A server whose CPU quota is used up in more of its periods (in %) is limited by it.
