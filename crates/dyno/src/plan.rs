@@ -76,10 +76,14 @@ impl Budget {
                 "{:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
-            Ok(match built.insert(data) {
+            let mut needs = match built.insert(data) {
                 true => needs,
                 false => without_build(needs),
-            })
+            };
+            let together = trial.together(trials);
+            needs.memory_bytes = needs.memory_bytes.saturating_mul(together);
+            needs.disk_bytes = needs.disk_bytes.saturating_mul(together);
+            Ok(needs)
         });
         let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
         let disks = disks::demands(cache, trials, &mut needs);

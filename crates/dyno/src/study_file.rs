@@ -103,7 +103,7 @@ impl PlannedStudy {
             known.push((server, target.clone()));
             trials.push(self.trial(planned, target, &run_options)?);
         }
-        lab::resolve_turns(&mut trials).map_err(|failure| self.located(failure))?;
+        lab::check_turns(&trials).map_err(|failure| self.located(failure))?;
         Ok(trials)
     }
 

@@ -49,15 +49,15 @@ pub(crate) fn run_on(
 ) -> Result<FinishedTrial, Failure> {
     preload(trial, rig, run)?;
     let ledgers = ledger::open(trial, rig, run)?;
-    drive_on(trial, rig, ledgers, &Start::of(trial), run)
+    drive_on(trial, rig, ledgers, None, run)
 }
 
-/// Steps 5 to 8.
+/// Steps 5 to 8; `start` is that of trials that take turns.
 pub(crate) fn drive_on(
     trial: &Trial,
     rig: &Rig,
     ledgers: Vec<Ledger<'_>>,
-    start: &Start,
+    start: Option<&Start>,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     let driven = drive::drive(trial, rig, &ledgers, start, run);

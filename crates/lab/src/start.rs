@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use load::Stop;
 use measure::setup::Outcome;
 
 use crate::drive::raise_file_limit;
@@ -13,8 +14,8 @@ use crate::{Exit, Failure, FinishedTrial, Lab, Observer, Rig, Run, Trial, run_tr
 
 type Ended = Result<FinishedTrial, Failure>;
 
-/// Runs the trials of a start. If one of them fails, all end, because what remains of the start
-/// compares nothing.
+/// Runs the trials of a start. If one of them fails, all end, because the rest of the start has nothing
+/// to be compared with.
 pub(crate) fn run(
     lab: &mut Lab,
     trials: &[&Trial],
@@ -24,14 +25,22 @@ pub(crate) fn run(
     for trial in trials {
         run.observer.begin(trial)?;
     }
-    let mut rigs = Vec::new();
+    let (mut rigs, mut not_stored) = (Vec::new(), None);
     let mut ended = match set_up(lab, trials, &mut rigs, run) {
         Ok(()) => drive(trials, &rigs, run),
-        Err((failed, failure)) => not_driven(trials.len(), failed, failure),
+        Err((failed, failure)) => {
+            // Nobody interrupted it: results cannot be stored.
+            let is_cause = failure.exit == Exit::Interrupted && !run.is_interrupted();
+            not_stored = is_cause.then(|| failure.clone());
+            not_driven(trials.len(), failed, failure)
+        }
     };
     for (trial, rig) in trials.iter().zip(rigs).rev() {
         run.observer.select(trial);
         lab.take_down(rig, run.observer);
+    }
+    if let Some(failure) = not_stored {
+        return Err(failure);
     }
     if !run.is_interrupted() {
         blame(trials, &mut ended);
@@ -105,8 +114,23 @@ fn drive_one(
         observer: &mut observer,
         interrupted,
     };
-    let ended = run_trial::drive_on(trial, rig, Vec::new(), start, &mut run);
-    ended.inspect_err(|_| start.stop.interrupt())
+    let mut others = EndOthers(Some(&start.stop));
+    let ended = run_trial::drive_on(trial, rig, Vec::new(), Some(start), &mut run);
+    if ended.is_ok() {
+        others.0 = None;
+    }
+    ended
+}
+
+/// On drop, ends the other trials, which would wait for this one's loads, even after a panic.
+struct EndOthers<'a>(Option<&'a Stop>);
+
+impl Drop for EndOthers<'_> {
+    fn drop(&mut self) {
+        if let Some(stop) = self.0 {
+            stop.interrupt();
+        }
+    }
 }
 
 /// Tells the failure of a trial from its consequences for the others. Without a failure, the user

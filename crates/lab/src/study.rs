@@ -5,9 +5,9 @@ use measure::summary::TrialSummary;
 
 use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial, start};
 
-/// Runs trials in order, those of a start at once if its variants take turns. A failed trial is stored with its reason, and the next one runs. If servers
-/// did not start, later trials with the same servers are skipped, because they would fail in the
-/// same way.
+/// Runs trials in order, those of a start at once if its variants take turns. A failed trial is stored
+/// with its reason, and the next one runs. If servers did not start, later trials with the same servers
+/// are skipped, because they would fail in the same way.
 pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Failure> {
     let mut first = None;
     let mut dead: Vec<&Trial> = Vec::new();
@@ -55,7 +55,7 @@ fn starts(trials: &[Trial]) -> Vec<Vec<&Trial>> {
     starts
 }
 
-/// Whether the servers of one of the trials do not start, which is noted.
+/// Whether the start is skipped, because servers that it needs did not start; notes that.
 fn is_skipped(start: &[&Trial], dead: &[&Trial], run: &mut Run<'_>) -> bool {
     let of_dead = |trial: &&Trial| {
         let failed = dead

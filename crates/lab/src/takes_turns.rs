@@ -1,30 +1,28 @@
 //! Which trials take turns: the variants of a start of a comparison.
 
-use plan::{Alternate, Devices, Reset, StatementClass};
+use plan::{Devices, Reset};
+use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
 
-/// Decides whether variants take turns, where the study leaves that open: for all its trials alike.
-pub fn resolve_turns(trials: &mut [Trial]) -> Result<(), Failure> {
-    let obstacle = trials.iter().find_map(Trial::obstacle_to_turns);
-    let obstacle = obstacle.or_else(|| has_unequal_lengths(trials).then_some(LENGTHS));
-    let can_alternate = obstacle.is_none() && trials.iter().all(Trial::only_reads);
-    for compare in trials
-        .iter_mut()
-        .filter_map(|trial| trial.planned.compare.as_mut())
-    {
-        compare.alternate = match (compare.alternate, obstacle) {
-            (Alternate::Always, Some(obstacle)) => {
-                let message = format!("the variants cannot take turns: {obstacle}");
-                let remedy = "change that, or write alternate = \"never\" under [compare]";
-                return Err(Failure::usage(message).remedy(remedy));
-            }
-            (Alternate::Auto, _) if can_alternate => Alternate::Always,
-            (Alternate::Auto, _) => Alternate::Never,
-            (chosen, _) => chosen,
-        };
+/// Refuses turns where they are impossible, before anything runs.
+pub fn check_turns(trials: &[Trial]) -> Result<(), Failure> {
+    let mut in_turns = trials.iter().filter(|trial| trial.takes_turns());
+    let Some(first) = in_turns.next() else {
+        return Ok(());
+    };
+    let obstacle = [first]
+        .into_iter()
+        .chain(in_turns)
+        .find_map(Trial::obstacle_to_turns);
+    match obstacle.or_else(|| has_unequal_lengths(trials).then_some(LENGTHS)) {
+        Some(obstacle) => {
+            let message = format!("the variants cannot take turns: {obstacle}");
+            let remedy = "remove the obstacle, or set alternate = \"never\" under [compare]";
+            Err(Failure::usage(message).remedy(remedy))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 const LENGTHS: &str = "their warm-ups or measurements differ in length";
@@ -47,8 +45,7 @@ fn has_unequal_lengths(trials: &[Trial]) -> bool {
 impl Trial {
     /// Whether it takes turns with the other variants of its start.
     pub(crate) fn takes_turns(&self) -> bool {
-        let compare = self.planned.compare;
-        compare.is_some_and(|compare| compare.alternate == Alternate::Always)
+        self.planned.turns().is_some()
     }
 
     /// Whether two trials belong to the same start, and its variants take turns.
@@ -60,9 +57,10 @@ impl Trial {
             && one.common_point() == two.common_point()
     }
 
-    fn only_reads(&self) -> bool {
-        let kinds = self.statement_kinds();
-        kinds.iter().all(|kind| kind.class != StatementClass::Write)
+    /// The number of trials, this one included, whose servers are up at the same time.
+    pub fn together(&self, trials: &[Self]) -> u64 {
+        let together = trials.iter().filter(|other| self.takes_turns_with(other));
+        together.count().max(1) as u64
     }
 
     /// Why the servers of several such trials cannot be up at once, or their loads cannot pause.
@@ -106,6 +104,10 @@ impl Trial {
                 "there are faults",
             ),
             (planned.ledger.is_some(), "there is a ledger"),
+            (
+                self.workload == WorkloadName::BulkInsert,
+                "bulk_insert keeps rows for its next turn",
+            ),
         ];
         let mut obstacles = obstacles.into_iter().filter(|(is_there, _)| *is_there);
         obstacles.next().map(|(_, obstacle)| obstacle)
@@ -116,30 +118,27 @@ impl Trial {
 mod tests {
     use std::time::Duration;
 
-    use plan::Compare;
+    use plan::{Alternate, Compare};
 
     use super::*;
     use crate::for_tests::trial;
 
-    /// What becomes of `alternate` for a database without a server.
-    fn resolved(alternate: Alternate) -> Result<Alternate, String> {
+    #[test]
+    fn turns_are_refused_where_they_are_impossible() {
         let mut trial = trial();
-        trial.planned.compare = Some(Compare {
+        let checked = |trial: &Trial| check_turns(std::slice::from_ref(trial));
+        assert_eq!(checked(&trial).err(), None);
+        let mut compare = Compare {
             starts: 2,
             budget: Duration::from_secs(60),
-            alternate,
+            alternate: Alternate::Never,
             block: Duration::from_secs(1),
-        });
-        let mut trials = [trial];
-        resolve_turns(&mut trials).map_err(|failure| failure.message)?;
-        Ok(trials[0].planned.compare.unwrap().alternate)
-    }
-
-    #[test]
-    fn turns_are_left_out_or_refused_where_they_are_impossible() {
-        assert_eq!(resolved(Alternate::Auto), Ok(Alternate::Never));
-        assert_eq!(resolved(Alternate::Never), Ok(Alternate::Never));
-        let refused = resolved(Alternate::Always).unwrap_err();
+        };
+        trial.planned.compare = Some(compare);
+        assert_eq!(checked(&trial).err(), None);
+        compare.alternate = Alternate::Always;
+        trial.planned.compare = Some(compare);
+        let refused = checked(&trial).unwrap_err().message;
         assert!(refused.contains("dyno does not start"), "{refused}");
     }
 }

@@ -89,15 +89,15 @@ impl Control {
         self.wake_tasks();
     }
 
-    /// Lets no further transaction start. One that is not recorded as running after this call will
-    /// not run.
+    /// Lets no further transaction start. One that is not recorded as running by now will not
+    /// run.
     pub(crate) fn close_gate(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         // Pairs with the fence in `is_gate_closed`.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a transaction must wait that has just been recorded as running.
+    /// Whether a transaction that has just been recorded as running must wait.
     #[inline]
     pub(crate) fn is_gate_closed(&self) -> bool {
         if !self.has_gate {

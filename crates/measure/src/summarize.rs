@@ -124,8 +124,9 @@ impl Summarizer {
         }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
-        // Without monitors there is no verdict.
-        summary.verdict = (!summary.metrics.is_empty()).then(|| verdict::find(&summary));
+        // Without monitors there is no verdict, nor where they also saw the turns of other variants.
+        let has_facts = !summary.metrics.is_empty() && summary.setup.planned.turns().is_none();
+        summary.verdict = has_facts.then(|| verdict::find(&summary));
         summary
     }
 

@@ -16,7 +16,7 @@ pub struct Compare {
     /// After this time, no further start of a point begins.
     #[serde(with = "text")]
     pub budget: Duration,
-    /// Whether the variants of a start run at once, in turns. `auto` is resolved before trials run.
+    /// Whether the variants of a start run at once, in turns.
     pub alternate: Alternate,
     /// Mean length of a turn.
     #[serde(with = "text")]
@@ -32,8 +32,6 @@ impl Compare {
 choice! {
     /// Whether the variants of a start run at once and take turns.
     Alternate {
-        /// If transactions only read, in a closed loop.
-        Auto = "auto",
         Always = "always",
         /// One trial after the other.
         Never = "never",

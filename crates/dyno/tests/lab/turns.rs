@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 const STUDY: &str = "title = 'in turns'\n[server]\nengine = 'postgres'\n[data]\nrows = 100\n\
     [load]\nworkload = 'oltp_read_only'\nthreads = 2\nwarmup = '1s'\ntime = '3s'\n\
-    [compare]\nstarts = 3\nblock = '300ms'\n\
+    [compare]\nstarts = 3\nblock = '300ms'\nalternate = 'always'\n\
     [[variant]]\nname = 'small'\n\"server.config.work_mem\" = '1MB'\n\
     [[variant]]\nname = 'large'\n\"server.config.work_mem\" = '8MB'\n";
 

@@ -82,7 +82,10 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         .iter()
         .flat_map(|(_, data)| &data.storage.devices);
     let devices: Vec<String> = devices.cloned().collect();
-    let required = subject.trials.iter().map(Requirements::of);
+    let required = subject
+        .trials
+        .iter()
+        .map(|trial| Requirements::of(trial).times(trial.together(subject.trials)));
     let machine = Machine {
         // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),

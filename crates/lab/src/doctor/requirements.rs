@@ -50,6 +50,17 @@ impl Requirements {
         }
     }
 
+    /// Of so many trials at once.
+    pub(super) fn times(self, trials: u64) -> Self {
+        Self {
+            load_files: self.load_files.saturating_mul(trials),
+            private_servers: self.private_servers.saturating_mul(trials),
+            pool_bytes: self.pool_bytes.saturating_mul(trials),
+            disk_bytes: self.disk_bytes.saturating_mul(trials),
+            ..self
+        }
+    }
+
     /// The maximum of each number.
     pub(super) fn max(self, other: Self) -> Self {
         let (server, others) = (self.server, other.server);

@@ -81,7 +81,8 @@ pub(super) fn data_directories(
     for trial in subject.trials {
         if let Some(dir) = data_directory(trial) {
             let bytes = needed.entry(dir).or_default();
-            *bytes = Requirements::of(trial).disk_bytes.max(*bytes);
+            let required = Requirements::of(trial).times(trial.together(subject.trials));
+            *bytes = required.disk_bytes.max(*bytes);
         }
         let log = trial.planned.topology.node.log_volume.as_ref();
         if let Some(directory) = log.and_then(plan::Volume::directory) {

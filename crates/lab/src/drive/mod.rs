@@ -36,7 +36,7 @@ pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
     ledgers: &[Ledger<'_>],
-    start: &Start,
+    start: Option<&Start>,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     raise_file_limit(&[trial])?;
@@ -53,11 +53,20 @@ fn drive_with(
     ledgers: &[Ledger<'_>],
     trial: &Trial,
     rig: &Rig,
-    start: &Start,
+    start: Option<&Start>,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     let (sender, messages) = channel();
     let monitors = prepare_monitors(trial, rig, start, &sender, run);
+    // The clock of a trial that runs alone starts here.
+    let alone;
+    let start = match start {
+        Some(start) => start,
+        None => {
+            alone = Start::of(trial);
+            &alone
+        }
+    };
     let over = AtomicBool::new(false);
     let clock = Clock {
         barrier: &start.barrier,
@@ -125,7 +134,7 @@ fn drive_with(
 fn prepare_monitors(
     trial: &Trial,
     rig: &Rig,
-    start: &Start,
+    start: Option<&Start>,
     sender: &Sender<TrialMessage>,
     run: &mut Run<'_>,
 ) -> Option<Monitors> {
@@ -136,7 +145,8 @@ fn prepare_monitors(
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
     let servers = rig.members().map(Member::monitored).collect();
-    let prepared = monitors::prepare(servers, start.servers.to_vec(), on_interval);
+    let known = start.map_or_else(Vec::new, |start| start.servers.to_vec());
+    let prepared = monitors::prepare(servers, known, on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);
@@ -284,14 +294,7 @@ mod tests {
         };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(
-                &trial,
-                &rig,
-                &[],
-                &Start::of(&trial),
-                &mut run_of(&mut observer, &never),
-            )
-            .map(drop)
+            drive(&trial, &rig, &[], None, &mut run_of(&mut observer, &never)).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

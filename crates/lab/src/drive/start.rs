@@ -8,7 +8,7 @@ use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 use crate::servers::ProcessId;
 use crate::{Rig, Trial};
 
-/// The part of a block that is left out after a switch: its caches are still the other variant's.
+/// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
 const LEAD_IN: f64 = 0.1;
 const SHORTEST_LEAD_IN: Duration = Duration::from_millis(50);
 

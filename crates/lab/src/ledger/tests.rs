@@ -44,14 +44,7 @@ fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
     std::thread::scope(|scope| {
         let cluster = &rig.instances[0].cluster;
         scope.spawn(|| during(cluster));
-        drive::drive(
-            &trial,
-            &rig,
-            &ledgers,
-            &drive::start::Start::of(&trial),
-            &mut run,
-        )
-        .unwrap();
+        drive::drive(&trial, &rig, &ledgers, None, &mut run).unwrap();
     });
     let verified = ledgers.remove(0).verify(&mut run);
     rig.end(&mut observer);
