@@ -21,7 +21,7 @@ fn deadlocks_are_done_again<S: Served>(server: &S, code: &str, events: u64) {
                  --index-updates 6 --distribution uniform --seed 3 --verbose";
     let done = Program::bench(&url)
         .args(words)
-        .args(&format!("--events {events}"));
+        .args(&format!("--events {events} --time 1h"));
     let done = done.succeeds();
     let trial = done.trial();
     assert_eq!(trial.transactions.count, events);
