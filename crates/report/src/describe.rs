@@ -61,8 +61,8 @@ pub(crate) fn of_all(facts: impl Iterator<Item = Facts>) -> Vec<(String, Vec<Str
         .collect()
 }
 
-/// Each setting of some servers that differs from its default, with its distinct values, in order
-/// of name.
+/// Each setting of some servers that differs from its default, with its distinct values,
+/// sorted by name.
 pub(crate) fn settings<'a>(
     instances: impl Iterator<Item = &'a InstanceSummary>,
 ) -> BTreeMap<&'a str, Vec<&'a str>> {

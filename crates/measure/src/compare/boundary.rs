@@ -126,7 +126,7 @@ impl Boundary {
         [before, self.overall[i]]
     }
 
-    /// What C is multiplied by.
+    /// The factor of C after this many starts.
     fn factor(&self, starts: u32) -> f64 {
         let share = f64::from(starts) / f64::from(self.most);
         share.min(1.0).powf(self.shape - 0.5)
