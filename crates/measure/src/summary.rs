@@ -13,7 +13,7 @@ use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
 use crate::setup::{Ended, Outcome, Setup, Unfinished};
-use crate::slice::Busy;
+use crate::slice::{Busy, Second};
 use crate::steady::Steady;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
@@ -79,8 +79,30 @@ pub struct TrialSummary {
     /// Disk space of the data after the load; `None` unless dyno started the servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<Space>,
+    /// The trial's own turns, in order of time; empty unless variants took turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
     pub outcome: Outcome,
     pub warnings: Vec<Warning>,
+}
+
+/// The counted part of a turn. The turns of all variants of a start are on the same clock.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// From the zero of the trial's clock.
+    pub start_s: f64,
+    pub length_s: f64,
+    pub transactions: u64,
+}
+
+impl From<&Second> for Turn {
+    fn from(second: &Second) -> Self {
+        Self {
+            start_s: second.start_ns as f64 / 1e9,
+            length_s: second.length_ns() as f64 / 1e9,
+            transactions: second.slice.response.count(),
+        }
+    }
 }
 
 impl TrialSummary {
@@ -116,6 +138,7 @@ impl TrialSummary {
             faults: Vec::new(),
             ledgers: Vec::new(),
             space: None,
+            turns: Vec::new(),
             outcome: Outcome::Completed,
             warnings: Vec::new(),
         }

@@ -55,6 +55,15 @@ fn variants_of_each_start_take_turns() {
             assert!(trial.measured_s > 2.5, "{}", trial.measured_s);
             let blocks = blocks(&done.out(), trial.setup.planned.number as usize);
             assert!(blocks.len() >= 10, "{blocks:?}");
+            let counted = trial
+                .turns
+                .iter()
+                .map(|turn| turn.transactions)
+                .sum::<u64>();
+            assert_eq!(
+                (trial.turns.len(), counted),
+                (blocks.len(), trial.transactions.count)
+            );
             of_all.extend(blocks);
         }
         of_all.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -16,6 +16,7 @@ use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 use measure::summarize::Summarizer;
+use measure::summary::Turn;
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
@@ -50,6 +51,7 @@ pub(crate) struct TrialLoop<'a> {
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
     faults: Vec<FaultRecord>,
+    turns: Vec<Turn>,
     told_of_others: bool,
 }
 
@@ -91,6 +93,7 @@ impl<'a> TrialLoop<'a> {
             ended_by: None,
             events: Vec::new(),
             faults: Vec::new(),
+            turns: Vec::new(),
             told_of_others: false,
             trial,
             rig,
@@ -225,6 +228,8 @@ impl<'a> TrialLoop<'a> {
             if second.phase == Phase::Measure {
                 let (begin_ns, _) = self.measured_ns.unwrap_or((second.start_ns, 0));
                 self.measured_ns = Some((begin_ns, second.end_ns));
+                let turn = self.start.turn.as_ref().map(|_| Turn::from(&second));
+                self.turns.extend(turn);
             }
             if self.early_stop.observe(&second) {
                 self.start.stop.enough();

@@ -33,6 +33,7 @@ impl TrialLoop<'_> {
         });
         summary.events = self.events;
         summary.faults = self.faults;
+        summary.turns = self.turns;
         let loads = MeasuredLoads {
             measured_ns: self.measured_ns,
             seconds: self.loads.into_iter().map(|load| load.seconds).collect(),
