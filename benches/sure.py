@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import resource
 import shutil
 import signal
@@ -23,27 +24,45 @@ from server import busy_s, fail
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORK = pathlib.Path(os.environ["WORK"]).resolve()
-REPEATS = 5
+OUTCOMES = pathlib.Path(os.environ["OUTCOMES"]).resolve()
 Z = statistics.NormalDist().inv_cdf(0.975)
+# The boundary of dyno for at most 10 starts, and Student's t of 5 repeats, both at 5 %: docs/statistics.md.
+BOUNDARY = {6: 3.64, 8: 2.88, 10: 2.53}
+T_OF_5 = 2.776
+RESAMPLED = 10_000
+SEED = 20
 
 
 @dataclasses.dataclass
 class Experiment:
     name: str
-    workload: str
-    warmup_s: int
+    # Of the transaction that both variants share, and how often each of its statements runs in the first variant.
+    statements: tuple
+    times: int
+    # How often in the second one.
+    times_b: int
     time_s: int
     studies: int
-    # By how much the second variant is slower is not known beforehand: the mean of all studies tells.
-    differs: bool
+    compare: str
+    goal_pct: int | None = None
+
+    @property
+    def truth_pct(self):
+        """The change in transactions per second that the second variant must show."""
+        return 100 * (self.times / self.times_b - 1)
 
 
-# What the variants differ in: MariaDB's instrumentation, which costs CPU time with each statement.
-SETTING = "performance_schema"
+READS = ("point_selects",)
+WRITES = ("point_selects", "index_updates", "non_index_updates")
+TURNS = 'alternate = "always"'
+WHOLE = 'alternate = "never"'
+# Without transactions around them, the statements are all there is: 21 instead of 20 are 4.76 % fewer transactions.
+# Five starts are fewer than the first look needs, so that none of those studies ends early.
 EXPERIMENTS = {
-    "aa": Experiment("A/A", "oltp_read_write", 1, 4, 24, differs=False),
-    # Without writes, there is no flushing or purging, so trials vary less.
-    "slow": Experiment("Slowdown", "oltp_read_only", 2, 20, 15, differs=True),
+    "aa": Experiment("A/A in turns", READS, 20, 20, 8, 30, f"starts = 5\n{TURNS}"),
+    "whole": Experiment("A/A, whole trials", READS, 20, 20, 20, 8, f"starts = 5\n{WHOLE}"),
+    "read": Experiment("Slowdown, read-only", READS, 20, 21, 8, 20, f'starts = 10\nbudget = "8m"\n{TURNS}', 90),
+    "write": Experiment("Slowdown, read-write", WRITES, 20, 21, 20, 10, f'starts = 20\nbudget = "30m"\n{WHOLE}', 80),
 }
 
 
@@ -84,17 +103,24 @@ class Bench:
         return run.stdout
 
     def text(self, number):
-        settings = {"a": "OFF", "b": "ON" if self.experiment.differs else "OFF"}
-        variants = "".join(f'[[variant]]\nname = "{name}"\nserver.config.{SETTING} = "{value}"\n'
-                           for name, value in settings.items())
+        experiment = self.experiment
+        def variant(name, times):
+            keys = "".join(f"transaction.{statement} = {times}\n" for statement in experiment.statements)
+            return f'[[variant]]\nname = "{name}"\n{keys}'
+        others = "".join(f"{name} = 0\n" for name in ("index_updates", "non_index_updates", "delete_inserts")
+                         if name not in experiment.statements)
         # Each study has its own order of trials.
-        return (f'title = "{self.experiment.name} {number}"\n'
+        return (f'title = "{experiment.name} {number}"\n'
                 # The disk is not part of these measurements.
                 '[server]\nengine = "mariadb"\nconfig = { innodb_flush_log_at_trx_commit = 0 }\n'
                 '[data]\ntables = 4\nrows = 25_000\n'
-                f'[load]\nworkload = "{self.experiment.workload}"\nthreads = 1\n'
-                f'warmup = "{self.experiment.warmup_s}s"\ntime = "{self.time_s}s"\n'
-                f'repeats = {REPEATS}\norder = "random"\norder_seed = {number}\n{variants}')
+                f'[transaction]\nskip_trx = true\nrange_selects = false\n{others if self.writes() else ""}'
+                f'[load]\nworkload = "{"oltp_read_write" if self.writes() else "oltp_read_only"}"\nthreads = 8\n'
+                f'warmup = "1s"\ntime = "{self.time_s}s"\norder_seed = {number}\n'
+                f'[compare]\n{experiment.compare}\n{variant("a", experiment.times)}{variant("b", experiment.times_b)}')
+
+    def writes(self):
+        return len(self.experiment.statements) > 1
 
     def study(self, number):
         """Runs a study and compares its variants; returns the outcome."""
@@ -103,24 +129,36 @@ class Bench:
         out = self.place / f"out-{number}"
         began, host = time.monotonic(), Host()
         self.dyno("run", path, "--out", out)
+        took_s = time.monotonic() - began
         trials = json.loads((out / "result.json").read_text())["trials"]
-        if any(trial["outcome"]["how"] != "completed" for trial in trials) or len(trials) != 2 * REPEATS:
+        if any(trial["outcome"]["how"] != "completed" for trial in trials):
             fail(f"study {number} did not complete all of its trials")
-        tps = collections.defaultdict(list)
+        tps = collections.defaultdict(dict)
         for trial in trials:
-            tps[trial["setup"]["planned"]["point"]["variant"]].append(trial["transactions"]["per_s"]["value"])
+            planned = trial["setup"]["planned"]
+            tps[planned["repeat"]][planned["point"]["variant"]] = trial["transactions"]["per_s"]["value"]
         (point,) = json.loads(self.dyno("compare", out, "--base", "a", "--new", "b", "--json"))["points"]
+        shutil.rmtree(out)
         return {
             "number": number,
             "ended": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M:%S}",
-            "took_s": round(time.monotonic() - began, 1),
+            "took_s": round(took_s, 1),
             "others": round(host.others(), 3),
             "dyno": self.dyno("--version").strip(),
             "server": trials[0]["setup"]["engine"],
-            "time_s": self.time_s,
-            "tps": tps,
-            "numbers": {number["column"]: number["comparison"] for number in point["numbers"]},
+            "tps": [[round(start["a"], 2), round(start["b"], 2)] for _, start in sorted(tps.items())],
+            "numbers": {number["column"]: summary(number["comparison"]) for number in point["numbers"]},
         }
+
+
+def summary(comparison):
+    """The change in percent with its interval, and the verdict; None if the number was not compared."""
+    if not comparison:
+        return None
+    change = comparison["change_pct"]
+    ends = change["interval"] or {"low": None, "high": None}
+    return {"change": change["value"], "low": ends["low"], "high": ends["high"],
+            "decision": comparison["decision"]["decision"]}
 
 
 def outcomes(path):
@@ -136,18 +174,12 @@ def outcomes(path):
 def decision(outcome, column="tps"):
     """The verdict on a number, if it was compared."""
     found = outcome["numbers"][column]
-    return found and found["decision"]["decision"]
+    return found and found["decision"]
 
 
-def change(outcome):
-    """The change in throughput, in percent."""
-    return outcome["numbers"]["tps"]["change_pct"]["value"]
-
-
-def interval(outcome):
-    """Its 95 % confidence interval; throughput is tested first, alone."""
-    found = outcome["numbers"]["tps"]["change_pct"]["interval"]
-    return found["low"], found["high"]
+def logs(outcome):
+    """The logarithm of the ratio of each start, in percent."""
+    return [100 * math.log(b / a) for a, b in outcome["tps"]]
 
 
 def run(experiment, path, count, quick):
@@ -156,8 +188,6 @@ def run(experiment, path, count, quick):
     say(f"{experiment.name}: {done} of {count} studies are stored")
     if done >= count:
         return
-    # One CPU for everything, because the time to wake another CPU of a virtual machine varies.
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dyno-sure-", dir="/var/tmp") as place:
         bench = Bench(pathlib.Path(place), experiment, quick)
@@ -165,10 +195,11 @@ def run(experiment, path, count, quick):
             found = bench.study(number)
             with path.open("a") as log:
                 log.write(json.dumps(found) + "\n")
-            low, high = interval(found)
             left_s = (time.monotonic() - began) / (number - done) * (count - number)
-            say(f"{experiment.name} {number}/{count}: tps {change(found):+.2f} % ({low:+.2f} to {high:+.2f}), "
-                f"{decision(found)}; others {found['others']:.2f} CPUs; {left_s / 60:.0f} min left")
+            tps = found["numbers"]["tps"]
+            say(f"{experiment.name} {number}/{count}: {len(found['tps'])} starts in {found['took_s']:.0f} s, tps "
+                f"{tps['change']:+.2f} % ({tps['low']:+.2f} to {tps['high']:+.2f}), {tps['decision']}; others "
+                f"{found['others']:.2f} CPUs; {left_s / 60:.0f} min left")
 
 
 def wilson(count, of):
@@ -179,51 +210,64 @@ def wilson(count, of):
     return middle - half, middle + half
 
 
-def row(what, found, is_so, goal=""):
-    """A row with the share of studies for which is_so is true."""
-    count = sum(map(is_so, found))
-    share = count / len(found)
-    low, high = wilson(count, len(found))
-    met = {"": "", "≤": f"≤ 5 % {'met' if share <= 0.05 else '**missed**'}",
-           "≥": f"≥ 80 % {'met' if share >= 0.8 else '**missed**'}"}[goal]
-    return f"| {what} | {count} of {len(found)} | {100 * share:.0f} % ({100 * low:.0f}–{100 * high:.0f}) | {met} |"
+def share(count, of):
+    low, high = wilson(count, of)
+    return f"{count} of {of}: {100 * count / of:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def is_called(*columns):
-    """Whether any of these numbers (default: any number) has a verdict of a difference."""
-    def is_so(outcome):
-        return any(decision(outcome, column) in ("faster", "slower") for column in columns or outcome["numbers"])
-    return is_so
+def met(is_met):
+    return "met" if is_met else "**missed**"
 
 
-def holds(value):
-    """Whether the interval of the change in throughput contains this value."""
-    def is_so(outcome):
-        low, high = interval(outcome)
-        return low <= value <= high
-    return is_so
-
-
-def shares(kept):
-    for name, found in kept.items():
-        experiment = EXPERIMENTS[name]
-        what = experiment.name
+def slowdowns(kept):
+    """Rows about the studies with an injected slowdown."""
+    holding = []
+    for name in ("read", "write"):
+        experiment, found = EXPERIMENTS[name], kept[name]
         if not found:
             continue
-        if not experiment.differs:
-            yield row(f"{what}: a difference in any number is reported", found, is_called(), "≤")
-            yield row(f"{what}: a difference in throughput is reported", found, is_called("tps"), "≤")
-            yield row(f"{what}: throughput is reported as equivalent", found,
-                      lambda outcome: decision(outcome) == "equivalent")
-            yield row(f"{what}: the interval of the change in throughput contains 0", found, holds(0.0))
-        else:
-            yield row(f"{what}: throughput is reported as slower", found,
-                      lambda outcome: decision(outcome) == "slower", "≥")
-            yield row(f"{what}: throughput is undecided", found,
-                      lambda outcome: decision(outcome) == "undecided")
-            mean = statistics.mean(map(change, found))
-            yield row(f"{what}: the interval contains the mean change of all studies, {mean:+.1f} %", found,
-                      holds(mean))
+        count = sum(decision(outcome) == "slower" for outcome in found)
+        yield (f"| {experiment.name}: decided rightly | {share(count, len(found))} "
+               f"| ≥ {experiment.goal_pct} % {met(100 * count >= experiment.goal_pct * len(found))} |")
+        holding += [outcome["numbers"]["tps"]["low"] <= experiment.truth_pct <= outcome["numbers"]["tps"]["high"]
+                    for outcome in found]
+    if holding:
+        yield (f"| the repeated intervals hold the injected {EXPERIMENTS['read'].truth_pct:.2f} % "
+               f"| {share(sum(holding), len(holding))} | ≥ 93 % {met(sum(holding) >= 0.93 * len(holding))} |")
+
+
+def is_called_different(series):
+    """Whether one of the looks at a series of starts calls a difference of at least 2 %."""
+    for starts, critical in BOUNDARY.items():
+        seen = series[:starts]
+        mean, half = statistics.mean(seen), critical * statistics.stdev(seen) / math.sqrt(starts)
+        if abs(mean) > half and abs(100 * math.expm1(mean / 100)) >= 2:
+            return True
+        if half + abs(mean) < 2:
+            return False
+    return False
+
+
+def alarms(kept):
+    """Rows about identical variants."""
+    pool = [log for outcome in kept["aa"] for log in logs(outcome)]
+    if len(pool) < 2:
+        return
+    draw = random.Random(SEED)
+    called = sum(is_called_different(draw.choices(pool, k=max(BOUNDARY))) for _ in range(RESAMPLED))
+    yield (f"| {EXPERIMENTS['aa'].name}, {len(pool)} starts resampled {RESAMPLED:,} times as sequential studies (seed {SEED}): "
+           f"called different | {100 * called / RESAMPLED:.1f} % | ≤ 5 % {met(called <= 0.05 * RESAMPLED)} |")
+    mean, error = statistics.mean(pool), Z * statistics.stdev(pool) / math.sqrt(len(pool))
+    yield f"| their mean, % | {mean:+.2f} ± {error:.2f} | includes 0 {met(abs(mean) <= error)} |"
+    whole = [log for outcome in kept["whole"] for log in logs(outcome)]
+    if len(whole) > 1:
+        turns_half = BOUNDARY[10] * statistics.stdev(pool) / math.sqrt(10)
+        # 10 starts of 8 s are 80 s for each variant; five trials of 20 s are 100 s.
+        load_ratio = math.sqrt(10 * EXPERIMENTS["aa"].time_s / (5 * EXPERIMENTS["whole"].time_s))
+        whole_half = T_OF_5 * statistics.stdev(whole) / math.sqrt(5)
+        ratio = load_ratio * turns_half / whole_half
+        yield (f"| half width at the last look, ± {turns_half:.2f} %, over that of five pairs of whole trials, "
+               f"± {whole_half:.2f} %, at equal time under load | {ratio:.2f} | ≤ 0.45 {met(ratio <= 0.45)} |")
 
 
 def spreads(kept):
@@ -231,13 +275,14 @@ def spreads(kept):
     for name, found in kept.items():
         if not found:
             continue
-        values = [change(outcome) for outcome in found]
-        halves = [(high - low) / 2 for low, high in map(interval, found)]
-        error = f" ± {statistics.stdev(values) / math.sqrt(len(values)):.2f}" if len(values) > 1 else ""
-        cells = [EXPERIMENTS[name].name, EXPERIMENTS[name].workload, f"{REPEATS} x 2 x {found[0]['time_s']} s",
-                 f"{statistics.mean(values):+.2f}{error}",
-                 spread(halves, 1),
-                 spread([statistics.mean(outcome["tps"]["a"]) for outcome in found], 0),
+        pooled = [log for outcome in found for log in logs(outcome)]
+        halves = [(outcome["numbers"]["tps"]["high"] - outcome["numbers"]["tps"]["low"]) / 2 for outcome in found]
+        mean = statistics.mean(pooled)
+        cells = [EXPERIMENTS[name].name, str(len(pooled)), f"{100 * math.expm1(mean / 100):+.2f}",
+                 f"{statistics.stdev(pooled):.2f}", spread(halves, 1),
+                 spread([len(outcome["tps"]) for outcome in found], 0),
+                 spread([outcome["took_s"] / 60 for outcome in found], 1),
+                 spread([statistics.mean(a for a, _ in outcome["tps"]) for outcome in found], 0),
                  spread([outcome["others"] for outcome in found], 2)]
         yield f"| {' | '.join(cells)} |"
 
@@ -245,21 +290,18 @@ def spreads(kept):
 def report(kept):
     last = max(sum(kept.values(), []), key=lambda outcome: outcome["ended"])
     return [
-        "## Error rates of comparisons", "",
-        f"Studies of two variants of a private MariaDB, with {REPEATS} repeats in balanced blocks and one virtual user, each "
-        "trial a new start of its server, judged by `dyno compare`: throughput first, then p95 and p99 of the response time "
-        "together (Holm). Differences below 2 % are not reported. Server and dyno share one CPU, because the time to wake "
-        "another CPU of a virtual machine varies, which would hide more.", "",
-        "- *A/A*: both variants have the same settings.",
-        f"- *Slowdown*: the second one has `{SETTING}` on, which costs CPU time with each statement.", "",
-        "| outcome | studies | share (95 % confidence interval) | goal |", "|---|---|---|---|", *shares(kept), "",
-        "| experiment | workload | trials per study | change in throughput, mean of all studies ± standard error, % "
-        "| half of its 95 % interval within a study, % | tps of the first variant | other processes, CPUs |",
-        "|---|---|---|---|---|---|---|", *spreads(kept), "",
-        "Ranges are median (lowest–highest) of the studies. Other processes widen the intervals, but must not cause false "
-        "alarms.", "",
-        f"{last['ended'][:10]}; one of {os.cpu_count()} CPUs; {last['dyno']}, "
-        f"{last['server'].split('-')[0]}.",
+        "## How often a comparison decides rightly", "",
+        "Studies with `[compare]` of two variants of a private MariaDB with eight users on the same two CPUs, judged by "
+        "`dyno compare`. The statements of a transaction commit one by one, and the slower variant runs 21 of each "
+        f"instead of 20, so it completes {-EXPERIMENTS['read'].truth_pct:.2f} % fewer transactions. Read-only variants take turns "
+        "within 10 starts at most; writes run as whole trials, within 20.", "",
+        "| what | measured | goal |", "|---|---|---|", *slowdowns(kept), *alarms(kept), "",
+        "| experiment | starts | mean change, % | standard deviation of a start, % | half of a study's interval, % "
+        "| starts of a study | minutes of a study | tps of the first variant | other processes, CPUs |",
+        "|---|---|---|---|---|---|---|---|---|", *spreads(kept), "",
+        "Ranges are median (lowest–highest) of the studies; shares have 95 % confidence intervals. The outcome of each study is "
+        "in `benches/outcomes`.", "",
+        f"{last['ended'][:10]}; {os.cpu_count()} CPUs; {last['dyno']}, {last['server'].split('-')[0]}.",
     ]
 
 
@@ -284,13 +326,13 @@ def main():
         if args.what in EXPERIMENTS:
             experiment = EXPERIMENTS[args.what]
             count = args.studies or (2 if args.quick else experiment.studies)
-            run(experiment, WORK / f"{args.what}.jsonl", count, args.quick)
-        kept = {name: outcomes(WORK / f"{name}.jsonl") for name in EXPERIMENTS}
+            run(experiment, OUTCOMES / f"{args.what}.jsonl", count, args.quick)
+        kept = {name: outcomes(OUTCOMES / f"{name}.jsonl") for name in EXPERIMENTS}
     finally:
         if args.quick:
             shutil.rmtree(WORK)
     if not any(kept.values()):
-        fail(f"no outcomes are stored in {WORK}: run an experiment first")
+        fail(f"no outcomes are stored in {OUTCOMES}: run an experiment first")
     lines = report(kept)
     out = args.out or (str(HERE / "RESULTS.md") if args.what == "report" else "-")
     if out == "-":

@@ -1,21 +1,20 @@
 #!/bin/bash
 # Measure the error rates of dyno's comparisons, and write the results to benches/RESULTS.md.
 #
-#   benches/sure.sh aa [N]      N studies (default: 24) of two variants with the same settings: how often is a difference
-#                               reported?
-#   benches/sure.sh slow [N]    N studies (default: 15) of two variants, of which the second has performance_schema on:
-#                               how often is the slowdown found?
+#   benches/sure.sh aa [N]      N studies (default: 30) of two variants with the same settings, in turns
+#   benches/sure.sh whole [N]   the same (default: 8), one trial after the other
+#   benches/sure.sh read [N]    N studies (default: 20) of two variants, of which the second is 4.76 % slower, in turns
+#   benches/sure.sh write [N]   the same (default: 10) with writes, one trial after the other
 #   benches/sure.sh report      write the stored outcomes to benches/RESULTS.md
 #
 #   --quick       two studies with short trials, whose outcomes are discarded: a check that the script works
 #   --out FILE    write to FILE instead ("-": standard output, the default of the experiments)
 #
-# A study takes two minutes (aa) or five (slow). Each outcome is stored when its study ends, so an interrupted experiment
-# continues, up to N studies in total, with the same build. Both are in $DYNO_SURE_DIR (default: sure/ in the target
-# directory). Remove that directory to start over.
+# A study takes two to five minutes, with writes five to twenty. Each outcome is stored in benches/outcomes when its study ends, so an
+# interrupted experiment continues, up to N studies in total. Remove the experiment's file to start over. The program
+# that runs is kept in $DYNO_SURE_DIR (default: sure/ in the target directory).
 #
-# The studies start private MariaDB servers on free ports of 127.0.0.1. Everything runs on the last CPU, which should be
-# idle otherwise.
+# The studies start private MariaDB servers on free ports of 127.0.0.1. The host should be idle otherwise.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -28,4 +27,7 @@ if [[ ! -x $work/dyno ]] || has --quick "$@"; then
     mkdir -p "$work"
     cp "$DYNO" "$work"
 fi
-WORK=$work exec python3 "$benches/sure.py" "$@"
+outcomes=$benches/outcomes
+if has --quick "$@"; then outcomes=$work; fi
+mkdir -p "$outcomes"
+WORK=$work OUTCOMES=$outcomes exec python3 "$benches/sure.py" "$@"
