@@ -303,6 +303,9 @@ fn each_study_has_its_papers_sizes() {
         ("p5-scale-out", 250_000_000, "instances=4"),
         ("p5-disk-failure", 250_000_000, "two copies"),
         ("p5-host-failure", 250_000_000, "single"),
+        ("p5-disk-loss", 250_000_000, "two copies"),
+        ("p3-servers", 10_000_000, "instances=16"),
+        ("p4-log-disk", 1_000_000, "log apart, repeat 2"),
     ] {
         let plan = plan(name, &[("sizes", "paper")]);
         let trial = plan.trials.iter().find(|trial| trial.label == label);
@@ -314,6 +317,13 @@ fn each_study_has_its_papers_sizes() {
         planned.prints(&["sizes:  paper"]);
         assert!(planned.code() == Some(0) || planned.stderr.contains("the study needs"));
     }
+    // Times of faults and limits of single variants, too.
+    let paper = |name: &str| plan(name, &[("sizes", "paper")]).trials;
+    let faults = &paper("p5-disk-loss")[0].topology.faults;
+    assert!(faults.iter().all(|fault| fault.at.as_secs() >= 15 * 60));
+    let devices = paper("p3-devices");
+    let mut limits = devices.iter().map(|one| one.topology.node.volume.limits);
+    assert!(limits.any(|limits| limits.read_iops == Some(195_000)));
     let small = format!("plan {STUDIES}/p2-scale-up.toml");
     let small = Program::new().args(&small).succeeds();
     small.prints(&["--set sizes=paper"]);

@@ -116,13 +116,8 @@ impl FileSystem for Btrfs {
     }
 
     fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure> {
-        let data = self.profile.name();
-        // With parity for its metadata, btrfs does not survive the loss of a device.
-        let metadata = match self.profile {
-            Profile::Raid5 => Profile::Raid1.name(),
-            _ => data,
-        };
-        let options = ["-q", "-f", "-K", "-L", LABEL, "-d", data, "-m", metadata];
+        let profile = self.profile.name();
+        let options = ["-q", "-f", "-K", "-L", LABEL, "-d", profile, "-m", profile];
         Tool::MKFS_BTRFS.run_on(devices, &options, interrupted)
     }
 

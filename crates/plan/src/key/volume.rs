@@ -28,7 +28,7 @@ macro_rules! volume_keys {
             started(optional(concat!($section, ".device_size"), Kind::Bytes { min: 128 << 20, max: 64 << 40 },
                 "Size of each loop device. Its file is sparse: it takes only what is written, but may grow to this size, for which the disk must have room. XFS needs 300M. Default: `\"2G\"`.")),
             started(optional(concat!($section, ".profile"), Kind::Choice(Profile::WORDS),
-                "How btrfs distributes data and metadata over its devices: `single` (one copy), `raid0` (one copy, striped), `raid1` (two copies, at least 2 devices), `raid10` (two copies, striped, at least 4), or `raid5` (data striped with parity, metadata in two copies, at least 2). Default: `single` with one device, `raid0` with several.")),
+                "How btrfs distributes data and metadata over its devices: `single` (one copy), `raid0` (one copy, striped), `raid1` (two copies, at least 2 devices), `raid10` (two copies, striped, at least 4), or `raid5` (striped with parity, at least 2). Default: `single` with one device, `raid0` with several.")),
             started(optional(concat!($section, ".checksum"), Kind::Boolean,
                 "Whether btrfs keeps checksums of data; `false` mounts it with `nodatasum`. Default: `true`.")),
             started(optional(concat!($section, ".compression"), Kind::Name { max_chars: 20 },
