@@ -34,7 +34,7 @@ pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
 pub use carry_over::{CARRY_OVER, carry_over};
 pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
-pub use noise::{Noise, NoiseRun, PAIRS, pairs};
+pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use turns::{Block, starts_in_turns};
 pub use verdict::{Decision, NoVerdict};

@@ -1,3 +1,4 @@
+use super::noise::pairs;
 use super::*;
 
 const TPS: Question = Question {

@@ -8,10 +8,13 @@
 //! and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), where c1 and c2 are what a start and
 //! a pair take, and s1 and s2 their standard deviations.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Boundary, percent};
+use super::{Block, Boundary, percent, starts_in_turns};
 use crate::interval::mean;
+use crate::summary::TrialSummary;
 
 /// The fewest and most pairs of a start: with fewer, an unlucky block decides; more hardly help.
 pub const PAIRS: [u32; 2] = [6, 40];
@@ -51,7 +54,7 @@ pub struct Noise {
 
 /// The log ratio of each pair of adjacent blocks of two variants, the later one over the earlier one
 /// of `variants`.
-pub fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
+pub(super) fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
     let (mut pairs, mut rest) = (Vec::new(), blocks);
     while let [one, two, ..] = rest {
         let log = (two.rate / one.rate).ln();
@@ -67,7 +70,33 @@ pub fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
 }
 
 impl NoiseRun {
-    pub fn new(host: String, start_s: f64) -> Self {
+    /// Of trials that took so long in all; `None` unless they took turns in several starts.
+    pub fn of(host: String, trials: &[TrialSummary], spent_s: f64) -> Option<Self> {
+        let mut run = Self::new(host, 0.0);
+        let (mut starts, mut turns_s) = (0, 0.0);
+        let mut rest: Vec<&TrialSummary> = trials.iter().collect();
+        while let Some(point) = rest.first().map(|trial| trial.setup.planned.common_point()) {
+            let is_there = |trial: &&TrialSummary| trial.setup.planned.common_point() == point;
+            let (of_point, others) = rest.into_iter().partition::<Vec<_>, _>(is_there);
+            rest = others;
+            let variants = of_point
+                .iter()
+                .filter_map(|trial| trial.setup.planned.variant());
+            let variants: Vec<&str> = variants.collect::<BTreeSet<_>>().into_iter().collect();
+            let all = starts_in_turns(&of_point, &variants);
+            for variant in 1..variants.len() {
+                let two = all.iter().map(|blocks| pairs(blocks, [0, variant]));
+                run.add(&two.collect::<Vec<_>>());
+            }
+            starts += all.len();
+            let turns = of_point.iter().flat_map(|trial| &trial.turns);
+            turns_s += turns.map(|turn| turn.length_s).sum::<f64>();
+        }
+        run.start_s = ((spent_s - turns_s) / starts as f64).max(0.0);
+        run.is_useful().then_some(run)
+    }
+
+    pub(super) fn new(host: String, start_s: f64) -> Self {
         Self {
             host,
             start_s,
@@ -78,7 +107,7 @@ impl NoiseRun {
     }
 
     /// Adds two variants of a point: for each start the log ratio of each pair.
-    pub fn add(&mut self, starts: &[Vec<f64>]) {
+    pub(super) fn add(&mut self, starts: &[Vec<f64>]) {
         let starts: Vec<_> = starts.iter().filter(|pairs| !pairs.is_empty()).collect();
         if starts.is_empty() {
             return;
@@ -91,7 +120,7 @@ impl NoiseRun {
     }
 
     /// Whether both variances can be estimated from it.
-    pub fn is_useful(&self) -> bool {
+    fn is_useful(&self) -> bool {
         self.pairs.degrees > 0.0 && self.starts.degrees > 0.0
     }
 }
