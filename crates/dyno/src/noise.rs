@@ -65,11 +65,15 @@ pub(crate) fn keep(
     spent: Duration,
 ) -> Result<(), Failure> {
     let host = host_of(environment);
-    let Some(run) = NoiseRun::of(host, trials, spent.as_secs_f64()) else {
-        return Ok(());
-    };
-    let path = place()?;
-    let mut runs = read(&path)?;
+    match NoiseRun::of(host, trials, spent.as_secs_f64()) {
+        Some(run) => append(&place()?, run),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file beside it, then renames that, so that no link is followed and no half file is left.
+fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
+    let mut runs = read(path)?;
     runs.push(run);
     runs.drain(..runs.len().saturating_sub(MOST_RUNS));
     let text = serde_json::to_vec(&runs).map_err(Failure::internal)?;
@@ -83,12 +87,12 @@ pub(crate) fn keep(
             .open(&beside)?;
         file.write_all(&text)?;
         file.sync_all()?;
-        fs::rename(&beside, &path)
+        fs::rename(&beside, path)
     };
     write().map_err(|error| {
         // Half a file is of no use.
         let _ = fs::remove_file(&beside);
-        Failure::at("write", &path)(error)
+        Failure::at("write", path)(error)
     })
 }
 
@@ -155,4 +159,53 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     Some(format!(
         "compare: in turns, {pairs} pairs in a start (load.time {time}); {precision}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn run(host: &str) -> NoiseRun {
+        let squares = "{\"sum\": 1, \"degrees\": 2}";
+        let text = format!(
+            "{{\"host\": {host:?}, \"start_s\": 1, \"pairs\": {squares}, \"starts\": {squares}, \"shares\": 1}}"
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn the_latest_runs_are_kept_for_their_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(read(&path), Ok(Vec::new()));
+        for number in 0..=MOST_RUNS {
+            append(&path, run(&number.to_string())).unwrap();
+        }
+        let runs = read(&path).unwrap();
+        assert_eq!((runs.len(), runs[0].host.as_str()), (MOST_RUNS, "1"));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(Noise::of(&runs, "1").is_some());
+        assert_eq!(Noise::of(&runs, "elsewhere"), None);
+    }
+
+    #[test]
+    fn links_and_damaged_files_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, theirs] = [FILE, "theirs"].map(|name| dir.path().join(name));
+        fs::write(&theirs, "[]").unwrap();
+        symlink(&theirs, &path).unwrap();
+        assert!(read(&path).is_err());
+        assert!(append(&path, run("here")).is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "[]");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "[{}]").unwrap();
+        let damaged = append(&path, run("here")).unwrap_err();
+        assert!(damaged.message.contains("is damaged"), "{damaged:?}");
+    }
 }

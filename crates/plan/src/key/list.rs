@@ -215,7 +215,7 @@ const GENERAL: &[Key] = &[
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
         "After this time for a point, set-up included, no further start of it begins. A run that is resumed has it anew."))),
     fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
-        "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto`: if that is possible, and transactions only read, because writes leave work to be done later, in another variant's turn. `dyno plan` says which, and why. Unless `load.time` is set, a start in turns is as long as the noise of this host asks for, if it is known (`dyno doctor --noise`)."))),
+        "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto`: if that is possible, and transactions only read, because writes leave work to be done later, in another variant's turn. `dyno plan` says which, and why."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",
         "Mean length of a turn, at least ten times as long as a transaction takes: one that does not end within a turn is not counted. Turns vary by a fifth, so that nothing periodic on the host favors a variant."))),
 
