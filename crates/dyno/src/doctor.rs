@@ -6,13 +6,12 @@ use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
 use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
-use crate::as_study;
 use crate::cli::{DoctorArgs, FailOnArg, StudyArgs};
 use crate::console::{layout, print, print_json};
 use crate::failure::Failure;
 use crate::secrets::quoted;
-use crate::server;
 use crate::study_file::PlannedStudy;
+use crate::{as_study, doctor_noise, server};
 
 /// Prints the findings. They are a failure of the command only if the user says so.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
@@ -25,6 +24,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         .trials(&lab)?,
         None => Vec::new(),
     };
+    if let Some(time) = args.noise {
+        return doctor_noise::measure(time, &trials);
+    }
     let servers = match &args.url {
         Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),

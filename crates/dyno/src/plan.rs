@@ -8,14 +8,14 @@ use engine::data::Mode;
 use lab::needs::{self, Inputs, Needs};
 use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
-use plan::EngineSpec;
+use plan::{Alternate, EngineSpec};
 
 use crate::cli::StudyArgs;
 use crate::console::print;
 use crate::disks::{self, DiskDemand};
 use crate::failure::Failure;
-use crate::fault_schedule;
 use crate::study_file::PlannedStudy;
+use crate::{fault_schedule, noise};
 
 /// Conditions that only `dyno run` checks, before its first trial.
 const NOT_CHECKED: &str =
@@ -24,13 +24,9 @@ const NOT_CHECKED: &str =
 /// Lists the trials and their needs. Starts nothing and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(args)?;
-    let trials = study.trials_without_files(&Lab::default())?;
-    let budget = Budget::of(
-        &study,
-        &lab::disk_of_cache()?,
-        &trials,
-        &needs_without_start,
-    )?;
+    let mut trials = study.trials_without_files(&Lab::default())?;
+    let cache = lab::disk_of_cache()?;
+    let budget = Budget::settled(&study, &cache, &mut trials, &needs_without_start)?;
     let mut table = budget.table(&study, &trials);
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
@@ -45,10 +41,10 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
 pub(crate) fn check_feasible(
     study: &PlannedStudy,
     lab: &Lab,
-    trials: &[Trial],
+    trials: &mut [Trial],
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::of(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
+    Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
 }
 
 /// What the trials need, and what is available.
@@ -61,6 +57,24 @@ struct Budget {
 }
 
 impl Budget {
+    /// The budget of trials, which run as a whole if this host cannot have the servers of all variants
+    /// up at once, and the study leaves it open.
+    fn settled(
+        study: &PlannedStudy,
+        cache: &Path,
+        trials: &mut [Trial],
+        needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
+    ) -> Result<Self, Failure> {
+        let budget = Self::of(study, cache, trials, needs)?;
+        let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
+        let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
+        if !is_open || budget.refuse(study).is_ok() {
+            return Ok(budget);
+        }
+        lab::alternate(trials, false);
+        Self::of(study, cache, trials, needs)
+    }
+
     /// The budget of trials on this host with this cache; `needs` estimates a trial.
     fn of(
         study: &PlannedStudy,
@@ -156,6 +170,9 @@ impl Budget {
             shown_bytes(self.memory_bytes()),
             shown_bytes(self.available_memory_bytes)
         ));
+        if let Some(line) = noise::plan_line(study, trials) {
+            text.push_str(&format!("\n{line}"));
+        }
         if trials.iter().any(has_settings) {
             text.push_str("\nserver.config: dyno run checks it before the first trial");
         }

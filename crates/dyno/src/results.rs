@@ -22,6 +22,7 @@ use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Failure, stored};
+use crate::noise;
 use crate::progress::{Length, Screen};
 use crate::report;
 use crate::secrets::command_line;
@@ -43,6 +44,7 @@ pub(crate) struct Results {
     spent: Vec<(Point, Duration)>,
     /// When the time began that is not in `spent`.
     since: Instant,
+    is_resumed: bool,
 }
 
 struct OpenTrial {
@@ -136,7 +138,10 @@ impl Results {
         }
         // Searches are recorded when they end.
         result.searches.clear();
-        Ok(Self::with(dir, result, screen))
+        Ok(Self {
+            is_resumed: true,
+            ..Self::with(dir, result, screen)
+        })
     }
 
     fn with(dir: ResultDir, result: RunResult, screen: Screen) -> Self {
@@ -150,6 +155,7 @@ impl Results {
             noted: BTreeSet::new(),
             spent: Vec::new(),
             since: Instant::now(),
+            is_resumed: false,
         }
     }
 
@@ -190,6 +196,14 @@ impl Results {
     /// Judges the results, prints them, and writes the report, even if one of these fails.
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
         load::release_memory();
+        // How long the starts of an interrupted run took is unknown.
+        if !self.is_resumed {
+            let spent = self.spent.iter().map(|(_, spent)| *spent).sum();
+            if let Err(failure) = noise::keep(&self.result.environment, &self.result.trials, spent)
+            {
+                self.screen.warn(&format!("warning: {}", failure.message));
+            }
+        }
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen

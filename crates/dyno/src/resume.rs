@@ -71,6 +71,21 @@ pub(crate) fn check(
     Ok(changed.into_iter().map(warning).collect())
 }
 
+/// Whether variants take turns, and for how long, is as it was for the complete trials.
+pub(crate) fn as_recorded(trials: &mut [Trial], complete: &[TrialSummary]) {
+    for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
+        let recorded = complete.iter().map(|trial| &trial.setup.planned);
+        let mut recorded = recorded.filter(|one| one.common_point() == planned.common_point());
+        let Some(one) = recorded.find(|one| one.compare.is_some()) else {
+            continue;
+        };
+        planned.compare = one.compare;
+        if one.turns().is_some() {
+            planned.load.time = one.load.time;
+        }
+    }
+}
+
 /// A trial is identified by its number, so the order must not change.
 fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
     let planned = |trial: &TrialSummary| {

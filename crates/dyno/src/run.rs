@@ -22,10 +22,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
-    plan::check_feasible(&study, &lab, &trials)?;
+    plan::check_feasible(&study, &lab, &mut trials)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    let mut results = open(args, &study, &lab, &trials)?;
+    let mut results = open(args, &study, &lab, &mut trials)?;
     if !study.searches() {
         skip_complete(&mut trials, &results);
     }
@@ -55,14 +55,13 @@ fn open(
     args: &RunArgs,
     study: &PlannedStudy,
     lab: &Lab,
-    trials: &[Trial],
+    trials: &mut [Trial],
 ) -> Result<Results, Failure> {
     let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
     let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
-    let volumes = trials
-        .iter()
-        .flat_map(|trial| trial.planned.topology.node.volumes());
+    let planned = plan.trials.iter();
+    let volumes = planned.flat_map(|trial| trial.topology.node.volumes());
     for directory in volumes.filter_map(::plan::Volume::directory) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);
@@ -77,6 +76,7 @@ fn open(
         let mut stored = store::read_intact(&dir).map_err(stored)?.result;
         let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
         stored.trials.retain(is_complete);
+        resume::as_recorded(trials, &stored.trials);
         let here = environment(&places);
         let changes = resume::check(&stored, &here, trials)?;
         return Results::resume(&dir, study.design(), here, changes, screen);

@@ -12,6 +12,7 @@ use workload::options::Options;
 use crate::cli::StudyArgs;
 use crate::columns;
 use crate::failure::Failure;
+use crate::noise;
 use crate::server;
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
@@ -103,7 +104,8 @@ impl PlannedStudy {
             known.push((server, target.clone()));
             trials.push(self.trial(planned, target, &run_options)?);
         }
-        lab::check_turns(&trials).map_err(|failure| self.located(failure))?;
+        lab::settle_turns(&mut trials).map_err(|failure| self.located(failure))?;
+        noise::set_time(self, &mut trials);
         Ok(trials)
     }
 

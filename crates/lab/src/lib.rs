@@ -43,5 +43,5 @@ pub use setup::data::prepare;
 pub use setup::spec::{Preview, config, installed, preview};
 pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
-pub use takes_turns::check_turns;
+pub use takes_turns::{against_turns, alternate, settle_turns};
 pub use trial::{FinishedTrial, RunOptions, Target, Trial};

@@ -1,28 +1,55 @@
 //! Which trials take turns: the variants of a start of a comparison.
 
-use plan::{Devices, Reset};
+use plan::{Alternate, Devices, Reset, StatementClass};
 use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
 
-/// Refuses turns where they are impossible, before anything runs.
-pub fn check_turns(trials: &[Trial]) -> Result<(), Failure> {
-    let mut in_turns = trials.iter().filter(|trial| trial.takes_turns());
-    let Some(first) = in_turns.next() else {
-        return Ok(());
-    };
-    let obstacle = [first]
-        .into_iter()
-        .chain(in_turns)
-        .find_map(Trial::obstacle_to_turns);
-    match obstacle.or_else(|| has_unequal_lengths(trials).then_some(LENGTHS)) {
-        Some(obstacle) => {
+/// Decides whether variants take turns where the study leaves it open, and refuses turns where they
+/// are impossible, before anything runs.
+pub fn settle_turns(trials: &mut [Trial]) -> Result<(), Failure> {
+    let compare = trials.iter().find_map(|trial| trial.planned.compare);
+    match compare.map(|compare| compare.alternate) {
+        None | Some(Alternate::Never) => Ok(()),
+        Some(Alternate::Auto) => {
+            let in_turns = against_turns(trials).is_none();
+            alternate(trials, in_turns);
+            Ok(())
+        }
+        Some(Alternate::Always) => obstacle(trials).map_or(Ok(()), |obstacle| {
             let message = format!("the variants cannot take turns: {obstacle}");
             let remedy = "remove the obstacle, or set alternate = \"never\" under [compare]";
             Err(Failure::usage(message).remedy(remedy))
-        }
-        None => Ok(()),
+        }),
     }
+}
+
+/// Has the variants of all starts take turns, or run as whole trials.
+pub fn alternate(trials: &mut [Trial], in_turns: bool) {
+    let compares = trials
+        .iter_mut()
+        .filter_map(|trial| trial.planned.compare.as_mut());
+    compares.for_each(|compare| {
+        compare.alternate = match in_turns {
+            true => Alternate::Always,
+            false => Alternate::Never,
+        };
+    });
+}
+
+/// Why trials run as a whole where the study leaves it open.
+pub fn against_turns(trials: &[Trial]) -> Option<&'static str> {
+    let writes = |trial: &Trial| {
+        let kinds = trial.statement_kinds();
+        kinds.iter().any(|kind| kind.class == StatementClass::Write)
+    };
+    let has_writes = || trials.iter().any(writes).then_some("transactions write");
+    obstacle(trials).or_else(has_writes)
+}
+
+fn obstacle(trials: &[Trial]) -> Option<&'static str> {
+    let found = trials.iter().find_map(Trial::obstacle_to_turns);
+    found.or_else(|| has_unequal_lengths(trials).then_some(LENGTHS))
 }
 
 const LENGTHS: &str = "their warm-ups or measurements differ in length";
@@ -118,27 +145,34 @@ impl Trial {
 mod tests {
     use std::time::Duration;
 
-    use plan::{Alternate, Compare};
+    use plan::Compare;
 
     use super::*;
     use crate::for_tests::trial;
 
     #[test]
-    fn turns_are_refused_where_they_are_impossible() {
+    fn turns_are_refused_or_avoided_where_they_are_impossible() {
         let mut trial = trial();
-        let checked = |trial: &Trial| check_turns(std::slice::from_ref(trial));
-        assert_eq!(checked(&trial).err(), None);
+        let settled = |trial: &Trial| {
+            let mut trials = [trial.clone()];
+            settle_turns(&mut trials)?;
+            Ok::<_, Failure>(trials[0].planned.compare.map(|compare| compare.alternate))
+        };
+        assert_eq!(settled(&trial), Ok(None));
         let mut compare = Compare {
             starts: 2,
             budget: Duration::from_secs(60),
             alternate: Alternate::Never,
             block: Duration::from_secs(1),
         };
-        trial.planned.compare = Some(compare);
-        assert_eq!(checked(&trial).err(), None);
+        for alternate in [Alternate::Never, Alternate::Auto] {
+            compare.alternate = alternate;
+            trial.planned.compare = Some(compare);
+            assert_eq!(settled(&trial), Ok(Some(Alternate::Never)));
+        }
         compare.alternate = Alternate::Always;
         trial.planned.compare = Some(compare);
-        let refused = checked(&trial).unwrap_err().message;
+        let refused = settled(&trial).unwrap_err().message;
         assert!(refused.contains("dyno does not start"), "{refused}");
     }
 }

@@ -17,9 +17,12 @@
 //! one that is looked at several times, and `power.rs` says how many repeats would lead to a verdict.
 
 mod boundary;
+mod carry_over;
 mod family;
 mod look;
+mod noise;
 mod power;
+mod turns;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -28,9 +31,12 @@ use std::fmt;
 use serde::Serialize;
 
 pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
+pub use carry_over::{CARRY_OVER, carry_over};
 pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
+pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
+pub use turns::{Block, starts_in_turns};
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};

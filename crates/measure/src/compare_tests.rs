@@ -1,3 +1,4 @@
+use super::noise::pairs;
 use super::*;
 
 const TPS: Question = Question {
@@ -369,5 +370,107 @@ fn verdicts_of_looks_stand() {
                 "{look:?} {one:?}"
             );
         }
+    }
+}
+
+/// A start of an order of turns, with what every block adds to the logarithm of 1,000 after
+/// the block before it.
+fn start(order: &str, log: impl Fn(char, char) -> f64) -> Vec<Block> {
+    let before = order.chars().take(1).chain(order.chars());
+    let block = |(before, own): (char, char)| Block {
+        variant: own as usize - 'A' as usize,
+        rate: 1000.0 * log(before, own).exp(),
+    };
+    before.zip(order.chars()).map(block).collect()
+}
+
+#[test]
+fn carry_over_is_the_difference_after_itself_against_after_another() {
+    let starts = |carried: f64| -> Vec<Vec<Block>> {
+        let orders = ["ABBAABBA", "BAABABBA", "ABBABAAB", "BAABBAAB"];
+        let log = |before, own| match (before, own) {
+            ('A', 'B') => -0.05 + carried,
+            (_, 'B') => -0.05,
+            _ => 0.0,
+        };
+        orders.map(|order| start(order, log)).to_vec()
+    };
+    let found = carry_over(&starts(0.0), [0, 1], None).unwrap();
+    assert_eq!(found.decision, Decision::Equivalent);
+    assert_eq!(found.method, Method::Blocks { blocks: 4 });
+    let found = carry_over(&starts(-0.03), [0, 1], None).unwrap();
+    assert!((found.log_ratio.unwrap().mean - 0.03).abs() < 1e-9);
+    assert_eq!(found.decision, Decision::Faster);
+    // Against a third variant, each of whose turns comes between theirs.
+    let three = [start("ABCCBA", |_, _| 0.0), start("CBAABC", |_, _| 0.0)];
+    assert_eq!(carry_over(&three, [0, 1], None), Err(NoComparison::Nothing));
+    let three = ["ABCCBAABCCBABB", "CBAABCCBAABCBB"].map(|order| start(order, |_, _| 0.0));
+    assert!(carry_over(&three, [0, 1], None).is_ok());
+}
+
+fn noise_run(host: &str, starts: &[&[f64]]) -> NoiseRun {
+    let mut run = NoiseRun::new(host.to_owned(), 20.0);
+    let starts: Vec<_> = starts.iter().map(|pairs| pairs.to_vec()).collect();
+    run.add(&starts);
+    run
+}
+
+#[test]
+fn noise_is_split_by_analysis_of_variance() {
+    let run = noise_run("here", &[&[1.0, 3.0], &[4.0, 6.0], &[9.0, 7.0]]);
+    let found = Noise::of(std::slice::from_ref(&run), "here").unwrap();
+    // Means 2, 5, 8 of variance 9; 6 / 3 within starts, of which each mean has half.
+    assert!((found.sd_pair - 2_f64.sqrt()).abs() < 1e-12);
+    assert!((found.sd_start - 8_f64.sqrt()).abs() < 1e-12);
+    // Another run of other servers, which differ, adds nothing but degrees of freedom.
+    let shifted = noise_run("here", &[&[101.0, 103.0], &[104.0, 106.0], &[109.0, 107.0]]);
+    let both = Noise::of(
+        &[run.clone(), noise_run("there", &[&[0.0, 99.0]]), shifted],
+        "here",
+    );
+    assert_eq!(both, Some(found));
+    assert_eq!(Noise::of(&[run], "there"), None);
+    let alone = noise_run("here", &[&[1.0, 3.0], &[]]);
+    assert_eq!(Noise::of(&[alone], "here"), None);
+    let no_pairs = noise_run("here", &[&[1.0], &[2.0]]);
+    assert_eq!(Noise::of(&[no_pairs], "here"), None);
+}
+
+#[test]
+fn starts_have_the_pairs_that_their_noise_asks_for() {
+    let noise = Noise {
+        sd_start: 0.01,
+        sd_pair: 0.1,
+        start_s: 20.0,
+    };
+    // sqrt(20 / 2.4) · 10 = 28.9.
+    assert_eq!(noise.pairs(2.4), 28);
+    assert_eq!(noise.pairs(240.0), 6);
+    let steady = Noise {
+        sd_start: 0.0,
+        ..noise
+    };
+    assert_eq!(steady.pairs(2.4), 40);
+    let silent = Noise {
+        sd_pair: 0.0,
+        ..steady
+    };
+    assert!((6..=40).contains(&silent.pairs(2.4)));
+    let boundary = Boundary::new(&[10]);
+    // t(9) = 2.262 times 3.317 % / √10.
+    let half = noise.half_width_pct(10, 10, (&boundary, 0.05));
+    assert!((half - 2.40).abs() < 0.01, "{half}");
+}
+
+#[test]
+fn pairs_are_adjacent_blocks_of_the_two() {
+    let log = |_, own| if own == 'B' { 0.05 } else { 0.0 };
+    for (order, count) in [("ABBAAB", 3), ("BAABBA", 3), ("ACBBCA", 0), ("CABBAC", 2)] {
+        let found = pairs(&start(order, log), [0, 1]);
+        assert_eq!(found.len(), count, "{order}");
+        assert!(
+            found.iter().all(|pair| (pair - 0.05).abs() < 1e-9),
+            "{found:?}"
+        );
     }
 }

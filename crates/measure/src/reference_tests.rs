@@ -48,6 +48,7 @@ fn docs_statistics_md_names_the_limits() {
         ("first look at a comparison that may end early, in starts", compare::FIRST_LOOK.to_string()),
         ("most looks at a comparison by default", compare::MOST_LOOKS.to_string()),
         ("probability of a verdict below which a comparison ends undecided", percent(compare::FUTILE)),
+        ("smallest carry-over that matters", percent(compare::CARRY_OVER)),
         ("first look at a trial with a target precision", seconds(until::FIRST_CHECK_S)),
     ];
     let expected = rows.map(|(name, value)| format!("| {name} | {value} |"));

@@ -16,7 +16,7 @@ pub struct Compare {
     /// After this time, no further start of a point begins.
     #[serde(with = "text")]
     pub budget: Duration,
-    /// Whether the variants of a start run at once, in turns.
+    /// Whether the variants of a start run at once, in turns; decided before any trial runs.
     pub alternate: Alternate,
     /// Mean length of a turn.
     #[serde(with = "text")]
@@ -32,6 +32,8 @@ impl Compare {
 choice! {
     /// Whether the variants of a start run at once and take turns.
     Alternate {
+        /// Where nothing forbids it, and transactions only read.
+        Auto = "auto",
         Always = "always",
         /// One trial after the other.
         Never = "never",

@@ -4,6 +4,7 @@
 //! sides -> merged (one result with both as variants) -> points -> sheet, csv, json
 //! ```
 
+mod carried;
 mod differences;
 mod look;
 mod show;
@@ -13,7 +14,7 @@ use measure::compare::{Change, Comparison, Gated, Measured, Question, average, d
 use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
-use plan::Value;
+use plan::{Point, Value};
 use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
@@ -72,7 +73,14 @@ impl ResultComparison {
     fn undecided(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merge(base, new);
-        let points = matched(&merged, base.name, new.name, interleaved);
+        let mut points = matched(&merged, base.name, new.name, interleaved);
+        if let (true, Some(base_variant), Some(variant)) = (interleaved, base.variant, new.variant)
+        {
+            let sides = [base_variant, variant];
+            points
+                .iter_mut()
+                .for_each(|point| point.find_carried(base.result, sides));
+        }
         let differences = differences::all(base, new, &merged, intended);
         let (intended, others) = differences
             .into_iter()
@@ -192,6 +200,11 @@ pub(crate) struct Matched {
     /// Whether transactions arrive at a rate, so that the mean response time is tested first.
     pub(crate) open_loop: bool,
     pub(crate) numbers: Vec<Number>,
+    /// What turns leave to the next ones; `None` unless the variants took turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) carried: Option<Comparison>,
+    #[serde(skip)]
+    common: Point,
 }
 
 fn as_object<S: Serializer>(
@@ -227,6 +240,18 @@ impl Matched {
     pub(crate) fn is_on_both(&self) -> bool {
         let mut numbers = self.numbers.iter();
         numbers.any(|number| number.base_n > 0 && number.new_n > 0)
+    }
+
+    /// Of two variants of one result.
+    fn find_carried(&mut self, result: &RunResult, sides: [&str; 2]) {
+        let mut trials = trials_of(result);
+        trials.retain(|trial| trial.setup.planned.common_point() == self.common);
+        self.carried = carried::of_point(&trials, sides);
+        let found = self
+            .numbers
+            .iter_mut()
+            .filter_map(|one| one.comparison.as_mut());
+        found.for_each(|found| carried::spoil(found, self.carried.as_ref()));
     }
 
     fn test_order(&self, column: &str) -> TestOrder {
@@ -286,6 +311,12 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
             point: point.collect(),
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
+            carried: None,
+            common: group
+                .trials
+                .first()
+                .map(|trial| trial.setup.planned.common_point())
+                .unwrap_or_default(),
             name: group.name,
         }
     });

@@ -20,7 +20,7 @@ const THROUGHPUT: &str = "tps";
 const MEAN: &str = "response_ms.mean";
 
 /// When a metric of a point is tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TestOrder {
     Primary,
     /// Only if the primary metric has a verdict.

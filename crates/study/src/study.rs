@@ -105,6 +105,11 @@ impl Study {
         repeats::plan(&self.content, &self.trials, self.engines)
     }
 
+    /// Whether the study sets a key anywhere.
+    pub fn sets(&self, key: &str) -> bool {
+        self.content.place(key).is_some()
+    }
+
     /// The text of the file with every password replaced by `***`.
     pub fn source_redacted(&self) -> &str {
         &self.source.file.text

@@ -1,6 +1,7 @@
 //! The arguments of commands that take a study.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -51,6 +52,10 @@ pub(crate) struct DoctorArgs {
     /// Override a value of the study, such as load.threads=64.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
     pub(crate) overrides: Vec<(String, String)>,
+    /// Instead, measure for so long, such as 60s, how much two identical servers differ that take
+    /// turns, and keep it for the comparisons of later studies.
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration, conflicts_with = "url")]
+    pub(crate) noise: Option<Duration>,
     /// Also print the checks that passed.
     #[arg(long, short)]
     pub(crate) verbose: bool,

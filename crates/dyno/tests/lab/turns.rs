@@ -130,3 +130,60 @@ fn a_server_that_dies_ends_its_start_only() {
     );
     assert_eq!(trials.len(), 4);
 }
+
+/// Where the study leaves it open, variants that only read take turns, and their noise is kept for the
+/// next study, whose starts are as long as it asks for; those that write run as whole trials.
+#[test]
+fn only_variants_that_read_take_turns_by_default() {
+    let cache = Cache::new();
+    let reads = STUDY
+        .replace("alternate = 'always'\n", "")
+        .replace("oltp_read_only", "oltp_point_select")
+        .replace("starts = 3", "starts = 2");
+    let done = Program::study(&reads).cache(&cache).succeeds();
+    let result = done.result();
+    assert_alternates(&result);
+    assert!(result.trials.iter().all(|trial| !trial.turns.is_empty()));
+    let plan = Program::plan(&reads.replace("time = '3s'\n", "")).cache(&cache);
+    let plan = plan.succeeds();
+    plan.prints(&["compare: in turns", "half width to expect after 2 starts"]);
+    assert!(!plan.stdout.contains("load.time 1m"), "{plan}");
+    let writes = reads.replace("oltp_point_select", "oltp_read_write");
+    let plan = Program::plan(&writes).cache(&cache).succeeds();
+    plan.prints(&["compare: whole trials: transactions write"]);
+    let whole = Program::study(&writes).cache(&cache).succeeds().result();
+    cache.assert_nothing_left();
+    for trial in &whole.trials {
+        let compare = trial.setup.planned.compare.unwrap();
+        assert_eq!(compare.alternate, Alternate::Never);
+        assert_eq!(
+            (trial.turns.len(), &trial.outcome),
+            (0, &Outcome::Completed)
+        );
+    }
+}
+
+#[test]
+fn the_doctor_measures_the_noise_of_this_host() {
+    let cache = Cache::new();
+    let doctor = |time| {
+        let args = format!("doctor --noise {time}");
+        Program::new().args(&args).cache(&cache)
+    };
+    doctor("2s").fails(2, &["--noise is too short"]);
+    let plan = || Program::plan(&STUDY.replace("starts = 3", "starts = 6")).cache(&cache);
+    plan().succeeds().prints(&["run dyno doctor --noise 60s"]);
+    doctor("8s")
+        .succeeds()
+        .prints(&["from pair to pair", "after 20 starts"]);
+    cache.assert_nothing_left();
+    plan()
+        .succeeds()
+        .prints(&["half width to expect after 6 starts"]);
+    let kept = cache.path().join("noise.json");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, text.replace("\"host\":\"", "\"host\":\"another ")).unwrap();
+    plan()
+        .succeeds()
+        .prints(&["run dyno doctor --noise 60s", "is of another host"]);
+}

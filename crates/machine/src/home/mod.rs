@@ -3,6 +3,7 @@
 //! ```text
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
+//! CACHE/noise.json        the noise of this host, for comparisons in turns
 //! CACHE/templates/        prepared data: see `template`
 //! CACHE/run/5e1c…/host    the host that it belongs to: see `run_dir`
 //! CACHE/run/5e1c…/lock    held as long as that process lives

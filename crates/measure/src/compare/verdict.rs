@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Comparison, MOST_REPEATS};
+use super::{Change, Comparison, MOST_REPEATS};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Faster,
@@ -49,7 +49,7 @@ impl Decision {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoVerdict {
     /// The sides ran at different times.
@@ -63,6 +63,8 @@ pub enum NoVerdict {
         /// [`MOST_REPEATS`].
         repeats_needed: Option<u32>,
     },
+    /// The variants took turns, and what one leaves behind changes the other's next turn.
+    CarryOver { change_pct: Change },
     /// The primary metric has no verdict (see [`super::Gated`]).
     Gate,
     /// In a closed loop, the mean response time follows from the throughput.
@@ -117,9 +119,24 @@ impl fmt::Display for NoVerdict {
                 f,
                 "no verdict from a single run: at least {repeats} repeats of each needed"
             ),
+            Self::CarryOver { change_pct } => write!(
+                f,
+                "no verdict: turns disturb each other by {change_pct}; run it with alternate = \"never\""
+            ),
             Self::Gate => f.write_str("not tested: the primary metric is undecided"),
             Self::FollowsThroughput => f.write_str("not tested: follows from throughput"),
             Self::ArrivalRate => f.write_str("not tested: set by the arrival rate"),
+        }
+    }
+}
+
+/// For example `+3.0 % (1.2 to 4.8)`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:+.1} %", self.value)?;
+        match self.interval {
+            Some(range) => write!(f, " ({:.1} to {:.1})", range.low, range.high),
+            None => Ok(()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::simulate::{Random, luck, runs, share};
 use measure::compare::{
-    Boundary, Decision, LEAST, Look, Measured, Question, Sense, compare, looks,
+    Block, Boundary, Decision, LEAST, Look, Measured, Question, Sense, carry_over, compare, looks,
 };
 use measure::interval::Estimate;
 
@@ -25,18 +25,26 @@ const VERY_NOISY: Host = Host {
 };
 
 impl Host {
-    /// The variant and the rate of each block of a start, of which the new variant is faster by `change`.
-    fn start(&self, random: &mut Random, change: f64) -> Vec<(usize, f64)> {
+    /// The blocks of a start, of which the new variant is faster by `change`, and what is left of
+    /// a block changes the rate of the next by `carried` if that is of the other variant.
+    fn start(&self, random: &mut Random, [change, carried]: [f64; 2]) -> Vec<Block> {
         let of_start = change.ln_1p() + self.sd_start * random.normal();
         let mut order = Vec::new();
         for _ in 0..self.pairs / 2 {
             let first = usize::from(random.chance() < 0.5);
             order.extend([first, 1 - first, 1 - first, first]);
         }
+        let mut before = order[0];
         let blocks = order.into_iter().map(|variant| {
             let noise = self.sd_pair / 2_f64.sqrt() * random.normal();
-            let log = variant as f64 * of_start + noise;
-            (variant, 1000.0 * log.exp())
+            let disturbed = match variant {
+                1 if before == 0 => carried,
+                _ => 0.0,
+            };
+            before = variant;
+            let log = variant as f64 * of_start + disturbed + noise;
+            let rate = 1000.0 * log.exp();
+            Block { variant, rate }
         });
         blocks.collect()
     }
@@ -56,11 +64,11 @@ impl Host {
         };
         let mut sides = [Vec::new(), Vec::new()];
         for repeat in 1.. {
-            let blocks = self.start(random, change);
+            let blocks = self.start(random, [change, 0.0]);
             for (variant, side) in sides.iter_mut().enumerate() {
-                let own = blocks.iter().filter(|(of, _)| *of == variant);
+                let own = blocks.iter().filter(|block| block.variant == variant);
                 // Blocks of equal length: the sum of transactions over the sum of time.
-                let value = Estimate::exact(own.map(|(_, rate)| rate).sum());
+                let value = Estimate::exact(own.map(|block| block.rate).sum());
                 side.push(Measured { repeat, value });
             }
             if looks.contains(&repeat) {
@@ -215,4 +223,40 @@ fn as_many_more_starts_as_are_asked_for_decide() {
         100.0 * share
     );
     assert!(share >= 0.8 - luck(0.8, ended), "{share}");
+}
+
+/// What a variant leaves to the other's block is found where blocks are steady, and turns without it
+/// are rarely called unfair.
+#[test]
+fn carry_over_is_found() {
+    let mut random = Random::new(20_261_128);
+    let studies = runs(2000);
+    for (sd_pair, carried) in [(0.1, 0.0), (0.1, 0.1), (0.02, 0.0), (0.02, 0.03)] {
+        let host = Host {
+            sd_pair,
+            pairs: 20,
+            ..NOISY
+        };
+        let mut counts = [0; 3];
+        for _ in 0..studies {
+            let starts: Vec<_> = (0..10)
+                .map(|_| host.start(&mut random, [-0.05, carried]))
+                .collect();
+            let found = carry_over(&starts, [0, 1], None).unwrap();
+            let place = match found.decision {
+                Decision::Equivalent => 0,
+                Decision::Faster | Decision::Slower => 1,
+                _ => 2,
+            };
+            counts[place] += 1;
+        }
+        let [fair, unfair, unknown] = counts.map(|count| f64::from(count) / studies as f64);
+        println!(
+            "carry-over of {carried}, pairs {sd_pair}: fair {fair:.3}, unfair {unfair:.3}, unknown {unknown:.3}"
+        );
+        match carried {
+            0.0 => assert!(unfair <= 0.05 + luck(0.05, studies)),
+            _ => assert!(unfair > 0.8 && fair <= 0.025),
+        }
+    }
 }

@@ -214,8 +214,8 @@ const GENERAL: &[Key] = &[
         "Compares the variants until the difference from the first one is decided, over at most this many starts of their servers. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`.")),
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
         "After this time for a point, set-up included, no further start of it begins. A run that is resumed has it anew."))),
-    fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"never\"",
-        "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, or `never` (one trial after the other). Writes leave work to be done later, in another variant's turn, so use it for transactions that only read."))),
+    fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
+        "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto`: if that is possible, and transactions only read, because writes leave work to be done later, in another variant's turn. `dyno plan` says which, and why."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",
         "Mean length of a turn, at least ten times as long as a transaction takes: one that does not end within a turn is not counted. Turns vary by a fifth, so that nothing periodic on the host favors a variant."))),
 

@@ -1,10 +1,11 @@
 //! Whether a comparison that ends once it is decided has further starts.
 
-use measure::compare::{Look, looks};
+use measure::compare::{Comparison, Look, looks};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use plan::Trial;
 
+use super::carried;
 use super::words::of_one;
 use crate::keys::{of_variant, trials_of, variants};
 use crate::list::distinct;
@@ -41,8 +42,9 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     let comparisons = points * others.len();
     // A variant whose trials all failed has nothing to wait for.
     let looks = others.iter().filter_map(|name| {
-        let [base, new] = [base, name].map(|name| of_variant(trials.iter().copied(), name));
-        Some((*name, look(&base, &new, comparisons)?))
+        let carried = carried::of_point(&trials, [base, name]);
+        let sides = [base, name].map(|name| of_variant(trials.iter().copied(), name));
+        Some((*name, look(&sides, carried.as_ref(), comparisons)?))
     });
     let looks: Vec<(&str, Look)> = looks.collect();
     // As long as one goes on, all variants run.
@@ -67,11 +69,16 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
 }
 
 /// A look at what is tested first; `None` if it cannot be compared.
-fn look(base: &[&TrialSummary], new: &[&TrialSummary], comparisons: usize) -> Option<Look> {
+fn look(
+    [base, new]: &[Vec<&TrialSummary>; 2],
+    carried: Option<&Comparison>,
+    comparisons: usize,
+) -> Option<Look> {
     let is_open = metric_comparison::is_open_loop(base);
     let mut numbers = NUMBERS.into_iter();
     let first = numbers
         .find(|(column, _)| metric_comparison::test_order(column, is_open) == TestOrder::Primary)?;
-    let found = metric_comparison::against(base, new, first, true).ok()?;
+    let mut found = metric_comparison::against(base, new, first, true).ok()?;
+    carried::spoil(&mut found, carried);
     Some(found.at_look(comparisons))
 }

@@ -4,7 +4,7 @@ use measure::compare::{Change, LEAST};
 use plan::Value;
 
 use super::differences::{Category, Difference, of_platforms};
-use super::{Matched, Number, ResultComparison, words};
+use super::{Matched, Number, ResultComparison, carried, words};
 use crate::answer::Answer;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
@@ -74,7 +74,10 @@ fn title(both: &ResultComparison) -> String {
 
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &ResultComparison) -> Section {
-    let mut answer = vec![Block::Words(words::found(both))];
+    let words = [words::found(both)]
+        .into_iter()
+        .chain(carried::caution(&both.points));
+    let mut answer: Vec<Block> = sheet::words(words).collect();
     answer.extend(blocks(both));
     Section::new(title(both), answer)
 }
@@ -88,6 +91,7 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
         None => all.iter().map(words::in_short).collect(),
     };
     words.extend(all.iter().filter_map(of_platforms));
+    words.extend(all.iter().filter_map(|both| carried::caution(&both.points)));
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));

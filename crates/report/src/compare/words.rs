@@ -6,7 +6,7 @@ use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio, Method, No
 use measure::interval::FEWEST_RUNS;
 use measure::summary::counted;
 
-use super::{Matched, Number, ResultComparison, Side};
+use super::{Matched, Number, ResultComparison, Side, carried};
 use crate::keys::{self, VARIANT, trials_of};
 use crate::list::{joined_any, joined_known};
 use crate::metric_comparison::TestOrder;
@@ -205,6 +205,7 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
         true => cautions.extend(one_order(base, new)),
         false => cautions.push(not_interleaved(base.name, new.name)),
     }
+    cautions.extend(carried::caution(points));
     cautions.extend(single_runs(points));
     cautions.extend(one_sided(base, new, points));
     let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };

@@ -25,4 +25,5 @@ mod scale;
 mod search;
 mod size;
 mod summary;
+mod turns;
 mod workload_differences;

@@ -1,0 +1,211 @@
+//! The noise of this host in comparisons whose variants take turns: a file in the cache that grows
+//! with each such run.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::{Trial, against_turns};
+use measure::compare::{Boundary, ERROR_RATE, Noise, NoiseRun, looks};
+use measure::result::Environment;
+use measure::summary::TrialSummary;
+use plan::{Alternate, Compare, format_duration};
+use rustix::fs::OFlags;
+
+use crate::failure::Failure;
+use crate::results::environment;
+use crate::study_file::PlannedStudy;
+
+const FILE: &str = "noise.json";
+/// Older runs are forgotten.
+const MOST_RUNS: usize = 50;
+const READ_LIMIT_BYTES: u64 = 1 << 20;
+const NONE_KEPT: &str = "no noise of this host is kept: run dyno doctor --noise 60s";
+
+fn place() -> Result<PathBuf, Failure> {
+    Ok(machine::home::place()?.join(FILE))
+}
+
+/// Identifies a host.
+fn host_of(environment: &Environment) -> String {
+    let cores = environment.cores.map(|cores| cores.to_string());
+    let facts = [&environment.hostname, &environment.cpu_model, &cores];
+    facts
+        .map(|fact| fact.as_deref().unwrap_or_default())
+        .join(", ")
+}
+
+fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match File::options().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file.map_err(Failure::at("read", path))?,
+    };
+    let about = file.metadata().map_err(Failure::at("inspect", path))?;
+    if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
+        let message = format!("{} is not a file of this user", path.display());
+        return Err(Failure::usage(message).remedy("remove it"));
+    }
+    let mut text = Vec::new();
+    let read = file.take(READ_LIMIT_BYTES).read_to_end(&mut text);
+    read.map_err(Failure::at("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        let message = format!("{} is damaged: {error}", path.display());
+        Failure::usage(message)
+            .remedy("remove it: dyno only loses what it knows of the noise of this host")
+    })
+}
+
+/// Keeps the noise of trials, which took so long in all, unless they show none.
+pub(crate) fn keep(
+    environment: &Environment,
+    trials: &[TrialSummary],
+    spent: Duration,
+) -> Result<(), Failure> {
+    let host = host_of(environment);
+    match NoiseRun::of(host, trials, spent.as_secs_f64()) {
+        Some(run) => append(&place()?, run),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file beside it, then renames that, so that no link is followed and no half file is left.
+fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
+    let mut runs = read(path)?;
+    runs.push(run);
+    runs.drain(..runs.len().saturating_sub(MOST_RUNS));
+    let text = serde_json::to_vec(&runs).map_err(Failure::internal)?;
+    let beside = path.with_extension(std::process::id().to_string());
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| {
+        // Half a file is of no use.
+        let _ = fs::remove_file(&beside);
+        Failure::at("write", path)(error)
+    })
+}
+
+/// What is known of the noise of this host; `Err` with the reason.
+pub(crate) fn known() -> Result<Noise, String> {
+    let path = place().map_err(|failure| failure.message)?;
+    let runs = read(&path).map_err(|failure| failure.message)?;
+    let found = Noise::of(&runs, &host_of(&environment(&[])));
+    found.ok_or_else(|| match runs.is_empty() {
+        true => NONE_KEPT.to_owned(),
+        false => format!("{NONE_KEPT} ({} is of another host)", path.display()),
+    })
+}
+
+/// Where the study leaves it open, trials that take turns last as long as the noise of this host asks
+/// for.
+pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
+    let in_turns = trials.iter().any(|trial| trial.planned.turns().is_some());
+    let Some(noise) = (in_turns && !study.source.sets("load.time"))
+        .then(known)
+        .and_then(Result::ok)
+    else {
+        return;
+    };
+    for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
+        if let Some(compare) = planned.compare {
+            planned.load.time = compare.block * noise.pairs(pair_s(&compare));
+        }
+    }
+}
+
+fn pair_s(compare: &Compare) -> f64 {
+    2.0 * compare.block.as_secs_f64()
+}
+
+/// How a study's variants are compared, and how precisely to expect it; `None` without `[compare]`.
+pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String> {
+    let compare = trials.first()?.planned.compare?;
+    if compare.alternate != Alternate::Always {
+        let planned = study.plan.trials.first().and_then(|trial| trial.compare);
+        let is_open = planned.is_some_and(|compare| compare.alternate == Alternate::Auto);
+        let why =
+            || against_turns(trials).unwrap_or("this host cannot have all servers up at once");
+        let why = is_open.then(|| format!(": {}", why()));
+        return Some(format!("compare: whole trials{}", why.unwrap_or_default()));
+    }
+    let mut points: Vec<_> = trials.iter().map(|trial| &trial.planned).collect();
+    points.retain(|trial| trial.repeat == 1);
+    let of_base = |trial: &&&plan::Trial| trial.variant() == points[0].variant();
+    let comparisons = points.len() - points.iter().filter(of_base).count();
+    let time = points[0].load.time;
+    let pairs = time.div_duration_f64(compare.block) as u32;
+    let precision = known().map(|noise| {
+        let boundary = Boundary::new(&looks(compare.starts));
+        let error_rate = ERROR_RATE / comparisons.max(1) as f64;
+        let half = noise.half_width_pct(pairs.max(1), compare.starts, (&boundary, error_rate));
+        format!(
+            "half width to expect after {} starts: {half:.1} %",
+            compare.starts
+        )
+    });
+    let precision = precision.unwrap_or_else(|why| why);
+    let time = format_duration(time);
+    Some(format!(
+        "compare: in turns, {pairs} pairs in a start (load.time {time}); {precision}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn run(host: &str) -> NoiseRun {
+        let squares = "{\"sum\": 1, \"degrees\": 2}";
+        let text = format!(
+            "{{\"host\": {host:?}, \"start_s\": 1, \"pairs\": {squares}, \"starts\": {squares}, \"shares\": 1}}"
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn the_latest_runs_are_kept_for_their_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(read(&path), Ok(Vec::new()));
+        for number in 0..=MOST_RUNS {
+            append(&path, run(&number.to_string())).unwrap();
+        }
+        let runs = read(&path).unwrap();
+        assert_eq!((runs.len(), runs[0].host.as_str()), (MOST_RUNS, "1"));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(Noise::of(&runs, "1").is_some());
+        assert_eq!(Noise::of(&runs, "elsewhere"), None);
+    }
+
+    #[test]
+    fn links_and_damaged_files_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, theirs] = [FILE, "theirs"].map(|name| dir.path().join(name));
+        fs::write(&theirs, "[]").unwrap();
+        symlink(&theirs, &path).unwrap();
+        assert!(read(&path).is_err());
+        assert!(append(&path, run("here")).is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "[]");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "[{}]").unwrap();
+        let damaged = append(&path, run("here")).unwrap_err();
+        assert!(damaged.message.contains("is damaged"), "{damaged:?}");
+    }
+}

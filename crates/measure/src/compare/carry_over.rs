@@ -1,0 +1,55 @@
+//! Whether variants that take turns disturb each other.
+//!
+//! In the order ABBA, one block of each variant follows one of the other, and one its own. What a variant
+//! leaves to the next block, such as dirty pages or a warm cache, falls on the other variant in the first case
+//! and on itself in the second. If both show the same difference, turns are fair: the carry-over of
+//! crossover designs (Jones and Kenward, *Design and Analysis of Cross-Over Trials*).
+
+use super::{Block, Boundary, Comparison, Measured, NoComparison, Question, Sense, compare, mean};
+use crate::interval::Estimate;
+
+/// The least carry-over that matters: 1 %.
+pub const CARRY_OVER: f64 = 0.01;
+
+/// The ratio of two variants' rates in blocks that follow one of the same variant, against that in blocks
+/// that follow one of another; one value for each start. [`super::Decision::Equivalent`]: alternation
+/// is fair. `Faster` and `Slower`: it is not. `Undecided`: the starts do not tell.
+///
+/// Starts in which no block of a variant follows its own, or another's, are left out.
+pub fn carry_over(
+    starts: &[Vec<Block>],
+    [base, new]: [usize; 2],
+    boundary: Option<Boundary>,
+) -> Result<Comparison, NoComparison> {
+    let question = Question {
+        sense: Sense::HigherIsBetter,
+        interleaved: true,
+        restarted: true,
+        least: CARRY_OVER,
+        boundary,
+    };
+    let side = |after_itself: bool| -> Vec<Measured> {
+        let measured = (1..).zip(starts).filter_map(|(repeat, blocks)| {
+            let log = |variant| mean_log(blocks, variant, after_itself);
+            let ratio = (log(new)? - log(base)?).exp();
+            Some(Measured {
+                repeat,
+                value: Estimate::exact(ratio),
+            })
+        });
+        measured.collect()
+    };
+    compare(&side(false), &side(true), &question)
+}
+
+/// The mean logarithm of the rate of a variant's blocks after its own or after another's; `None` if there
+/// are none.
+fn mean_log(blocks: &[Block], variant: usize, after_itself: bool) -> Option<f64> {
+    let pairs = blocks.windows(2).filter_map(|pair| {
+        let [before, block] = pair else { return None };
+        let is_wanted = block.variant == variant && (before.variant == variant) == after_itself;
+        is_wanted.then_some(block.rate.ln())
+    });
+    let logs: Vec<f64> = pairs.collect();
+    (!logs.is_empty()).then(|| mean(&logs))
+}
