@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Write docs/papers.md: the claims of five papers beside what dyno measures on this machine.
+
+  scripts/papers.py RESULTS                   run the recipes that have no complete result in the directory RESULTS,
+                                              export the results to docs/papers, and write the page and its charts
+  scripts/papers.py RESULTS RECIPE...         run only these
+  scripts/papers.py --page                    write the page from docs/papers
+  scripts/papers.py --check                   fail if the page is not what docs/papers has
+  scripts/papers.py RESULTS --short PAPER     run the recipes of one paper that have a short form, and write everything
+                                              to RESULTS: shows that the claims can be tested, not what is true
+
+scripts/papers.toml has the claims and the recipes. Set DYNO to use another program than target/release/dyno. Needs
+python3 3.11 or later; the studies of platforms and storage need root. An interrupted run continues with the first
+incomplete trial. Results of another study, other overrides, or another build are refused.
+"""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import papers_page
+import papers_run
+
+DOCS = papers_run.ROOT / "docs"
+CLAIMS = Path(os.environ.get("PAPERS_TOML", papers_run.ROOT / "scripts" / "papers.toml"))
+
+
+def run_all(data, names, results, docs, short=False):
+    """Runs recipes and exports those that are complete; says which are not."""
+    incomplete = []
+    for name in names:
+        result = papers_run.run(results, name, data["recipe"][name], short)
+        if papers_run.is_complete(result):
+            papers_run.export(data, name, result, docs / "papers")
+        else:
+            incomplete.append(name)
+    return incomplete
+
+
+def write_page(data, docs, short=False):
+    for path, text in papers_page.write(data, papers_run.read_all(data, docs / "papers", short)).items():
+        (docs / path).parent.mkdir(parents=True, exist_ok=True)
+        (docs / path).write_text(text)
+    print(f"{docs / 'papers.md'} written")
+
+
+def of_paper(data, paper):
+    """The claims of one paper that have a recipe with a short form."""
+    recipes = {name: recipe for name, recipe in data["recipe"].items() if "short" in recipe}
+    papers = [one for one in data["paper"] if one["id"] == paper]
+    charts = [chart for one in papers for chart in one.get("chart", []) if chart["recipe"] in recipes]
+    claims = [one for one in data["claim"] if one["paper"] == paper and one.get("recipe", "") in ["", *recipes]]
+    used = {one.get("recipe") for one in [*claims, *charts]}
+    recipes = {name: recipe for name, recipe in recipes.items() if name in used}
+    if not recipes:
+        raise papers_run.Refused(f"no recipe of {paper!r} has a short form")
+    return data | {"recipe": recipes, "claim": claims, "paper": [one | {"chart": charts} for one in papers]}
+
+
+def check(data):
+    for path, text in papers_page.write(data, papers_run.read_all(data, DOCS / "papers")).items():
+        if not (DOCS / path).exists() or (DOCS / path).read_text() != text:
+            raise papers_run.Refused(f"{DOCS / path} is not what docs/papers has: run scripts/papers.py --page")
+
+
+def main(words):
+    data = tomllib.loads(CLAIMS.read_text())
+    incomplete = []
+    match words:
+        case ["--page"]:
+            write_page(data, DOCS)
+        case ["--check"]:
+            check(data)
+        case [results, "--short", paper]:
+            data, docs = of_paper(data, paper), Path(results)
+            incomplete = run_all(data, data["recipe"], docs / "runs", docs, short=True)
+            write_page(data, docs, short=True)
+        case [results, *names] if not any(word.startswith("-") for word in words):
+            unknown = [name for name in names if name not in data["recipe"]]
+            if unknown:
+                raise papers_run.Refused(f"no recipe is called {unknown[0]!r}")
+            incomplete = run_all(data, names or data["recipe"], Path(results), DOCS)
+            write_page(data, DOCS)
+        case _:
+            sys.exit(__doc__)
+    if incomplete:
+        sys.exit(f"papers: no complete result of {', '.join(incomplete)}; see the logs beside the results")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except papers_run.Refused as error:
+        sys.exit(f"papers: {error}")
