@@ -1,14 +1,19 @@
-//! The page of the papers: its claims are ones that the studies measure, and nothing of a paper is
-//! left out.
+//! The page of the papers: its claims name what the studies have, leave nothing of a paper out, and
+//! take less than four hours; and its own tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
 use crate::common::markdown::root;
 use measure::column::is_known;
-use plan::{Plan, Trial};
+use plan::Plan;
 use toml::{Table, Value};
+
+/// Fewer starts of a point than this decide nothing.
+const FEWEST_STARTS: usize = 5;
+const MOST_MINUTES: i64 = 240;
+const FEWEST_TESTABLE: usize = 40;
 
 fn data() -> Table {
     let text = fs::read_to_string(root().join("scripts/papers.toml")).unwrap();
@@ -30,215 +35,151 @@ fn texts<'a>(of: &'a Table, key: &str) -> Vec<&'a str> {
     texts.map(|one| one.as_str().unwrap()).collect()
 }
 
-fn keys<'a>(of: &'a Table, key: &str) -> Vec<&'a str> {
-    let table = of.get(key).and_then(Value::as_table);
-    let keys = table.into_iter().flat_map(|table| table.keys());
-    keys.map(String::as_str).collect()
-}
-
-fn name<'a>(of: &'a Table, key: &str) -> &'a str {
+fn text<'a>(of: &'a Table, key: &str) -> &'a str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A run of a study, with the recipe's overrides, and those of its short form.
-fn planned(name_of_recipe: &str, recipe: &Table, is_short: bool) -> Plan {
-    let study = recipe
-        .get("of")
-        .map_or(name_of_recipe, |name| name.as_str().unwrap());
-    let path = root().join(format!("studies/{study}.toml"));
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{study}: {error}"));
-    let short = if is_short {
-        texts(recipe, "short")
-    } else {
-        Vec::new()
-    };
-    let overrides = texts(recipe, "set").into_iter().chain(short);
+/// The keys and values of a point.
+fn point<'a>(of: &'a Table, key: &str) -> Vec<(&'a str, &'a str)> {
+    let pairs = of.get(key).and_then(Value::as_table).into_iter().flatten();
+    pairs
+        .map(|(key, value)| (key.as_str(), value.as_str().unwrap()))
+        .collect()
+}
+
+fn recipes(data: &Table) -> &Table {
+    data["recipe"].as_table().unwrap()
+}
+
+/// The plan of a recipe, or of its short form.
+fn planned(data: &Table, name: &str, forms: &[&str]) -> Plan {
+    let recipe = recipes(data).get(name).and_then(Value::as_table);
+    let recipe = recipe.unwrap_or_else(|| panic!("no [recipe.{name}]"));
+    let study = recipe.get("of").map_or(name, |of| of.as_str().unwrap());
+    let file = fs::read_to_string(root().join(format!("studies/{study}.toml")));
+    let file = file.unwrap_or_else(|error| panic!("{study}: {error}"));
+    let overrides = forms.iter().flat_map(|form| texts(recipe, form));
     let overrides: Vec<_> = overrides.map(|one| one.split_once('=').unwrap()).collect();
-    let parsed = study::Study::parse_with_overrides(study, &text, &overrides, engine::catalog());
-    parsed
-        .unwrap_or_else(|error| panic!("{name_of_recipe}: {error}"))
-        .plan()
+    let parsed = study::Study::parse_with_overrides(study, &file, &overrides, engine::catalog());
+    parsed.unwrap().plan()
 }
 
-fn recipes(data: &Table) -> BTreeMap<&str, Plan> {
-    let all = data["recipe"].as_table().unwrap().iter();
-    let plans = all.map(|(name, recipe)| {
-        let recipe = recipe.as_table().unwrap();
-        planned(name, recipe, true);
-        (name.as_str(), planned(name, recipe, false))
-    });
-    plans.collect()
+/// The page compares starts at one point: neither none nor those of several.
+#[track_caller]
+fn assert_is_one_point(plan: &Plan, wanted: &[(&str, &str)], what: &str) {
+    let is_at = |trial: &&plan::Trial| {
+        wanted.iter().all(|(key, value)| {
+            let mut pairs = trial.point.iter();
+            pairs.any(|(own, at)| own == key && at.to_string() == *value)
+        })
+    };
+    let trials: Vec<_> = plan.trials.iter().filter(is_at).collect();
+    let repeats: BTreeSet<_> = trials.iter().map(|trial| trial.repeat).collect();
+    assert!(repeats.len() >= FEWEST_STARTS, "{what}: {wanted:?}");
+    assert_eq!(trials.len(), repeats.len(), "{what}: {wanted:?}");
 }
 
-/// The trials at a point that a claim or a chart names.
-fn trials_at<'a>(plan: &'a Plan, points: &[Option<&Value>]) -> Vec<&'a Trial> {
-    let wanted = points.iter().flatten().filter_map(|point| point.as_table());
-    let wanted: Vec<(&String, &str)> = wanted
-        .flatten()
-        .map(|(key, value)| (key, value.as_str().unwrap()))
-        .collect();
-    let mut trials: Vec<&Trial> = plan.trials.iter().collect();
-    trials.retain(|trial| {
-        let has = |(key, value): &(&String, &str)| {
-            let own = trial.point.get(key.as_str());
-            own.is_some_and(|own| own.to_string() == *value)
-        };
-        wanted.iter().all(has)
-    });
-    trials
-}
-
-fn assert_columns(of: &Table, what: &str) {
-    let columns = [name(of, "column"), name(of, "over_column")];
-    for column in columns.iter().flat_map(|spec| spec.split(" + ")) {
-        assert!(column.is_empty() || is_known(column), "{what}: {column}");
+#[track_caller]
+fn assert_columns(spec: &str, what: &str) {
+    for column in spec.split(" + ") {
+        assert!(is_known(column), "{what}: {column}");
     }
 }
 
-/// A claim compares two points that its recipe measures often enough, once for each fact.
+fn check_claim(data: &Table, claim: &Table) {
+    let says = text(claim, "says");
+    let plan = planned(data, text(claim, "recipe"), &["set"]);
+    let points = ["of", "over"].map(|side| [point(claim, "where"), point(claim, side)].concat());
+    for wanted in points {
+        assert_is_one_point(&plan, &wanted, says);
+    }
+    if claim.contains_key("fault") {
+        for side in ["of", "over"] {
+            assert!(["before", "during", "after"].contains(&text(claim, side)), "{says}");
+        }
+        let fault = claim["fault"].as_integer().unwrap();
+        let mut trials = plan.trials.iter();
+        assert!(trials.any(|trial| trial.topology.faults.len() as i64 >= fault), "{says}");
+    } else {
+        assert_columns(text(claim, "column"), says);
+        let over = claim.get("over_column").and_then(Value::as_str);
+        assert_columns(over.unwrap_or(text(claim, "column")), says);
+    }
+    let is_effect = ["none", "higher", "lower"].contains(&text(claim, "kind"));
+    assert!(is_effect != claim.contains_key("ratio"), "{says}");
+}
+
 #[test]
-fn every_claim_can_be_tested_by_its_recipe() {
+fn every_claim_is_one_that_its_recipe_tests() {
     let data = data();
-    let plans = recipes(&data);
-    let (mut used, mut facts) = (BTreeSet::new(), BTreeSet::new());
+    let papers: BTreeSet<_> = tables(&data, "paper").map(|one| text(one, "id")).collect();
+    let mut used = BTreeSet::new();
     for claim in tables(&data, "claim") {
-        let says = name(claim, "says");
-        if claim.contains_key("untestable") {
-            assert!(!claim.contains_key("recipe"), "{says}");
-            continue;
-        }
-        let recipe = name(claim, "recipe");
-        used.insert(recipe);
-        let plan = plans
-            .get(recipe)
-            .unwrap_or_else(|| panic!("no recipe {recipe}"));
-        assert!(
-            ["", "none", "higher", "lower"].contains(&name(claim, "kind")),
-            "{says}"
-        );
-        let has_ratio = claim.contains_key("ratio");
-        assert_eq!(has_ratio, name(claim, "kind").is_empty(), "{says}");
-        let sides: Vec<Vec<&Trial>> = ["of", "over"]
-            .into_iter()
-            .map(|side| {
-                let point = claim.get(side).filter(|point| point.is_table());
-                trials_at(plan, &[claim.get("where"), point])
-            })
-            .collect();
-        for trials in &sides {
-            let repeats: BTreeSet<u32> = trials.iter().map(|trial| trial.repeat).collect();
-            assert!(repeats.len() >= 5, "{says}: {} starts", repeats.len());
-            assert_eq!(repeats.len(), trials.len(), "{says}: several points");
-        }
-        match claim.get("fault").and_then(Value::as_integer) {
-            Some(fault) => {
-                let faults = |trial: &&Trial| trial.topology.faults.len() as i64;
-                assert!(
-                    sides[0].iter().all(|trial| faults(trial) >= fault),
-                    "{says}"
-                );
-            }
-            None => assert_columns(claim, says),
-        }
-        let fact = ["of", "over", "where", "column", "over_column", "fault"];
-        let fact = fact.map(|key| claim.get(key).map(Value::to_string));
-        assert!(facts.insert((recipe, fact)), "twice: {says}");
-    }
-    let charts = tables(&data, "paper").flat_map(|paper| tables(paper, "chart"));
-    for chart in charts {
-        let (title, recipe) = (name(chart, "title"), name(chart, "recipe"));
-        used.insert(recipe);
-        let trials = trials_at(&plans[recipe], &[chart.get("where")]);
-        assert!(!trials.is_empty(), "{title}");
-        assert_columns(chart, title);
-        for place in keys(chart, "paper") {
-            let by = name(chart, "by");
-            let mut values = trials.iter().filter_map(|trial| trial.point.get(by));
-            assert!(
-                values.any(|value| value.to_string() == place),
-                "{title}: {place}"
-            );
+        assert!(papers.contains(text(claim, "paper")), "{claim}");
+        if text(claim, "untestable").is_empty() {
+            check_claim(&data, claim);
+            used.insert(text(claim, "recipe"));
         }
     }
-    assert_eq!(used, plans.keys().copied().collect());
-    assert!(facts.len() >= 40, "{} claims can be tested", facts.len());
-    let minutes = data["recipe"].as_table().unwrap().values();
-    let minutes: i64 = minutes
-        .map(|recipe| recipe["minutes"].as_integer().unwrap())
-        .sum();
-    assert!(minutes < 240, "{minutes} minutes");
+    for chart in tables(&data, "paper").flat_map(|paper| tables(paper, "chart")) {
+        let (title, by) = (text(chart, "title"), text(chart, "by"));
+        assert_columns(text(chart, "column"), title);
+        used.insert(text(chart, "recipe"));
+        let plan = planned(&data, text(chart, "recipe"), &["set"]);
+        for value in chart["paper"].as_table().unwrap().keys() {
+            let wanted = [point(chart, "where"), vec![(by, value)]].concat();
+            assert_is_one_point(&plan, &wanted, title);
+        }
+    }
+    let listed: BTreeSet<_> = recipes(&data).keys().map(String::as_str).collect();
+    assert_eq!(used, listed);
+    assert!(tables(&data, "claim").filter(|one| one.contains_key("recipe")).count() >= FEWEST_TESTABLE);
 }
 
 #[test]
-fn every_table_and_figure_of_a_paper_is_tested_shown_or_omitted_with_a_reason() {
+fn the_page_takes_less_than_four_hours() {
+    let data = data();
+    let minutes = recipes(&data).values().map(|one| one["minutes"].as_integer().unwrap());
+    assert!(minutes.sum::<i64>() < MOST_MINUTES);
+    for (name, recipe) in recipes(&data) {
+        if recipe.get("short").is_some() {
+            planned(&data, name, &["set", "short"]);
+        }
+    }
+}
+
+#[test]
+fn every_table_and_figure_of_a_paper_is_shown_or_omitted_with_a_reason() {
     let data = data();
     for paper in tables(&data, "paper") {
-        let id = name(paper, "id");
-        let contents: BTreeSet<&str> = texts(paper, "contents").into_iter().collect();
-        let claims = tables(&data, "claim").filter(|claim| name(claim, "paper") == id);
-        let shown = claims.chain(tables(paper, "chart"));
-        let shown = shown.chain(tables(paper, "omitted"));
-        let named: BTreeSet<&str> = shown.flat_map(|one| texts(one, "shows")).collect();
-        assert_eq!(named, contents, "{id}");
-        let reasons = tables(paper, "omitted").chain(tables(paper, "partly"));
-        for one in reasons {
-            assert!(!name(one, "why").is_empty(), "{id}");
+        let id = text(paper, "id");
+        let contents: BTreeSet<_> = texts(paper, "contents").into_iter().collect();
+        let claims = tables(&data, "claim").filter(|claim| text(claim, "paper") == id);
+        let parts = ["chart", "omitted"].map(|part| tables(paper, part));
+        let shown = parts.into_iter().flatten().chain(claims);
+        let shown: BTreeSet<_> = shown.flat_map(|one| texts(one, "shows")).collect();
+        assert_eq!(shown, contents, "{id}");
+        for reason in ["omitted", "partly"].map(|part| tables(paper, part)).into_iter().flatten() {
+            assert!(!text(reason, "why").is_empty(), "{id}: {reason}");
         }
     }
 }
 
-fn python(arguments: &[&str]) -> String {
-    let mut python = Command::new("python3");
-    let output = python.args(arguments).current_dir(root()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
+fn assert_passes(words: &[&str]) {
+    let mut command = Command::new("python3");
+    let done = command.arg("-B").args(words).current_dir(root()).output().unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {errors}");
 }
 
 #[test]
-fn the_page_decides_as_published_tables_do() {
-    python(&["scripts/papers/selftest.py"]);
+fn the_pages_own_tests_pass() {
+    assert_passes(&["scripts/papers_test.py"]);
 }
 
-/// The page is what its kept results say, and its charts show something.
 #[test]
-fn the_page_follows_from_the_kept_results() {
-    if !root().join("docs/papers").is_dir() {
-        return;
-    }
-    python(&["scripts/papers", "--check"]);
-    let place = tempfile::tempdir().unwrap();
-    let charts = fs::read_dir(root().join("docs/images")).unwrap();
-    let charts = charts.map(|file| file.unwrap().path());
-    let mut charts: Vec<_> = charts
-        .filter(|path| path.extension().is_some_and(|end| end == "svg"))
-        .filter(|path| {
-            path.file_stem()
-                .is_some_and(|stem| stem.to_string_lossy().starts_with("papers-"))
-        })
-        .collect();
-    charts.sort();
-    assert_eq!(charts.len(), tables(&data(), "paper").count());
-    let render = |url: &str| {
-        let picture = place.path().join("picture.png");
-        let mut chromium = Command::new("/usr/bin/chromium");
-        chromium.args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--window-size=660,380",
-        ]);
-        chromium.arg(format!("--screenshot={}", picture.display()));
-        chromium.env("HOME", place.path());
-        assert!(
-            chromium.arg(url).output().unwrap().status.success(),
-            "{url}"
-        );
-        fs::metadata(picture).unwrap().len()
-    };
-    let blank = render("about:blank");
-    for chart in charts {
-        let drawn = render(&format!("file://{}", chart.display()));
-        assert!(drawn > 2 * blank, "{}: {drawn} bytes", chart.display());
+fn the_page_is_what_the_kept_results_say() {
+    if root().join("docs/papers").exists() {
+        assert_passes(&["scripts/papers.py", "--check"]);
     }
 }
