@@ -52,6 +52,25 @@ pub(crate) struct Variant {
     pub(crate) entries: Entries,
 }
 
+impl Variant {
+    /// Puts these values in the place of its own. A variant has either an engine or a URL.
+    pub(crate) fn replace(&mut self, entries: Entries) {
+        let is_either = entries.keys().any(|name| EITHER.contains(&name.as_str()));
+        self.entries
+            .retain(|name, _| !(is_either && EITHER.contains(&name.as_str())));
+        self.entries.extend(entries);
+    }
+}
+
+/// What takes the place of values of the file if this size is chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Size {
+    pub(crate) part: Part,
+    pub(crate) variants: Vec<Variant>,
+    /// Instead of all faults of the file; without any, these stay.
+    pub(crate) faults: Vec<TypedFault>,
+}
+
 /// Something that is broken during the measurement.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedFault {
@@ -78,8 +97,8 @@ pub(crate) struct Content {
     pub(crate) variants: Vec<Variant>,
     pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TableSpec>,
-    /// By their names, with the values and axes that replace those of the file if one is chosen.
-    pub(crate) sizes: BTreeMap<String, Part>,
+    /// By their names.
+    pub(crate) sizes: BTreeMap<String, Size>,
     /// The chosen size, which has already replaced the values of the file.
     pub(crate) size: Option<String>,
     pub(crate) thresholds: Vec<ThresholdSpec>,

@@ -26,6 +26,9 @@ fn is_over(fault: &FaultRecord) -> bool {
     recovery.is_some_and(|found| found.first_write_s.is_some())
 }
 
+/// Members of the paper's studies have small quotas of CPU time.
+const UNLIMITED: (&str, &str) = ("kind = \"limited\"\ncpus = 0.3 ", "kind = \"process\"");
+
 /// Runs a study in which each of these texts is replaced, for `time_s`, or longer if its faults are
 /// not over by then; `None` if this user may not.
 fn run_if_permitted(
@@ -71,7 +74,10 @@ fn run_if_permitted(
 fn a_group_replaces_its_primary_and_users_follow() {
     let short = [
         ("at = \"15s\"", "at = \"3s\""),
-        ("heal = \"30s\"", "heal = \"28s\""),
+        ("stop = ", "kill = "),
+        ("heal = \"20s\"", "heal = \"28s\""),
+        ("members = 5", "members = 3"),
+        UNLIMITED,
     ];
     let done = run_if_permitted("p5-primary-failure", 45, &short, is_over).unwrap();
     let trial = done.trial();
@@ -208,7 +214,8 @@ fn a_group_goes_on_without_the_host_of_its_primary() {
     let short = [
         ("at = \"15s\"", "at = \"2s\""),
         ("fail_host = \"replica\"", "fail_host = \"primary\""),
-        ("heal = \"40s\"", "heal = \"never\""),
+        ("members = 5", "members = 3"),
+        UNLIMITED,
     ];
     let Some(done) = run_if_permitted("p5-host-failure", 50, &short, is_over) else {
         return testkit::skip("this user may not make network namespaces");

@@ -295,7 +295,7 @@ fn p3_ranks_devices_by_what_they_are_limited_to() {
     let [board] = tables(&ranked.file("rank.md")).try_into().unwrap();
     let mut names: Vec<&str> = board.rows.iter().map(|row| row[1].as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["consumer", "hdd", "real", "sata"]);
+    assert_eq!(names, ["consumer", "read-optimized", "real", "sata"]);
 }
 
 #[test]
@@ -304,9 +304,9 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
         let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p3-devices.toml");
         let program = Program::new().args(words).arg(study);
         let done = program
-            .args("--set variant.hdd.volume.directory=/there/is/none")
+            .args("--set variant.consumer.volume.directory=/there/is/none")
             .run();
-        let place = "--set variant.hdd.volume.directory";
+        let place = "--set variant.consumer.volume.directory";
         match words {
             // It tells of what can be looked at.
             "doctor --study" => done.succeeds(),

@@ -30,22 +30,22 @@ fn place(span: std::ops::Range<usize>) -> Span {
 }
 
 impl Walk {
-    pub(super) fn faults(&mut self, list: &DeArray<'_>) {
+    pub(super) fn faults(&mut self, list: &DeArray<'_>) -> Vec<TypedFault> {
+        let mut faults = Vec::new();
         for (i, typed) in list.iter().enumerate() {
             let at = place(typed.span());
             match typed.get_ref() {
                 _ if i == MAX_FAULTS => {
                     let message = format!("the study has {} faults", list.len());
                     let help = format!("a study has at most {MAX_FAULTS}");
-                    return self.refuse(at, message, help);
+                    self.refuse(at, message, help);
+                    break;
                 }
-                DeValue::Table(table) => {
-                    let fault = self.fault(table, at);
-                    self.content.faults.extend(fault);
-                }
+                DeValue::Table(table) => faults.extend(self.fault(table, at)),
                 other => self.not_tables(FAULT, other, at, HOW),
             }
         }
+        faults
     }
 
     /// Reads a fault with the words in which a result stores it. Reports invalid options, and reads

@@ -59,7 +59,7 @@ impl Walk {
                 (SIZES, DeValue::Table(table)) => self.sizes(table),
                 (VARIANT, DeValue::Array(list)) => self.variants(list),
                 (VARIANT, other) => self.not_tables(VARIANT, other, at, variant::HOW),
-                (FAULT, DeValue::Array(list)) => self.faults(list),
+                (FAULT, DeValue::Array(list)) => self.content.faults = self.faults(list),
                 (FAULT, other) => self.not_tables(FAULT, other, at, faults::HOW),
                 (_, other) if is_section && !other.is_table() => {
                     let message = format!("`{name}` is a section, not {}", type_words(other));

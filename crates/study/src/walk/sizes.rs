@@ -3,11 +3,11 @@
 use toml::de::{DeTable, DeValue};
 
 use super::Walk;
-use crate::content::Giver;
+use crate::content::{Giver, Size, Variant};
 use crate::error::Report;
 use crate::syntax::type_words;
-use plan::key::SIZES;
-use plan::{Origin, Span, did_you_mean, shown};
+use plan::key::{FAULT, SIZES, VARIANT};
+use plan::{Origin, Span, Spanned, did_you_mean, shown};
 
 /// More than any study needs.
 const MAX_SIZES: usize = 20;
@@ -42,9 +42,17 @@ impl Walk {
             let help = format!("a study has at most {MAX_SIZES} sizes");
             return self.refuse(at, message, help);
         }
-        let size = self.part(Giver::Size, table);
-        for axis in &size.axes {
-            if let Some(entry) = size.entries.get(axis.name.full()) {
+        let mut size = Size::default();
+        for (typed, value) in table.iter() {
+            let at = Span::new(Origin::File, typed.span());
+            match (typed.get_ref().as_ref(), value.get_ref()) {
+                (FAULT, DeValue::Array(list)) => size.faults = self.faults(list),
+                (VARIANT, DeValue::Table(table)) => size.variants = self.variants_of_size(table),
+                (name, _) => self.keys(Giver::Size, name, value, at, &mut size.part),
+            }
+        }
+        for axis in &size.part.axes {
+            if let Some(entry) = size.part.entries.get(axis.name.full()) {
                 let message = format!("duplicate key `{}` in this size", axis.name.full());
                 self.refuse_two(entry.at, axis.at, message, "keep one of the two");
             }
@@ -52,10 +60,41 @@ impl Walk {
         self.content.sizes.insert(name.to_owned(), size);
     }
 
+    /// `[sizes.NAME.variant.NAME]`: values of variants.
+    fn variants_of_size(&mut self, table: &DeTable<'_>) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for (typed, value) in table.iter() {
+            let span = Span::new(Origin::File, typed.span());
+            let DeValue::Table(table) = value.get_ref() else {
+                let help = "write variant.NAME.KEY = VALUE";
+                self.refuse(span, "a variant has keys, not a value", help);
+                continue;
+            };
+            let entries = self.part(Giver::Variant, table).entries;
+            let value = typed.get_ref().to_string();
+            let name = Spanned { value, span };
+            variants.push(Variant { name, entries });
+        }
+        variants
+    }
+
     /// Replaces values of the file with those of a size.
     pub(super) fn choose(&mut self, name: &str, at: Span) {
         if let Some(size) = self.content.sizes.get(name).cloned() {
-            self.content.overlay(size);
+            self.content.overlay(size.part);
+            if !size.faults.is_empty() {
+                self.content.faults = size.faults;
+            }
+            for Variant { name, entries } in size.variants {
+                let mut known = self.content.variants.iter_mut();
+                match known.find(|known| known.name.value == name.value) {
+                    Some(known) => known.replace(entries),
+                    None => {
+                        let message = format!("there is no variant `{}`", shown(&name));
+                        self.refuse(name.span, message, "name a variant of the file");
+                    }
+                }
+            }
             self.content.size = Some(name.to_owned());
             return;
         }

@@ -3,7 +3,7 @@
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Walk, overrides};
-use crate::content::{EITHER, Giver, Part, Variant};
+use crate::content::{Giver, Part, Variant};
 use crate::error::Report;
 use crate::name::Name;
 use crate::suggest;
@@ -87,11 +87,7 @@ impl Walk {
         let typed = overrides::value(known.as_ref(), text);
         let mut part = Part::default();
         self.keys(Giver::Variant, &full, &typed, at, &mut part);
-        let entries = &mut self.content.variants[i].entries;
-        // A variant has either an engine or a URL.
-        let is_either = EITHER.contains(&full.as_str());
-        entries.retain(|known, _| *known != full && !(is_either && EITHER.contains(&&**known)));
-        entries.extend(part.entries);
+        self.content.variants[i].replace(part.entries);
     }
 }
 

@@ -64,6 +64,49 @@ fn a_size_speaks_instead_of_the_file_its_variants_and_its_axes() {
     }
 }
 
+/// Values of one variant, and faults at other times.
+#[test]
+fn a_size_changes_single_variants_and_replaces_faults() {
+    let text = "title = \"t\"
+[server]
+engine = \"mysql\"
+[load]
+time = \"20s\"
+[[variant]]
+name = \"one\"
+data.rows = 10
+[[variant]]
+name = \"two\"
+data.rows = 20
+[[fault]]
+at = \"5s\"
+kill = \"primary\"
+heal = \"never\"
+[sizes.paper]
+load.time = \"30m\"
+variant.two.data.rows = 2_000
+[[sizes.paper.fault]]
+at = \"15m\"
+stop = \"primary\"
+[sizes.wrong]
+variant.three.data.rows = 1
+";
+    let facts = |sets: &[(&str, &str)]| {
+        let trials = plan(text, sets).trials.into_iter();
+        let facts = trials.map(|trial| (trial.data.rows, trial.topology.faults[0].at.as_secs()));
+        facts.collect::<Vec<_>>()
+    };
+    assert_eq!(facts(&[]), [(10, 5), (20, 5)]);
+    assert_eq!(facts(&[("sizes", "paper")]), [(10, 900), (2_000, 900)]);
+    let set = ("variant.two.data.rows", "3");
+    assert_eq!(facts(&[("sizes", "paper"), set]), [(10, 900), (3, 900)]);
+    let said = fails(text, &[("sizes", "wrong")]);
+    assert!(
+        said.starts_with("error: there is no variant `three`"),
+        "{said}"
+    );
+}
+
 #[test]
 fn other_overrides_speak_instead_of_the_size_wherever_they_stand() {
     let mut sets = [

@@ -40,6 +40,9 @@ const EMULATED: &str = "emulated, not KVM";
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// How long booting may take with KVM, which does not work on all hosts that have it.
 const KVM_LIMIT: Duration = Duration::from_secs(20);
+/// The module of a KVM that runs only guests whose kernels are made for it. It interprets all other
+/// kernels instruction by instruction: none boots in minutes.
+const PVM: &str = "/sys/module/kvm_pvm";
 /// A message on the console after which ssh can connect.
 const IS_UP: &str = "Server listening on";
 /// QEMU's message if another process has taken a port.
@@ -110,13 +113,19 @@ impl Guest {
         qemu::program()?;
         let hardware = Hardware::new(limits, image)?;
         let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
+        let try_kvm = || match Path::new(PVM).exists() {
+            true => Err(Failed::Boot(
+                "KVM is PVM here, for which no distribution has kernels".to_owned(),
+            )),
+            false => boot(Accelerator::Kvm),
+        };
         let booted = match NO_KVM.get() {
             Some(Some(_)) => boot(Accelerator::Emulation),
             Some(None) => match boot(Accelerator::Kvm) {
                 Err(Failed::Boot(_)) => boot(Accelerator::Kvm),
                 booted => booted,
             },
-            None => match boot(Accelerator::Kvm) {
+            None => match try_kvm() {
                 Err(Failed::Boot(why)) => {
                     // Another thread may have found the same.
                     let _ = NO_KVM.set(Some(why));
