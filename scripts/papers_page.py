@@ -5,7 +5,7 @@ from collections import Counter
 
 import papers_chart
 import papers_run
-from papers_statistics import HOLDS, FAMILY_LEVEL, FEWEST_PAIRS, Finding, Ratio, decide
+from papers_statistics import HOLDS, FAMILY_LEVEL, FEWEST_PAIRS, Finding, Ratio, decide, region
 
 LIMIT_PCT = 5.0  # of CPU time that the hypervisor or other programs took; a start with more of it is left out
 VERDICTS = ["inside", "equivalent", "outside", "undecided", "not testable"]
@@ -129,12 +129,18 @@ def links(name, recipe):
     return f"[{path.removeprefix('studies/')}](../{path}), [command](#{anchor(name)})"
 
 
+def holds_without_effect(claim, margins):
+    low, high = region(claim, margins)
+    return low < 1.0 < high
+
+
 def claims_text(found, data):
     rows = []
     for one in found:
         claim = one.claim
         remarks = f"*{claim['note']}*" if "note" in claim else ""
         verdict = f"{one.verdict}: {one.why}" if one.why else f"**{one.verdict}**"
+        verdict += ", as no effect would be" if one.verdict == "inside" and holds_without_effect(claim, data["margin"]) else ""
         theirs = NONE if "untestable" in claim else theirs_text(claim, data["margin"])
         starts = f"{len(one.ratio.logs)}" + (f" ({one.left_out} left out)" if one.left_out else "")
         name = claim.get("recipe")
@@ -206,40 +212,33 @@ def picture(paper, runs):
 # Coverage, from the points that were measured.
 
 
-def wanted_points(paper, claims, item):
-    """(recipe, point) of everything that shows an item of a paper."""
+def wanted_points(paper, claims, item, runs):
+    """{(recipe, point)} of everything that shows an item of a paper; a point is a tuple of pairs."""
+    wanted = set()
     for chart in paper.get("chart", []):
         if item in chart["shows"]:
-            for value in chart["paper"]:
-                yield chart["recipe"], chart.get("where", {}) | {chart["by"]: str(value)}
+            points = [chart.get("where", {}) | {chart["by"]: value} for value in [*chart["paper"], *curve(chart, runs)]]
+            wanted |= {(chart["recipe"], tuple(sorted(point.items()))) for point in points}
     for claim in claims:
         if item in claim["shows"] and "untestable" not in claim:
-            yield from ((claim["recipe"], point) for point in points_of(claim))
+            wanted |= {(claim["recipe"], tuple(sorted(point.items()))) for point in points_of(claim)}
+    return wanted
 
 
 def state_of(paper, claims, item, runs):
     """(how much of a table or figure was measured, what is missing)."""
-    for one in paper.get("omitted", []):
-        if item in one["shows"]:
-            return "not measured", one["why"]
-    why = [one["why"] for one in paper.get("partly", []) if item in one["shows"]]
-    why += [one["untestable"] for one in claims if item in one["shows"] and "untestable" in one]
-    wanted = {(recipe, tuple(sorted(point.items()))) for recipe, point in wanted_points(paper, claims, item)}
-    charts = [one for one in paper.get("chart", []) if item in one["shows"]]
-    wanted |= {
-        (chart["recipe"], tuple(sorted((chart.get("where", {}) | {chart["by"]: value}).items())))
-        for chart in charts for value in curve(chart, runs)
-    }
     missing, measured = [], 0
-    for recipe, point in sorted(wanted):
+    for recipe, point in sorted(wanted_points(paper, claims, item, runs)):
         trials = [trial for trial in runs.get(recipe, ({}, []))[1] if has(trial, dict(point))]
-        good = any(is_usable(trial) and trial["emulated"] == "no" for trial in trials)
-        measured += good
+        if any(is_usable(trial) and trial["emulated"] == "no" for trial in trials):
+            measured += 1
+            continue
         name = ", ".join(f"{key.rsplit('.', 1)[-1]} {value}" for key, value in point) or recipe
         reason = "only emulated" if any(map(is_usable, trials)) else "every start left out" if trials else "no result"
-        if not good:
-            missing.append(f"{name}: {reason}")
-    why = list(dict.fromkeys([*missing, *why]))
+        missing.append(f"{name}: {reason}")
+    reasons = [*paper.get("omitted", []), *paper.get("partly", []), *claims]
+    why = missing + [one.get("why") or one.get("untestable", "") for one in reasons if item in one["shows"]]
+    why = list(filter(None, dict.fromkeys(why)))
     return ("not measured" if not measured else "partly" if why else "measured"), "; ".join(why)
 
 
@@ -262,7 +261,7 @@ def paragraph(paper, found):
     words = []
     holds = [one for one in found if one.verdict in HOLDS]
     against = [one for one in found if one.verdict == "outside"]
-    words.append(f"Of {len(found)} claims, {testable} can be tested here; {len(holds)} hold, {len(against)} do not, and {counts['undecided']} are undecided.")
+    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} contradicted, {counts['undecided']} undecided.")
     for heading, some in (("Holds", holds), ("Contradicted", against)):
         if some:
             words.append(f"**{heading}:** " + "; ".join(f"{bare(one.claim['says'])} (here {shown(one.ratio.value)})" for one in some) + ".")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -80,7 +81,13 @@ def run(results, name, recipe, short=False):
     print(f"== {name}", end="", flush=True)
     begin = time.monotonic()
     with log.open("w") as file:
-        code = subprocess.run(words, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+        process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            # dyno was interrupted, too, and takes its servers down.
+            process.wait()
+            sys.exit(f"\npapers: interrupted in {name}; run again to continue")
     print(f": exit code {code} after {time.monotonic() - begin:.0f} s", flush=True)
     return result
 

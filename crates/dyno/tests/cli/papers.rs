@@ -95,11 +95,17 @@ fn check_claim(data: &Table, claim: &Table) {
     }
     if claim.contains_key("fault") {
         for side in ["of", "over"] {
-            assert!(["before", "during", "after"].contains(&text(claim, side)), "{says}");
+            assert!(
+                ["before", "during", "after"].contains(&text(claim, side)),
+                "{says}"
+            );
         }
         let fault = claim["fault"].as_integer().unwrap();
         let mut trials = plan.trials.iter();
-        assert!(trials.any(|trial| trial.topology.faults.len() as i64 >= fault), "{says}");
+        assert!(
+            trials.any(|trial| trial.topology.faults.len() as i64 >= fault),
+            "{says}"
+        );
     } else {
         assert_columns(text(claim, "column"), says);
         let over = claim.get("over_column").and_then(Value::as_str);
@@ -133,13 +139,20 @@ fn every_claim_is_one_that_its_recipe_tests() {
     }
     let listed: BTreeSet<_> = recipes(&data).keys().map(String::as_str).collect();
     assert_eq!(used, listed);
-    assert!(tables(&data, "claim").filter(|one| one.contains_key("recipe")).count() >= FEWEST_TESTABLE);
+    assert!(
+        tables(&data, "claim")
+            .filter(|one| one.contains_key("recipe"))
+            .count()
+            >= FEWEST_TESTABLE
+    );
 }
 
 #[test]
 fn the_page_takes_less_than_four_hours() {
     let data = data();
-    let minutes = recipes(&data).values().map(|one| one["minutes"].as_integer().unwrap());
+    let minutes = recipes(&data)
+        .values()
+        .map(|one| one["minutes"].as_integer().unwrap());
     assert!(minutes.sum::<i64>() < MOST_MINUTES);
     for (name, recipe) in recipes(&data) {
         if recipe.get("short").is_some() {
@@ -159,7 +172,11 @@ fn every_table_and_figure_of_a_paper_is_shown_or_omitted_with_a_reason() {
         let shown = parts.into_iter().flatten().chain(claims);
         let shown: BTreeSet<_> = shown.flat_map(|one| texts(one, "shows")).collect();
         assert_eq!(shown, contents, "{id}");
-        for reason in ["omitted", "partly"].map(|part| tables(paper, part)).into_iter().flatten() {
+        for reason in ["omitted", "partly"]
+            .map(|part| tables(paper, part))
+            .into_iter()
+            .flatten()
+        {
             assert!(!text(reason, "why").is_empty(), "{id}: {reason}");
         }
     }
@@ -167,7 +184,12 @@ fn every_table_and_figure_of_a_paper_is_shown_or_omitted_with_a_reason() {
 
 fn assert_passes(words: &[&str]) {
     let mut command = Command::new("python3");
-    let done = command.arg("-B").args(words).current_dir(root()).output().unwrap();
+    let done = command
+        .arg("-B")
+        .args(words)
+        .current_dir(root())
+        .output()
+        .unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{words:?}: {errors}");
 }
