@@ -179,10 +179,11 @@ def chart_text(chart, runs, data):
         emulated = " (emulated)" if any(trial["emulated"] == "yes" for trial in all_trials) else ""
         left_out = len(all_trials) - len(own)
         rows.append([
-            value + emulated, shown(paper.get(value)), shown(mean(own)) + spread, f"{len(own)}" + (f" ({left_out} left out)" if left_out else ""),
-            shown(highest(kept, "steal_pct")), shown(highest(kept, "others_pct")),
+            value + emulated, shown(paper.get(value)), shown(mean(own)) + spread,
+            f"{len(own)}" + (f" ({left_out} left out)" if left_out else ""), shown(highest(kept, "steal_pct")), shown(highest(kept, "others_pct")),
         ])
-    head = f"**{chart['title']}** ({', '.join(chart['shows'])}), {links(chart['recipe'], data['recipe'][chart['recipe']])}"
+    recipe = chart["recipe"]
+    head = f"**{chart['title']}** ({', '.join(chart['shows'])}), {links(recipe, data['recipe'][recipe])}"
     where = ", ".join(f"`{key}` = {value}" for key, value in chart.get("where", {}).items())
     header = [chart["x"], "paper", f"dyno: {chart['column']}, mean (lowest to highest start)", "starts", "steal, %", "others, %"]
     return "\n\n".join([f"{head}{'; ' if where else ''}{where}:", grid(header, rows)])
@@ -206,7 +207,8 @@ def picture(paper, runs):
         if ratio.value is not None:
             ours[value] = (ratio.value, *(ratio.interval() or (None, None)))
     base = theirs.get(first)
-    return papers_chart.svg(chart["title"], chart["x"], {key: value / base for key, value in theirs.items()} if base else {}, ours)
+    theirs = {key: value / base for key, value in theirs.items()} if base else {}
+    return papers_chart.svg(chart["title"], chart["x"], theirs, ours)
 
 
 # Coverage, from the points that were measured.
@@ -261,10 +263,11 @@ def paragraph(paper, found):
     words = []
     holds = [one for one in found if one.verdict in HOLDS]
     against = [one for one in found if one.verdict == "outside"]
-    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} contradicted, {counts['undecided']} undecided.")
+    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} contradicted, ")
+    words[-1] += f"{counts['undecided']} undecided."
     for heading, some in (("Holds", holds), ("Contradicted", against)):
-        if some:
-            words.append(f"**{heading}:** " + "; ".join(f"{bare(one.claim['says'])} (here {shown(one.ratio.value)})" for one in some) + ".")
+        named = [f"{bare(one.claim['says'])} (here {shown(one.ratio.value)})" for one in some]
+        words += [f"**{heading}:** {'; '.join(named)}."] if some else []
     return " ".join([*words, f"**This machine cannot show** {paper['here'].rstrip('.')}."])
 
 

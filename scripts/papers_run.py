@@ -141,8 +141,8 @@ def export(data, name, result, to):
     found = content(result)
     env = found["environment"]
     setups = [trial["setup"] for trial in found["trials"]]
-    host = [f"{env.get('cores', '?')} CPUs", env.get("cpu_model"), f"{(env.get('memory_bytes') or 0) / 2**30:.0f} GiB of memory"]
-    host += [env.get("os"), env.get("kernel"), env.get("virtualisation")]
+    memory = f"{(env.get('memory_bytes') or 0) / 2**30:.0f} GiB of memory"
+    host = [f"{env.get('cores', '?')} CPUs", *(env.get(key) for key in ("cpu_model", "os", "kernel", "virtualisation")), memory]
     head = json.loads(result.with_name(f"{name}.recipe.json").read_text()) | {
         "commit": git_description(),
         "servers": ", ".join(dict.fromkeys(setup["engine"] for setup in setups if setup["engine"])),
@@ -190,5 +190,7 @@ def read_all(data, place, short=False):
         missing = [column for column in needed(data, name) if trials and column not in trials[0]]
         if missing:
             raise Refused(f"{path}: no column {missing[0]!r}; run scripts/papers.py RESULTS to export it again")
+        if len(trials) != int(head["planned trials"]):
+            raise Refused(f"{path}: {len(trials)} of {head['planned trials']} trials; export it again")
         found[name] = (head, trials)
     return found

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the page of the papers, without a run: crates/dyno/tests/cli/papers.rs calls them."""
 
+import json
 import math
 import subprocess
 import tempfile
@@ -156,8 +157,8 @@ class Page(unittest.TestCase):
         ratios = [papers_page.find({"recipe": "quickstart"} | claim, runs).ratio.value for claim in claims]
         self.assertAlmostEqual(ratios[0], 0.5)
         self.assertAlmostEqual(ratios[1], 4 / 3)
-        found = papers_run.fault_rates([{"number": "1", "fault": "1", "recovery.before_tps": "9", "recovery.during_tps": "", "recovery.after_tps": "8"}], "1")
-        self.assertEqual(found["fault[1].during_tps"], "8")
+        fault = {"number": "1", "fault": "1", "recovery.before_tps": "9", "recovery.during_tps": "", "recovery.after_tps": "8"}
+        self.assertEqual(papers_run.fault_rates([fault], "1")["fault[1].during_tps"], "8")
 
     def test_a_claim_on_more_than_one_point_is_refused(self):
         with self.assertRaises(papers_run.Refused):
@@ -170,7 +171,7 @@ class Provenance(unittest.TestCase):
         data["recipe"]["p2-scale-up"] = {}
         with tempfile.TemporaryDirectory() as place:
             def keep(name, **changed):
-                head = papers_run.expected(name, data["recipe"].get(name, {})) | {"build": "dyno 1"} | changed
+                head = papers_run.expected(name, data["recipe"].get(name, {})) | {"build": "dyno 1", "planned trials": "1"} | changed
                 lines = [f"# {key}: {value}" for key, value in head.items()] + ["number,repeat,tps,response_ms.mean", "1,1,2,3"]
                 (Path(place) / f"{name}.csv").write_text("\n".join(lines))
 
@@ -181,10 +182,26 @@ class Provenance(unittest.TestCase):
                 keep("quickstart", **{key: value})
                 with self.assertRaisesRegex(papers_run.Refused, key):
                     papers_run.read_all(data, Path(place))
+            keep("quickstart", **{"planned trials": "2"})
+            with self.assertRaisesRegex(papers_run.Refused, "1 of 2 trials"):
+                papers_run.read_all(data, Path(place))
             keep("quickstart")
             (Path(place) / "other.csv").write_text("")
             with self.assertRaisesRegex(papers_run.Refused, "no recipe"):
                 papers_run.read_all(data, Path(place))
+
+
+    def test_a_run_does_not_continue_one_of_another_build(self):
+        recipe, program = {"set": []}, papers_run.DYNO
+        papers_run.DYNO = Path("/bin/true")
+        self.addCleanup(setattr, papers_run, "DYNO", program)
+        with tempfile.TemporaryDirectory() as place:
+            results = Path(place)
+            (results / "quickstart").mkdir()
+            for found in ({}, papers_run.expected("quickstart", recipe) | {"build": "dyno 0"}):
+                (results / "quickstart.recipe.json").write_text(json.dumps(found))
+                with self.assertRaisesRegex(papers_run.Refused, "build" if found else "study"):
+                    papers_run.run(results, "quickstart", recipe)
 
 
 class Chart(unittest.TestCase):
@@ -210,7 +227,8 @@ class Chart(unittest.TestCase):
             drawing, shot = Path(place) / "chart.svg", Path(place) / "chart.png"
             drawing.write_text(pages(trials())["images/papers-P0.svg"])
             words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={place}/profile"]
-            subprocess.run([*words, f"--screenshot={shot}", "--window-size=720,400", drawing.as_uri()], check=True, capture_output=True, timeout=60)
+            words += [f"--screenshot={shot}", "--window-size=720,400", drawing.as_uri()]
+            subprocess.run(words, check=True, capture_output=True, timeout=120)
             self.assertGreater(shot.stat().st_size, 8_000)
 
 
