@@ -44,8 +44,9 @@ def svg(title, x_label, paper, dyno):
     if all(map(is_number, values)):
         values.sort(key=float)
     at = places(values)
-    every = [1.0, *paper.values(), *(end for point in dyno.values() for end in point if end is not None)]
-    top = 1.08 * max(every)
+    highest = max(1.0, *paper.values(), *(point[0] for point in dyno.values()))
+    # A wide interval must not flatten the curves.
+    top = 1.08 * min(2 * highest, max([highest, *(point[2] for point in dyno.values() if point[2] is not None)]))
 
     def x(value):
         return LEFT + 12 + at[value] * (WIDTH - LEFT - RIGHT - 24)
@@ -81,7 +82,7 @@ def svg(title, x_label, paper, dyno):
         parts.append(f'<polyline class="dyno line" points="{path([(value, dyno[value][0]) for value in ours])}"/>')
         parts.append(f'<polyline class="paper line" points="{path([(one, paper[one]) for one in values if one in paper])}"/>')
     else:
-        ends = [(x(value), y(dyno[value][2]), y(dyno[value][1])) for value in banded]
+        ends = [(x(value), y(min(dyno[value][2], top)), y(dyno[value][1])) for value in banded]
         parts += [f'<line class="dyno line" x1="{at:.1f}" x2="{at:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>' for at, high, low in ends]
     for value in values:
         if value in paper:

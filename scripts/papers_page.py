@@ -60,13 +60,13 @@ def highest(trials, column):
 
 
 def paired(trials, of, over, columns):
-    """Pairs of the starts that count, the trials behind them, and how many starts were left out."""
+    """Pairs of the starts that count, the trials behind them (of all starts if none counts), and how many were left out."""
     of, over = at(trials, of), at(trials, over)
     starts = [(of[repeat], over[repeat]) for repeat in of if repeat in over]
     kept = [pair for pair in starts if all(map(is_usable, pair))]
     values = [(value_of(one, columns[0]), value_of(other, columns[1])) for one, other in kept]
     pairs = [pair for pair in values if None not in pair]
-    return pairs, [trial for pair in kept for trial in pair], len(starts) - len(pairs)
+    return pairs, [trial for pair in kept or starts for trial in pair], len(starts) - len(pairs)
 
 
 def find(claim, runs):
@@ -130,6 +130,7 @@ def links(name, recipe):
 
 
 def holds_without_effect(claim, margins):
+    """Whether the margin is so wide that no effect at all would be inside, too."""
     low, high = region(claim, margins)
     return low < 1.0 < high
 
@@ -180,7 +181,7 @@ def chart_text(chart, runs, data):
         left_out = len(all_trials) - len(own)
         rows.append([
             value + emulated, shown(paper.get(value)), shown(mean(own)) + spread,
-            f"{len(own)}" + (f" ({left_out} left out)" if left_out else ""), shown(highest(kept, "steal_pct")), shown(highest(kept, "others_pct")),
+            f"{len(own)}" + (f" ({left_out} left out)" if left_out else ""), shown(highest(kept or all_trials, "steal_pct")), shown(highest(kept or all_trials, "others_pct")),
         ])
     recipe = chart["recipe"]
     head = f"**{chart['title']}** ({', '.join(chart['shows'])}), {links(recipe, data['recipe'][recipe])}"
@@ -323,8 +324,9 @@ page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be wrong (false discove
 1,000 count as 1,000.
 
 Steal is CPU time that the hypervisor gave to others, and others' is that of programs besides servers and dyno, as shares of
-all CPUs; tables show the highest of the starts that count. A trial with more than {LIMIT_PCT:.0f} % of either is left out, with its
-pair: {sum(map(is_disturbed, trials))} of {len(trials)} trials. {NONE} stands for what a paper does not state or dyno did not measure."""
+all CPUs; tables show the highest of the starts that count, or of all where none does. A trial with more than {LIMIT_PCT:.0f} %
+of either is left out, with its pair: {sum(map(is_disturbed, trials))} of {len(trials)} trials. {NONE} stands for what a paper
+does not state or dyno did not measure."""
 
 
 def overview(data, found, runs):

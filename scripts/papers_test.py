@@ -222,6 +222,12 @@ class Chart(unittest.TestCase):
         names = self.check(papers_chart.svg("t", "device", {"a": 1.0, "b": 0.5}, {"a": (1.0, 1.0, 1.0), "b": (0.7, 0.6, 0.8)}))
         self.assertNotIn("polyline", names)
 
+    def test_a_wide_interval_does_not_flatten_the_curves(self):
+        text = papers_chart.svg("t", "x", {}, {"1": (1.0, 1.0, 1.0), "2": (1.5, 0.01, 900.0)})
+        self.check(text)
+        heights = [float(one.get("cy")) for one in tree.fromstring(text).iter() if one.get("cy")]
+        self.assertGreater(heights[0] - heights[1], 40)
+
     def test_it_renders(self):
         with tempfile.TemporaryDirectory() as place:
             drawing, shot = Path(place) / "chart.svg", Path(place) / "chart.png"
