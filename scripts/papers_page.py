@@ -319,9 +319,9 @@ claim of a paper is a ratio of two points, or of two times around a failure. `sc
 A start of the servers is a repeat; both points of a claim in one repeat are a pair. dyno's ratio is the geometric mean of the
 pairs, in parentheses its 95 % interval (Student's t on the logarithms). *Inside*: two one-sided tests reject that the ratio
 is off the paper's by more than the margin, which was fixed before anything was measured; *equivalent*: the same, for a claim
-of no effect; *outside*: a test rejects that the ratio is within the margin; *undecided*: neither. Of all verdicts on this
-page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be wrong (false discovery rate, Benjamini and Hochberg). Ratios beyond
-1,000 count as 1,000.
+of no effect; *outside*: a test rejects that the ratio is within the margin; *undecided*: neither. For a claim of a direction,
+all ratios above, or below, 1 are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be
+wrong (false discovery rate, Benjamini and Hochberg). Ratios beyond 1,000 count as 1,000.
 
 Steal is CPU time that the hypervisor gave to others, and others' is that of programs besides servers and dyno, as shares of
 all CPUs; tables show the highest of the starts that count, or of all where none does. A trial with more than {LIMIT_PCT:.0f} %
