@@ -1,12 +1,19 @@
-//! The page of the papers names what the studies have, and leaves nothing of a paper out.
+//! The page of the papers: its claims name what the studies have, leave nothing of a paper out, and
+//! take less than four hours; and its own tests.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use crate::common::markdown::root;
-use measure::column::{changed, full_name, is_known};
+use measure::column::is_known;
 use plan::Plan;
 use toml::{Table, Value};
+
+/// Fewer starts of a point than this decide nothing.
+const FEWEST_STARTS: usize = 5;
+const MOST_MINUTES: i64 = 240;
+const FEWEST_TESTABLE: usize = 40;
 
 fn data() -> Table {
     let text = fs::read_to_string(root().join("scripts/papers.toml")).unwrap();
@@ -28,145 +35,173 @@ fn texts<'a>(of: &'a Table, key: &str) -> Vec<&'a str> {
     texts.map(|one| one.as_str().unwrap()).collect()
 }
 
-fn keys<'a>(of: &'a Table, key: &str) -> Vec<&'a str> {
-    let table = of.get(key).and_then(Value::as_table);
-    let keys = table.into_iter().flat_map(|table| table.keys());
-    keys.map(String::as_str).collect()
-}
-
-fn name<'a>(of: &'a Table, key: &str) -> &'a str {
+fn text<'a>(of: &'a Table, key: &str) -> &'a str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A run of a study, with the page's overrides.
-fn planned(data: &Table, run: &str) -> Plan {
-    let of_run = data["study"].get(run).and_then(Value::as_table);
-    let of_run = of_run.unwrap_or_else(|| panic!("no [study.{run}]"));
-    let study = of_run.get("of").map_or(run, |name| name.as_str().unwrap());
-    let path = root().join(format!("studies/{study}.toml"));
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{study}: {error}"));
-    let overrides = texts(of_run, "set").into_iter();
+/// The keys and values of a point.
+fn point<'a>(of: &'a Table, key: &str) -> Vec<(&'a str, &'a str)> {
+    let pairs = of.get(key).and_then(Value::as_table).into_iter().flatten();
+    pairs
+        .map(|(key, value)| (key.as_str(), value.as_str().unwrap()))
+        .collect()
+}
+
+fn recipes(data: &Table) -> &Table {
+    data["recipe"].as_table().unwrap()
+}
+
+/// The plan of a recipe, or of its short form.
+fn planned(data: &Table, name: &str, forms: &[&str]) -> Plan {
+    let recipe = recipes(data).get(name).and_then(Value::as_table);
+    let recipe = recipe.unwrap_or_else(|| panic!("no [recipe.{name}]"));
+    let study = recipe.get("of").map_or(name, |of| of.as_str().unwrap());
+    let file = fs::read_to_string(root().join(format!("studies/{study}.toml")));
+    let file = file.unwrap_or_else(|error| panic!("{study}: {error}"));
+    let overrides = forms.iter().flat_map(|form| texts(recipe, form));
     let overrides: Vec<_> = overrides.map(|one| one.split_once('=').unwrap()).collect();
-    let parsed = study::Study::parse_with_overrides(study, &text, &overrides, engine::catalog());
+    let parsed = study::Study::parse_with_overrides(study, &file, &overrides, engine::catalog());
     parsed.unwrap().plan()
 }
 
-/// The values of a trial's point by the last part of each key.
-fn has(plan: &Plan, wanted: &[(&str, &str)]) -> bool {
-    plan.trials.iter().any(|trial| {
-        wanted.iter().all(|(short, value)| {
-            let is_it = |key: &str| key.rsplit('.').next() == Some(short);
+/// The page compares starts at one point: neither none nor those of several.
+#[track_caller]
+fn assert_is_one_point(plan: &Plan, wanted: &[(&str, &str)], what: &str) {
+    let is_at = |trial: &&plan::Trial| {
+        wanted.iter().all(|(key, value)| {
             let mut pairs = trial.point.iter();
-            pairs.any(|(key, own)| is_it(key) && own.to_string() == *value)
+            pairs.any(|(own, at)| own == key && at.to_string() == *value)
         })
-    })
+    };
+    let trials: Vec<_> = plan.trials.iter().filter(is_at).collect();
+    let repeats: BTreeSet<_> = trials.iter().map(|trial| trial.repeat).collect();
+    assert!(repeats.len() >= FEWEST_STARTS, "{what}: {wanted:?}");
+    assert_eq!(trials.len(), repeats.len(), "{what}: {wanted:?}");
 }
 
-fn check_table(part: &Table, plan: &Plan) {
-    let title = name(part, "title");
-    let columns = plan.tables.iter().flat_map(|table| &table.columns);
-    let columns: BTreeSet<&str> = columns.map(|column| column.as_str()).collect();
-    let wanted = keys(part, "columns");
-    assert!(!wanted.is_empty(), "{title}");
-    for column in wanted.iter().flat_map(|spec| spec.split(" + ")) {
-        let name = changed(column).unwrap_or(column);
-        assert!(is_known(name), "{title}: {column}");
-        let is_shown = columns.iter().any(|own| full_name(own) == column);
-        assert!(is_shown, "{title}: no table of the study has {column}");
-    }
-    let by = texts(part, "by");
-    let fixed = part.get("where").and_then(Value::as_table);
-    let fixed = fixed.into_iter().flatten();
-    let fixed: Vec<_> = fixed
-        .map(|(key, value)| (key.as_str(), value.as_str().unwrap()))
-        .collect();
-    let axes = plan.axes.iter().filter_map(|axis| axis.rsplit('.').next());
-    let axes: BTreeSet<&str> = axes.collect();
-    let named = by.iter().copied().chain(fixed.iter().map(|(key, _)| *key));
-    let named: BTreeSet<&str> = named.collect();
-    assert_eq!(
-        named, axes,
-        "{title}: `by` and `where` name every axis of the study"
-    );
-    for row in keys(part, "rows") {
-        let values = by.iter().copied().zip(row.split(", "));
-        let point: Vec<_> = values.chain(fixed.iter().copied()).collect();
-        assert!(has(plan, &point), "{title}: no trial at {point:?}");
-        let cells = part["rows"][row].as_array().unwrap();
-        assert_eq!(cells.len(), wanted.len(), "{title}: {row}");
+#[track_caller]
+fn assert_columns(spec: &str, what: &str) {
+    for column in spec.split(" + ") {
+        assert!(is_known(column), "{what}: {column}");
     }
 }
 
-fn check_platforms(part: &Table, plan: &Plan) {
-    let title = name(part, "title");
-    let axis = name(part, "axis").rsplit('.').next().unwrap();
-    let (variants, values) = (texts(part, "variants"), texts(part, "values"));
-    assert_eq!(variants.len(), 2, "{title}");
-    for variant in variants {
-        for value in &values {
-            let point = [("variant", variant), (axis, *value)];
-            assert!(has(plan, &point), "{title}: no trial at {point:?}");
-        }
+fn check_claim(data: &Table, claim: &Table) {
+    let says = text(claim, "says");
+    let plan = planned(data, text(claim, "recipe"), &["set"]);
+    let points = ["of", "over"].map(|side| [point(claim, "where"), point(claim, side)].concat());
+    for wanted in points {
+        assert_is_one_point(&plan, &wanted, says);
     }
-    for column in keys(part, "columns") {
-        assert!(is_known(column), "{title}: {column}");
-        for row in ["base", "new", "delta_pct"] {
-            let of_paper = part["paper"][column].as_table().unwrap();
-            assert_eq!(list(of_paper, row).len(), values.len(), "{title}: {row}");
+    if claim.contains_key("fault") {
+        for side in ["of", "over"] {
+            assert!(
+                ["before", "during", "after"].contains(&text(claim, side)),
+                "{says}"
+            );
         }
+        let fault = claim["fault"].as_integer().unwrap();
+        let mut trials = plan.trials.iter();
+        assert!(
+            trials.any(|trial| trial.topology.faults.len() as i64 >= fault),
+            "{says}"
+        );
+    } else {
+        assert_columns(text(claim, "column"), says);
+        let over = claim.get("over_column").and_then(Value::as_str);
+        assert_columns(over.unwrap_or(text(claim, "column")), says);
     }
+    let is_effect = ["none", "higher", "lower"].contains(&text(claim, "kind"));
+    assert!(is_effect != claim.contains_key("ratio"), "{says}");
 }
 
 #[test]
-fn every_part_of_the_page_is_one_that_its_study_has() {
+fn every_claim_is_one_that_its_recipe_tests() {
     let data = data();
+    let papers: BTreeSet<_> = tables(&data, "paper").map(|one| text(one, "id")).collect();
     let mut used = BTreeSet::new();
-    for part in tables(&data, "paper").flat_map(|paper| tables(paper, "part")) {
-        let (title, study) = (name(part, "title"), name(part, "study"));
-        let plan = planned(&data, study);
-        used.insert(study);
-        for run in texts(part, "also") {
-            planned(&data, run);
-            used.insert(run);
-        }
-        match name(part, "kind") {
-            "" => check_table(part, &plan),
-            "platforms" => check_platforms(part, &plan),
-            "faults" => {
-                let mut trials = plan.trials.iter();
-                let has_faults = trials.any(|trial| !trial.topology.faults.is_empty());
-                assert!(has_faults, "{title}");
-            }
-            "answer" => {
-                let command = texts(part, "command")[0];
-                assert!(["rank", "size"].contains(&command), "{title}");
-            }
-            other => panic!("{title}: unknown kind {other}"),
+    for claim in tables(&data, "claim") {
+        assert!(papers.contains(text(claim, "paper")), "{claim}");
+        if text(claim, "untestable").is_empty() {
+            check_claim(&data, claim);
+            used.insert(text(claim, "recipe"));
         }
     }
-    let listed: BTreeSet<&str> = keys(&data, "study").into_iter().collect();
+    for chart in tables(&data, "paper").flat_map(|paper| tables(paper, "chart")) {
+        let (title, by) = (text(chart, "title"), text(chart, "by"));
+        assert_columns(text(chart, "column"), title);
+        used.insert(text(chart, "recipe"));
+        let plan = planned(&data, text(chart, "recipe"), &["set"]);
+        for value in chart["paper"].as_table().unwrap().keys() {
+            let wanted = [point(chart, "where"), vec![(by, value)]].concat();
+            assert_is_one_point(&plan, &wanted, title);
+        }
+    }
+    let listed: BTreeSet<_> = recipes(&data).keys().map(String::as_str).collect();
     assert_eq!(used, listed);
+    assert!(
+        tables(&data, "claim")
+            .filter(|one| one.contains_key("recipe"))
+            .count()
+            >= FEWEST_TESTABLE
+    );
+}
+
+#[test]
+fn the_page_takes_less_than_four_hours() {
+    let data = data();
+    let minutes = recipes(&data)
+        .values()
+        .map(|one| one["minutes"].as_integer().unwrap());
+    assert!(minutes.sum::<i64>() < MOST_MINUTES);
+    for (name, recipe) in recipes(&data) {
+        if recipe.get("short").is_some() {
+            planned(&data, name, &["set", "short"]);
+        }
+    }
 }
 
 #[test]
 fn every_table_and_figure_of_a_paper_is_shown_or_omitted_with_a_reason() {
     let data = data();
-    let page = fs::read_to_string(root().join("docs/papers.md")).unwrap();
     for paper in tables(&data, "paper") {
-        let title = name(paper, "title");
-        let contents: BTreeSet<&str> = texts(paper, "contents").into_iter().collect();
-        let shown = tables(paper, "part").flat_map(|part| texts(part, "shows"));
-        let omitted = tables(paper, "omitted").flat_map(|one| texts(one, "shows"));
-        let named: BTreeSet<&str> = shown.chain(omitted).collect();
-        assert_eq!(named, contents, "{title}");
-        assert!(page.contains(&format!("\n## {title}\n")), "{title}");
-        for part in tables(paper, "part") {
-            let heading = format!("\n### {}\n", name(part, "title"));
-            assert!(page.contains(&heading), "run scripts/papers.py:{heading}");
+        let id = text(paper, "id");
+        let contents: BTreeSet<_> = texts(paper, "contents").into_iter().collect();
+        let claims = tables(&data, "claim").filter(|claim| text(claim, "paper") == id);
+        let parts = ["chart", "omitted"].map(|part| tables(paper, part));
+        let shown = parts.into_iter().flatten().chain(claims);
+        let shown: BTreeSet<_> = shown.flat_map(|one| texts(one, "shows")).collect();
+        assert_eq!(shown, contents, "{id}");
+        for reason in ["omitted", "partly"]
+            .map(|part| tables(paper, part))
+            .into_iter()
+            .flatten()
+        {
+            assert!(!text(reason, "why").is_empty(), "{id}: {reason}");
         }
-        let reasons = tables(paper, "omitted").map(|one| name(one, "why"));
-        for reason in reasons {
-            assert!(!reason.is_empty() && page.contains(reason), "{reason}");
-        }
+    }
+}
+
+fn assert_passes(words: &[&str]) {
+    let mut command = Command::new("python3");
+    let done = command
+        .arg("-B")
+        .args(words)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {errors}");
+}
+
+#[test]
+fn the_pages_own_tests_pass() {
+    assert_passes(&["scripts/papers_test.py"]);
+}
+
+#[test]
+fn the_page_is_what_the_kept_results_say() {
+    if root().join("docs/papers").exists() {
+        assert_passes(&["scripts/papers.py", "--check"]);
     }
 }

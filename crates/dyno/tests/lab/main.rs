@@ -15,6 +15,7 @@ mod hosts;
 mod kill;
 mod limits;
 mod networks;
+mod papers;
 mod platforms;
 mod resume;
 mod servers;
