@@ -100,7 +100,7 @@ fn share_within(trials: &[(u64, &[CurvePoint])], ms: f64) -> f64 {
 }
 
 /// The share of one trial's transactions that took no longer than `ms`.
-fn share(curve: &[CurvePoint], ms: f64) -> f64 {
+pub(crate) fn share(curve: &[CurvePoint], ms: f64) -> f64 {
     let after = curve.partition_point(|point| point.ms <= ms);
     let before = after.checked_sub(1).and_then(|place| curve.get(place));
     match (before, curve.get(after)) {
