@@ -10,7 +10,7 @@ pub mod probes;
 use serde::{Deserialize, Serialize};
 
 use crate::column::{self, percentile};
-use crate::curve::share;
+use crate::curve::share_above;
 use crate::interval::{Estimate, of_repeats};
 use crate::summary::TrialSummary;
 use crate::words::words;
@@ -111,7 +111,7 @@ impl SearchStep {
             rate_per_s,
             achieved_per_s: number("tps"),
             transactions: summary.transactions.count,
-            slower: 1.0 - share(&summary.response_curve, search.limit_ms),
+            slower: share_above(&summary.response_curve, search.limit_ms),
             mean_ms: number("response_ms.mean"),
             value_ms,
             verdict: match value_ms {
