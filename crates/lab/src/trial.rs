@@ -13,7 +13,7 @@ use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::drive::find_max::search;
+use crate::drive::find_max;
 use crate::{Database, Failure};
 
 /// How long running transactions may take to end after the load has ended.
@@ -155,7 +155,7 @@ impl Trial {
         let load = &self.planned.load;
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
         match load.find_max {
-            Some(_) => search::max_load_time(warmup, time),
+            Some(_) => find_max::max_load_time(warmup, time),
             None => warmup + time,
         }
     }

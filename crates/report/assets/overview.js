@@ -90,13 +90,19 @@ function searches() {
       if (!points.length) return;
       const text = points.map(({ rate }) => `${rate.toLocaleString("en")}/s requested`);
       const label = named(what);
-      traces.push(line(points.map(({ tps }) => tps), points.map(({ ms }) => ms), label, tint(k), Object.assign({
-        label, text, hovertemplate: "%{y:,.4~g} ms at %{x:,.4~g}/s (%{text})",
+      const ms = points.map(({ ms }) => ms);
+      traces.push(line(points.map(({ tps }) => tps), values(ms), label, tint(k), Object.assign({
+        label, text, error_y: band(ms, tint(k)), hovertemplate: "%{y:,.4~g} ms at %{x:,.4~g}/s (%{text})",
       }, more)));
     };
     const mark = (k, symbol, size) => ({ mode: "markers", marker: { symbol, size, color: color(tint(k)), line: { width: 2, color: color(tint(k)) } } });
     add(s.curve, s.column, 0);
-    add(s.held, "highest rate within the limit", 2, mark(2, "diamond", 11));
+    if (s.highest) {
+      const label = named("highest rate within the limit");
+      traces.push(line([s.highest.value], [s.limit], label, tint(2), Object.assign(mark(2, "diamond", 11), {
+        label, error_x: band([s.highest], tint(2)), hovertemplate: "%{x:,.4~g}/s",
+      })));
+    }
     add(s.knee, "knee", 3, mark(3, "circle-open", 17));
     add(s.overloaded, "arrivals exceeded throughput", 1, mark(1, "x-thin-open", 9));
   });

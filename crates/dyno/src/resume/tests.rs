@@ -42,6 +42,7 @@ fn found(trial: &Trial, end: SearchEnd) -> FoundMax {
         limit_ms: 20.0,
         capacity_per_s: None,
         steps: Vec::new(),
+        rate: None,
         end,
     }
 }
@@ -89,12 +90,10 @@ fn a_complete_search_needs_no_data() {
     assert!(is_data_lost(&kept, &searches));
     let stopped = SearchEnd::Stopped {
         reason: "interrupted".to_owned(),
-        held_per_s: None,
-        failed_per_s: None,
     };
     kept.searches = vec![found(&searches[0], stopped)];
     assert!(is_data_lost(&kept, &searches));
-    kept.searches = vec![found(&searches[0], SearchEnd::NoRate { failed_per_s: 1.0 })];
+    kept.searches = vec![found(&searches[0], SearchEnd::NoRate)];
     assert!(!is_data_lost(&kept, &searches));
     // The next one would continue with its data.
     let mut same = searches.clone();

@@ -11,6 +11,7 @@ mod simulate;
 mod change_point;
 mod compare;
 mod coverage;
+mod find_max;
 mod ledger;
 mod reference;
 mod sequential;

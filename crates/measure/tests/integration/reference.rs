@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use measure::find_max::{SearchEnd, StepCaveat, StepVerdict};
+use measure::find_max::{SearchEnd, StepVerdict};
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use measure::threshold::ThresholdVerdict;
@@ -32,7 +32,6 @@ fn docs_results_md_names_every_word_of_a_result() {
         words::<Outcome>(r#"{"how": "?"}"#),
         words::<SearchEnd>(r#"{"how": "?"}"#),
         words::<StepVerdict>(r#""?""#),
-        words::<StepCaveat>(r#""?""#),
         words::<ResetHow>(r#""?""#),
         words::<ThresholdVerdict>(r#"{"is": "?"}"#),
     ];

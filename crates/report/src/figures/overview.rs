@@ -2,6 +2,7 @@
 
 use measure::curve::together;
 use measure::find_max::{AtRate, StepVerdict};
+use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::scale::Scaling;
 use measure::summary::{TrialSummary, counted};
@@ -87,6 +88,16 @@ impl From<Cell> for Mark {
         Self {
             value: cell.value(),
             half: cell.half_width(),
+            runs: Vec::new(),
+        }
+    }
+}
+
+impl From<Option<Estimate>> for Mark {
+    fn from(estimate: Option<Estimate>) -> Self {
+        Self {
+            value: estimate.map(|estimate| estimate.value),
+            half: estimate.and_then(|estimate| estimate.half_width),
             runs: Vec::new(),
         }
     }
@@ -215,7 +226,8 @@ struct Search {
     overloaded: Vec<Rate>,
     /// The place on the curve where response times begin to climb.
     knee: Vec<Rate>,
-    held: Vec<Rate>,
+    /// The highest rate, with half of its interval.
+    highest: Option<Mark>,
 }
 
 /// A requested rate, and the throughput and response time at it.
@@ -223,15 +235,15 @@ struct Search {
 struct Rate {
     rate: f64,
     tps: Option<f64>,
-    ms: Option<f64>,
+    ms: Mark,
 }
 
 impl From<AtRate> for Rate {
     fn from(at: AtRate) -> Self {
         Self {
             rate: at.rate_per_s,
-            tps: at.achieved_per_s,
-            ms: at.value_ms,
+            tps: Some(at.achieved_per_s),
+            ms: Some(at.value_ms).into(),
         }
     }
 }
@@ -252,11 +264,11 @@ fn searches(result: &RunResult) -> Vec<Search> {
                 .map(|step| Rate {
                     rate: step.rate_per_s,
                     tps: step.achieved_per_s,
-                    ms: step.value_ms,
+                    ms: step.value_ms.map(Estimate::exact).into(),
                 })
                 .collect(),
             knee: search.knee().map(Rate::from).into_iter().collect(),
-            held: search.held().map(Rate::from).into_iter().collect(),
+            highest: search.rate.map(|rate| Some(rate).into()),
         }
     });
     searches.collect()

@@ -1,13 +1,14 @@
 //! A study with searches for the highest rate, made without a server.
 
 use measure::find_max::{FoundMax, SearchEnd, SearchStep, StepVerdict};
+use measure::interval::Estimate;
 use plan::Point;
 
 use super::made::{Made, made};
 use super::scale_up::Left;
 use super::typed;
 
-/// Rates, 99th percentiles, and what was decided; the last step is a longer one.
+/// Rates, 99th percentiles, and verdicts.
 pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
     (700.0, 12.0, StepVerdict::Held),
     (840.0, 900.0, StepVerdict::Overloaded),
@@ -18,8 +19,11 @@ pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
     (766.8, 18.5, StepVerdict::Held),
 ];
 
+/// The highest rate, and why the search ended.
+pub(crate) type Found = (Option<Estimate>, SearchEnd);
+
 /// The trials of one search after the other, each for a value of `data.rows`.
-pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
+pub(crate) fn searched(ends: &[(&str, Found)]) -> Left {
     let rates: Vec<String> = STEPS.iter().map(|(rate, ..)| rate.to_string()).collect();
     let mut points = Vec::new();
     for (rows, _) in ends {
@@ -33,15 +37,18 @@ pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
         .collect();
     let mut result = made("How much may arrive?", &trials);
     let each = STEPS.len() as u32 + 1;
-    let searches = (0..).zip(ends).map(|(place, (rows, end))| FoundMax {
-        point: Point::from([("data.rows", typed(rows))]),
-        repeat: 1,
-        column: "response_ms.p99".into(),
-        limit_ms: 20.0,
-        capacity_per_s: Some(1000.0),
-        steps: steps(place * each + 2),
-        end: end.clone(),
-    });
+    let searches = (0..)
+        .zip(ends)
+        .map(|(place, (rows, (rate, end)))| FoundMax {
+            point: Point::from([("data.rows", typed(rows))]),
+            repeat: 1,
+            column: "response_ms.p99".into(),
+            limit_ms: 20.0,
+            capacity_per_s: Some(1000.0),
+            steps: steps(place * each + 2),
+            rate: *rate,
+            end: end.clone(),
+        });
     result.searches = searches.collect();
     Left {
         result,
@@ -57,16 +64,19 @@ fn steps(first: u32) -> Vec<SearchStep> {
             trial,
             rate_per_s,
             achieved_per_s: Some(rate_per_s),
+            transactions: 20_000,
+            slower: 0.000_5 * value_ms,
             mean_ms: Some(5.0),
             value_ms: Some(value_ms),
-            long: trial == first + STEPS.len() as u32 - 1,
             verdict,
-            caveats: Vec::new(),
         })
         .collect()
 }
 
-pub(crate) const FOUND: SearchEnd = SearchEnd::Found {
-    held_per_s: 766.8,
-    failed_per_s: 802.6,
-};
+pub(crate) const FOUND: Found = (
+    Some(Estimate {
+        value: 780.0,
+        half_width: Some(15.6),
+    }),
+    SearchEnd::Precise,
+);

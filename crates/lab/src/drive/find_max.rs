@@ -1,19 +1,16 @@
 //! Searches for the highest arrival rate at which response times stay below a limit: a closed loop
 //! that measures the capacity, then a series of open loops, each a trial of its own.
 
-pub(crate) mod search;
+use std::time::Duration;
 
-use measure::column;
-use measure::find_max::{FoundMax, LONG, SearchEnd, SearchStep, StepCaveat, StepVerdict};
+use measure::find_max::{FoundMax, MAX_STEPS, SearchEnd, SearchStep};
 use measure::setup::Ended;
-use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use plan::{Arrivals, FindMax, Limited, Point, Value};
 
 use crate::study::attempt;
 use crate::{Failure, Lab, Progress, Run, Target, Trial};
-use search::{MAX_TRIALS, Next, Search};
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
@@ -26,8 +23,16 @@ const SHORTFALL: f64 = 0.02;
 /// The random variation of Poisson arrivals, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
+/// The most trials of a search, with the closed loop.
+const MAX_TRIALS: u32 = 1 + MAX_STEPS as u32;
+
 pub fn max_trials() -> u32 {
-    MAX_TRIALS as u32
+    MAX_TRIALS
+}
+
+/// The longest time under load of a search.
+pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
+    warmup.saturating_add(step).saturating_mul(MAX_TRIALS)
 }
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in the order
@@ -57,16 +62,15 @@ pub fn find_max(
                 limit_ms: wanted.limit.as_secs_f64() * 1e3,
                 capacity_per_s: None,
                 steps: Vec::new(),
-                end: SearchEnd::Stopped {
-                    reason: String::new(),
-                    held_per_s: None,
-                    failed_per_s: None,
-                },
+                rate: None,
+                end: SearchEnd::OutOfSteps,
             },
         };
         let failed = searched.search().err();
         if let Some(Failed::Search(failure) | Failed::All(failure)) = &failed {
-            searched.found.end = searched.stopped(failure);
+            searched.found.end = SearchEnd::Stopped {
+                reason: failure.message.clone(),
+            };
         }
         let found = searched.found;
         run.observer.found(found)?;
@@ -117,30 +121,17 @@ impl SearchRun<'_, '_> {
             return Err(Failed::Search(failure));
         };
         self.found.capacity_per_s = Some(capacity);
-        loop {
-            let (rate, long) = match search_of(&self.found).next() {
-                Next::Try(rate) => (rate, false),
-                Next::Confirm(rate) => (rate, true),
-                Next::End(end) => {
-                    self.found.end = end;
-                    return Ok(());
-                }
-            };
-            let summary = self.measure(self.step(rate, long))?;
-            let step = judge(&summary, &self.found, rate, long);
+        let mut next = self.found.next_rate();
+        while let Some(rate) = next {
+            let summary = self.measure(self.step(rate))?;
+            let is_overloaded = is_overloaded(&summary, rate);
+            let step = SearchStep::of(&summary, &self.found, rate, is_overloaded);
             self.found.steps.push(step.clone());
+            next = self.found.next_rate();
             let line = progress_line(&step, &self.found);
             self.run.observer.progress(Progress::Searching(&line));
         }
-    }
-
-    fn stopped(&self, failure: &Failure) -> SearchEnd {
-        let search = search_of(&self.found);
-        SearchEnd::Stopped {
-            reason: failure.message.clone(),
-            held_per_s: search.held(),
-            failed_per_s: search.failed(),
-        }
+        Ok(())
     }
 
     /// Runs a trial, or takes its summary from an interrupted run.
@@ -208,7 +199,7 @@ impl SearchRun<'_, '_> {
     }
 
     /// The trial with an open loop at `rate` arrivals per second, summed over all servers.
-    fn step(&self, rate: f64, long: bool) -> Trial {
+    fn step(&self, rate: f64) -> Trial {
         let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
         let repeats = self
             .all_trials()
@@ -231,9 +222,6 @@ impl SearchRun<'_, '_> {
         load.find_max = None;
         load.rate = Some(rate / f64::from(planned.topology.instances));
         load.arrivals = Arrivals::Poisson;
-        if long {
-            load.time = load.time.saturating_mul(LONG);
-        }
         trial
     }
 
@@ -252,40 +240,6 @@ fn step_label(label: &str, step: &str) -> String {
     }
 }
 
-fn search_of(found: &FoundMax) -> Search<'_> {
-    Search {
-        capacity: found.capacity_per_s.unwrap_or_default(),
-        limit_ms: found.limit_ms,
-        steps: &found.steps,
-    }
-}
-
-fn judge(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> SearchStep {
-    let number = |column| column::value(summary, column).map(|estimate| estimate.value);
-    let value = number(&found.column);
-    let verdict = match value {
-        _ if is_overloaded(summary, rate) => StepVerdict::Overloaded,
-        None => StepVerdict::Nothing,
-        Some(value) if value >= found.limit_ms => StepVerdict::TooSlow,
-        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepVerdict::Unsteady,
-        Some(_) => StepVerdict::Held,
-    };
-    SearchStep {
-        trial: summary.setup.planned.number,
-        rate_per_s: rate,
-        achieved_per_s: number("tps"),
-        mean_ms: number("response_ms.mean"),
-        value_ms: value,
-        long,
-        verdict,
-        caveats: match verdict {
-            // These verdicts do not depend on the limited column.
-            StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
-            _ => StepCaveat::all_of(summary, &found.column),
-        },
-    }
-}
-
 /// Whether arrivals exceeded completed transactions by more than random variation explains.
 fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
     let reports_it = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
@@ -296,20 +250,21 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
         || (summary.transactions.count as f64) < expected
 }
 
-/// A progress line: `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
+/// A progress line: `766.8/s: response_ms.p99 18.3 of 20 ms, within limit; …`, with what all steps
+/// so far found.
 fn progress_line(step: &SearchStep, found: &FoundMax) -> String {
-    let search = search_of(found);
     let rate = step.rate_per_s;
     let value = step
         .value_ms
         .map_or("none".to_owned(), |ms| format!("{ms:.1}"));
     let (column, limit) = (&found.column, found.limit_ms);
-    let between = match (search.held(), search.failed()) {
-        (Some(held), Some(failed)) => format!("between {held} and {failed}/s"),
-        (Some(held), None) => format!("above {held}/s"),
-        (None, Some(failed)) => format!("below {failed}/s"),
-        (None, None) => "not known yet".to_owned(),
+    let highest = match found.rate {
+        Some(rate) => match rate.relative() {
+            Some(share) => format!("about {:.0}/s ± {:.1} %", rate.value, 100.0 * share),
+            None => format!("about {:.0}/s", rate.value),
+        },
+        None => "not known yet".to_owned(),
     };
     let verdict = step.verdict;
-    format!("  {rate}/s: {column} {value} of {limit} ms, {verdict}; the highest rate is {between}")
+    format!("  {rate}/s: {column} {value} of {limit} ms, {verdict}; the highest rate is {highest}")
 }
