@@ -28,7 +28,7 @@ fn place(above: &str) -> TempDir {
 }
 
 /// Whether servers can be limited here; records a skipped test where not.
-pub fn can_limit(cache: &Cache) -> bool {
+pub(crate) fn can_limit(cache: &Cache) -> bool {
     // Refused in any case, before anything starts: for the quota, or then for the disk.
     let huge = "--set data.rows=2000000000 --set data.tables=100";
     let program = Program::shipped("p1-two-platforms").args(huge);
