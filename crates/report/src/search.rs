@@ -294,7 +294,7 @@ fn why_ended(search: &FoundMax) -> String {
              (--time; in a study, load.time) give a narrower interval."
         ),
         SearchEnd::NoRate => format!(
-            "The search ended after {steps}, because the last rate is about a hundredth of the \
+            "The search ended after {steps}, because the last rate is less than a hundredth of the \
              closed loop's throughput."
         ),
         SearchEnd::Stopped { .. } => format!("The search was stopped after {steps}."),

@@ -20,7 +20,8 @@ const MOST: f64 = 10.0;
 /// logarithm.
 const CONTRAST: f64 = 0.2;
 const SHORTEST_DISTANCE: f64 = 0.008;
-const LONGEST_DISTANCE: f64 = 0.15;
+/// The mean grows slowly with the rate, and along a curve: probes farther away would be off the line.
+const LONGEST_DISTANCE: f64 = 0.02;
 /// The reach of the level, in distances of the probes.
 const REACH: f64 = 3.0;
 /// Probes within this share of the estimate count as groups of the jackknife.
@@ -29,7 +30,7 @@ const GROUPED: f64 = 0.1;
 const GROUP: usize = 2;
 const FEWEST_GROUPS: usize = 4;
 /// Widens the interval; found by simulation (`tests/integration/find_max.rs`).
-const CALIBRATION: f64 = 1.6;
+const CALIBRATION: f64 = 2.0;
 /// An estimate lies at most this factor outside the rates that were probed.
 const OUTSIDE: f64 = 1.1;
 const MOST_STEPS: usize = 60;

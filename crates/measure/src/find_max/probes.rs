@@ -7,11 +7,12 @@
 use super::pooled::{PooledRate, Probe, highest_rate};
 
 /// The first rate, as a fraction of the capacity.
-const START: f64 = 0.7;
+const START: f64 = 0.8;
 /// The factor to the next rate while no probe was above the limit.
-const UP: f64 = 1.2;
-/// The factor to the next rate while no probe was below the limit.
-const DOWN: f64 = 0.5;
+const UP: f64 = 1.15;
+/// The factor to the second rate if the first probe was above the limit; it is squared with each
+/// further one. A stall near the highest rate costs little, and a limit far below it is found soon.
+const DOWN: f64 = 0.85;
 /// The lowest rate that is tried, as a fraction of the capacity.
 const LOWEST: f64 = 1.0 / 128.0;
 /// Number of probes before the first that is placed by the estimate.
@@ -41,7 +42,7 @@ pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> NextProb
         (None, None) => capacity_per_s * START,
         (Some(below), None) => below * UP,
         (None, Some(above)) if above <= capacity_per_s * LOWEST => return NextProbe::NoRate,
-        (None, Some(above)) => above * DOWN,
+        (None, Some(above)) => above * DOWN.powf(2_f64.powi(probes.len() as i32 - 1)),
         (Some(below), Some(above)) => {
             let placed = highest_rate(probes, limit).filter(|_| probes.len() >= BRACKET);
             match placed {
@@ -102,7 +103,7 @@ mod tests {
         };
         assert!((found.per_s / 777.0 - 1.0).abs() < 1e-3, "{found:?}");
         assert_eq!(probes.len(), FEWEST);
-        assert_eq!(probes[1].rate_per_s, 700.0 * UP);
+        assert_eq!(probes[1].rate_per_s, 800.0 * DOWN);
         let sides = probes[3..].iter().map(|probe| probe.rate_per_s > 777.0);
         assert!(sides.eq((3..FEWEST).map(|place| place % 2 == 0)));
     }
