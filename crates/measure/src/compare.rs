@@ -20,6 +20,7 @@ mod boundary;
 mod family;
 mod look;
 mod power;
+mod ranks;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
 pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
+pub use ranks::{Observed, compare_observed, compare_ranks};
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
@@ -79,13 +81,20 @@ pub struct Measured {
 }
 
 /// What an interval is computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
     /// A ratio for each block that has both sides.
     Blocks { blocks: usize },
     /// All runs of one side against all runs of the other.
     Runs { base: usize, new: usize },
+    /// The ranks of all runs.
+    Ranks {
+        base: usize,
+        new: usize,
+        /// The share (0 to 1) of all pairs of runs in which the new one is longer; ties count half.
+        new_longer: f64,
+    },
     /// A side has a single run, so there is no interval.
     SingleRun,
 }
@@ -95,7 +104,7 @@ impl Method {
     fn repeats(self) -> u32 {
         let repeats = match self {
             Self::Blocks { blocks } => blocks,
-            Self::Runs { base, new } => base.min(new),
+            Self::Runs { base, new } | Self::Ranks { base, new, .. } => base.min(new),
             Self::SingleRun => 1,
         };
         u32::try_from(repeats).unwrap_or(u32::MAX)
@@ -107,6 +116,7 @@ impl fmt::Display for Method {
         match self {
             Self::Blocks { blocks } => write!(f, "over {blocks} blocks"),
             Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
+            Self::Ranks { base, new, .. } => write!(f, "by ranks of {base} and {new} runs"),
             Self::SingleRun => f.write_str("of single runs, without an interval"),
         }
     }
@@ -159,6 +169,11 @@ pub enum NoComparison {
     /// A ratio to or of 0.
     #[error("a trial measured 0, so there is no ratio")]
     Zero,
+    /// Ranks of a single run, of times that may be 0 or not over.
+    #[error(
+        "0, or not over when the trial ended, and a single run does not show how much runs differ"
+    )]
+    SingleRank,
     /// A percentile of too few transactions, which is a matter of chance.
     #[error("fewer than 10 transactions of a trial exceeded the percentile: measure longer")]
     FewSlower,
@@ -278,7 +293,27 @@ impl Comparison {
     fn settle(&mut self, error_rate: f64, p_adjusted: f64) {
         self.set_interval(1.0 - error_rate);
         self.p_adjusted = Some(p_adjusted);
-        self.decision = self.decided(error_rate);
+        self.decision = match self.method {
+            Method::Ranks { new_longer, .. } => self.decided_by_ranks(error_rate, new_longer),
+            _ => self.decided(error_rate),
+        };
+    }
+
+    /// Ranks do not say by how much the sides differ, so they are never equivalent.
+    fn decided_by_ranks(&self, error_rate: f64, new_longer: f64) -> Decision {
+        match self.p {
+            Some(p) if p < error_rate => self.differs(new_longer > 0.5),
+            _ => Decision::Undecided {
+                repeats_needed: None,
+            },
+        }
+    }
+
+    fn differs(&self, is_higher: bool) -> Decision {
+        match is_higher == (self.question.sense == Sense::HigherIsBetter) {
+            true => Decision::Faster,
+            false => Decision::Slower,
+        }
     }
 
     /// The change with its interval as one of `comparisons` comparisons (Bonferroni's correction).
@@ -319,11 +354,7 @@ impl Comparison {
         let change = self.change_pct.value;
         let is_real = low > 0.0 || high < 0.0;
         if is_real && change.abs() >= least {
-            let higher = self.question.sense == Sense::HigherIsBetter;
-            return match (change > 0.0) == higher {
-                true => Decision::Faster,
-                false => Decision::Slower,
-            };
+            return self.differs(change > 0.0);
         }
         if low >= -least && high <= least {
             return Decision::Equivalent;

@@ -6,6 +6,7 @@
 
 mod differences;
 mod look;
+mod recoveries;
 mod show;
 mod words;
 
@@ -23,6 +24,7 @@ use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
 pub use look::{Decided, decided};
+use recoveries::Recoveries;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -192,6 +194,8 @@ pub(crate) struct Matched {
     /// Whether transactions arrive at a rate, so that the mean response time is tested first.
     pub(crate) open_loop: bool,
     pub(crate) numbers: Vec<Number>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) recoveries: Vec<Recoveries>,
 }
 
 fn as_object<S: Serializer>(
@@ -286,6 +290,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
             point: point.collect(),
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
+            recoveries: recoveries::all([&base, &new], interleaved),
             name: group.name,
         }
     });
@@ -312,8 +317,10 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
 }
 
 fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {
-    let mut gated: Vec<Gated<'_>> = points.map(Matched::gated).collect();
-    decide(&mut gated);
+    let mut points: Vec<&mut Matched> = points.collect();
+    let gated = points.iter_mut().map(|point| point.gated());
+    decide(&mut gated.collect::<Vec<_>>());
+    recoveries::decide(points.into_iter());
 }
 
 /// The average change of each number over the points that have it, where there are several.
