@@ -214,41 +214,67 @@ pub fn compare(
         }
     };
     let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
-    let reason = match method {
-        _ if !question.interleaved => Some(NoVerdict::NotInterleaved),
-        _ if !question.restarted => Some(NoVerdict::NotRestarted),
-        Method::SingleRun => Some(NoVerdict::SingleRun {
-            repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
-        }),
-        _ => None,
-    };
-    let p = log_ratio.map(|ratio| {
-        let p = student::p_value(ratio.mean / ratio.error, ratio.degrees);
-        let boundary = question.boundary;
-        boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()))
+    let single = matches!(method, Method::SingleRun).then(|| NoVerdict::SingleRun {
+        repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
     });
-    let mut found = Comparison {
-        question: *question,
+    let found = Found {
         base: base_log.exp(),
         new: new_log.exp(),
-        change_pct: Change {
-            value: percent(new_log - base_log),
-            interval: None,
-        },
-        confidence: CONFIDENCE,
-        method,
+        change: percent(new_log - base_log),
         log_ratio,
-        p,
-        p_adjusted: None,
-        decision: Decision::NoVerdict {
-            reason: reason.unwrap_or(NoVerdict::NotInterleaved),
-        },
+        p: log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees)),
+        single,
     };
-    match reason {
-        Some(reason) => found.leave_open(reason),
-        None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
+    Ok(found.compared(method, question))
+}
+
+/// What both sides come to, before it is decided.
+struct Found {
+    base: f64,
+    new: f64,
+    /// In percent.
+    change: f64,
+    log_ratio: Option<LogRatio>,
+    /// As if there were a single look.
+    p: Option<f64>,
+    /// Why single runs have no verdict.
+    single: Option<NoVerdict>,
+}
+
+impl Found {
+    /// As a single comparison.
+    fn compared(self, method: Method, question: &Question) -> Comparison {
+        let reason = match (question.interleaved, question.restarted) {
+            (false, _) => Some(NoVerdict::NotInterleaved),
+            (_, false) => Some(NoVerdict::NotRestarted),
+            _ => self.single,
+        };
+        let boundary = question.boundary;
+        let overall = |p| boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()));
+        let p = self.p.map(overall);
+        let mut found = Comparison {
+            question: *question,
+            base: self.base,
+            new: self.new,
+            change_pct: Change {
+                value: self.change,
+                interval: None,
+            },
+            confidence: CONFIDENCE,
+            method,
+            log_ratio: self.log_ratio,
+            p,
+            p_adjusted: None,
+            decision: Decision::NoVerdict {
+                reason: reason.unwrap_or(NoVerdict::NotInterleaved),
+            },
+        };
+        match reason {
+            Some(reason) => found.leave_open(reason),
+            None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
+        }
+        found
     }
-    Ok(found)
 }
 
 /// Compares two sides by their geometric means over several points. Trials of one repeat ran in the

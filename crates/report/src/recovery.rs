@@ -145,7 +145,7 @@ fn exposed(found: &Recovery) -> Option<[u64; 3]> {
 }
 
 /// A fault that had an effect, and how its instance recovered.
-pub(crate) type Recovered<'a> = (&'a FaultRecord, &'a Recovery);
+type Recovered<'a> = (&'a FaultRecord, &'a Recovery);
 
 pub(crate) fn recovered(trial: &TrialSummary) -> impl Iterator<Item = Recovered<'_>> {
     let faults = trial.faults.iter();

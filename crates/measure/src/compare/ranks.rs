@@ -9,10 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    CONFIDENCE, Change, Comparison, Decision, ERROR_RATE, Measured, Method, NoComparison,
-    NoVerdict, Question, compare,
-};
+use super::{Comparison, Found, Measured, Method, NoComparison, Question, compare};
 use crate::interval::Estimate;
 use crate::recovery::{Distribution, Observation};
 
@@ -49,13 +46,11 @@ pub fn compare_ranks(
     new: &[Observed],
     question: &Question,
 ) -> Result<Comparison, NoComparison> {
-    let values = |side: &[Observed]| side.iter().map(|(_, value)| *value).collect::<Vec<_>>();
-    let sides = [values(base), values(new)];
-    let [Some(base_median), Some(new_median)] = sides
+    let sides = [base, new].map(|side| side.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    let all = sides
         .each_ref()
-        .map(|side| Distribution::of(side.iter().copied()))
-        .map(|all| Some(all?.median()))
-    else {
+        .map(|side| Distribution::of(side.iter().copied()));
+    let [Some(base_all), Some(new_all)] = all else {
         return Err(NoComparison::Nothing);
     };
     if base.len().min(new.len()) < 2 {
@@ -67,35 +62,15 @@ pub fn compare_ranks(
         new: new.len(),
         new_longer,
     };
-    let boundary = question.boundary;
-    let p = boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()));
-    let untested = match (question.interleaved, question.restarted) {
-        (false, _) => Some(NoVerdict::NotInterleaved),
-        (_, false) => Some(NoVerdict::NotRestarted),
-        _ => None,
-    };
-    let mut found = Comparison {
-        question: *question,
-        base: base_median.bound(),
-        new: new_median.bound(),
-        change_pct: Change {
-            value: f64::NAN,
-            interval: None,
-        },
-        confidence: CONFIDENCE,
-        method,
+    let found = Found {
+        base: base_all.median().bound(),
+        new: new_all.median().bound(),
+        change: f64::NAN,
         log_ratio: None,
         p: Some(p),
-        p_adjusted: None,
-        decision: Decision::NoVerdict {
-            reason: untested.unwrap_or(NoVerdict::NotInterleaved),
-        },
+        single: None,
     };
-    match untested {
-        Some(reason) => found.leave_open(reason),
-        None => found.settle(ERROR_RATE, p),
-    }
-    Ok(found)
+    Ok(found.compared(method, question))
 }
 
 /// Probability (0 to 1) of a rank sum at least this far from its mean by chance, and the share of all pairs
@@ -138,7 +113,7 @@ fn rank_test(base: &[Observation], new: &[Observation]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{LEAST, Sense};
+    use crate::compare::{Decision, LEAST, Sense};
 
     fn exactly(values: &[f64]) -> Vec<Observation> {
         values.iter().copied().map(Observation::Exactly).collect()

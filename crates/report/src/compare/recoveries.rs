@@ -1,19 +1,20 @@
 //! How the recoveries of two sides from the same fault compare, and how many of the faults lost commits.
 
 use measure::compare::{
-    Boundary, Comparison, Decision, Gated, Method, Observed, Sense, compare_observed, compare_ranks,
+    Boundary, Comparison, Gated, NoComparison, Observed, Question, Sense, compare_observed,
+    compare_ranks,
 };
-use measure::recovery::{Distribution, Observation, numbers};
+use measure::recovery::{Distribution, Number, numbers};
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use super::{Matched, ResultComparison};
 use crate::grid::{Columns, Grid};
 use crate::ledger::lost_of;
-use crate::list::distinct;
+use crate::list::grouped;
 use crate::metric_comparison::question;
 use crate::number;
-use crate::recovery::{Recovered, head, observation, recovered, words_of_all};
+use crate::recovery::{head, observation, recovered, words_of_all};
 
 /// The numbers that are compared: few, because they are decided together.
 const COMPARED: [&str; 5] = [
@@ -23,130 +24,93 @@ const COMPARED: [&str; 5] = [
     "recovery.outage_s",
     "recovery.lost_transactions",
 ];
-const LOSSES: &str = "recovery.lost_commits";
+/// 1 if the fault lost commits.
+static LOSSES: Number = Number {
+    name: "recovery.lost_commits",
+    unit: "",
+    heading: "faults that lost commits",
+    of: |found| Some(f64::from(u8::from(found.loss?.transactions > 0))),
+};
 
-/// One number of one fault.
+type Compare = fn(&[Observed], &[Observed], &Question) -> Result<Comparison, NoComparison>;
+type Shown = fn(&[Observed]) -> String;
+
+/// One number of one fault, over the repeats of each side.
 #[derive(Debug, Serialize)]
 pub(crate) struct Recoveries {
     pub(crate) fault: String,
     pub(crate) column: &'static str,
     #[serde(skip)]
     heading: String,
-    pub(crate) base: Repeats,
-    pub(crate) new: Repeats,
+    /// The median with minimum and maximum, or how many lost commits.
+    pub(crate) base: String,
+    pub(crate) new: String,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) reason: Option<String>,
 }
 
-/// A number over the repeats of a side.
-#[derive(Debug, Serialize)]
-pub(crate) struct Repeats {
-    pub(crate) n: usize,
-    /// Repeats in which the event had not happened by the end of the observation.
-    pub(crate) not_over: usize,
-    /// For display: the median with minimum and maximum, or the share with its exact interval.
-    pub(crate) shown: String,
-}
-
 /// Each number of each fault that either side has.
 pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recoveries> {
-    let faults = || {
-        sides
-            .iter()
-            .copied()
-            .flatten()
-            .flat_map(|trial| recovered(trial).map(move |one| (*trial, one)))
-    };
-    let places = distinct(faults().map(|(_, (fault, _))| fault.place()));
-    let trials = || sides.iter().copied().flatten();
-    let question = measure::compare::Question {
+    let trials = || sides.into_iter().flatten();
+    let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
+    let question = Question {
         boundary: Boundary::of_trials(trials()),
         ..question(
             Sense::LowerIsBetter,
             interleaved,
-            trials().all(|trial| trial.setup.planned.server.is_restarted()),
+            trials().all(is_restarted),
         )
     };
-    let mut all = Vec::new();
-    for place in places {
-        let mut same = faults().filter(|(_, (fault, _))| fault.place() == place);
-        let Some(fault) = same.next().map(|first| words_of_all(&first)) else {
-            continue;
-        };
-        let observed = |of: &dyn Fn(Recovered<'_>) -> Option<Observation>| {
-            sides.map(|side| in_repeats(side, place, of))
-        };
-        for number in numbers().filter(|number| COMPARED.contains(&number.name)) {
-            let [base, new] = observed(&|(_, found)| observation(number, found));
-            let found = compare_observed(&base, &new, &question);
-            all.extend((!base.is_empty() || !new.is_empty()).then(|| Recoveries {
+    let faults = trials().flat_map(|trial| recovered(trial).map(move |one| (*trial, one)));
+    let places = grouped(faults.map(|one| (one.1.0.place(), one)));
+    let compared = || numbers().filter(|number| COMPARED.contains(&number.name));
+    let rows = places.iter().flat_map(|(place, faults)| {
+        let fault = faults.first().map_or_else(String::new, words_of_all);
+        compared().chain([&LOSSES]).filter_map(move |number| {
+            let of_side = |side| in_repeats(side, *place, number);
+            let [base, new] = sides.map(of_side);
+            let (compare, shown): (Compare, Shown) = match number.name == LOSSES.name {
+                true => (compare_ranks, lost),
+                false => (compare_observed, times),
+            };
+            let found = compare(&base, &new, &question);
+            (!base.is_empty() || !new.is_empty()).then(|| Recoveries {
                 fault: fault.clone(),
                 column: number.name,
                 heading: head(number).text(),
-                base: Repeats::of(&base),
-                new: Repeats::of(&new),
+                base: shown(&base),
+                new: shown(&new),
                 reason: found.as_ref().err().map(ToString::to_string),
                 comparison: found.ok(),
-            }));
-        }
-        let [base, new] = observed(&|(_, found)| {
-            let lost = found.loss?.transactions > 0;
-            Some(Observation::Exactly(f64::from(u8::from(lost))))
-        });
-        let found = compare_ranks(&base, &new, &question);
-        all.extend((!base.is_empty() || !new.is_empty()).then(|| Recoveries {
-            fault,
-            column: LOSSES,
-            heading: "faults that lost commits".to_owned(),
-            base: Repeats::of_losses(&base),
-            new: Repeats::of_losses(&new),
-            reason: found.as_ref().err().map(ToString::to_string),
-            comparison: found.ok(),
-        }));
-    }
-    all
+            })
+        })
+    });
+    rows.collect()
 }
 
-fn in_repeats(
-    side: &[&TrialSummary],
-    place: (u32, u32, u32),
-    of: &dyn Fn(Recovered<'_>) -> Option<Observation>,
-) -> Vec<Observed> {
+fn in_repeats(side: &[&TrialSummary], place: (u32, u32, u32), number: &Number) -> Vec<Observed> {
     let faults = side.iter().flat_map(|trial| {
-        let repeat = trial.setup.planned.repeat;
         let same = recovered(trial).filter(move |(fault, _)| fault.place() == place);
-        same.filter_map(move |one| Some((repeat, of(one)?)))
+        let values = same.filter_map(move |(_, found)| observation(number, found));
+        values.map(move |value| (trial.setup.planned.repeat, value))
     });
     faults.collect()
 }
 
-impl Repeats {
-    fn of(observed: &[Observed]) -> Self {
-        let all = Distribution::of(observed.iter().map(|(_, value)| *value));
-        let shown = |all: &Distribution| match all.values() {
-            [one] => number::observation(*one),
-            _ => number::observed_within(all.median(), all.min(), all.max()),
-        };
-        let not_over = observed.len() - all.as_ref().map_or(0, Distribution::happened);
-        let at_least = match not_over {
-            0 => String::new(),
-            _ => format!(", not over in {not_over} of {}", observed.len()),
-        };
-        Self {
-            n: observed.len(),
-            not_over,
-            shown: all.map_or_else(|| number::ABSENT.to_owned(), |all| shown(&all) + &at_least),
-        }
+fn times(observed: &[Observed]) -> String {
+    let Some(all) = Distribution::of(observed.iter().map(|(_, value)| *value)) else {
+        return number::ABSENT.to_owned();
+    };
+    let shown = number::observed_within(all.median(), all.min(), all.max());
+    match all.values().len() - all.happened() {
+        0 => shown,
+        open => format!("{shown}, not over in {open} of {}", observed.len()),
     }
+}
 
-    fn of_losses(observed: &[Observed]) -> Self {
-        let lost = observed.iter().filter(|(_, lost)| lost.bound() > 0.0);
-        Self {
-            n: observed.len(),
-            not_over: 0,
-            shown: lost_of(lost.count(), observed.len()),
-        }
-    }
+fn lost(observed: &[Observed]) -> String {
+    let lost = observed.iter().filter(|(_, lost)| lost.bound() > 0.0);
+    lost_of(lost.count(), observed.len())
 }
 
 /// Decides all of them together: a family beside that of throughput and response times.
@@ -185,42 +149,22 @@ pub(super) fn grid(all: &[ResultComparison]) -> Grid {
         )
         .key("fault", |(.., one)| &one.fault)
         .key("", |(.., one)| &one.heading)
-        .words(base, |(.., one)| &one.base.shown)
-        .words(new, |(.., one)| &one.new.shown)
+        .words(base, |(.., one)| &one.base)
+        .words(new, |(.., one)| &one.new)
         .with("change %", |(.., one)| {
             let change = one.comparison?.change_pct;
             change.value.is_finite().then_some(change)
         })
-        .words("verdict", |(.., one)| verdict(one));
+        .words("verdict", |(.., one)| match &one.comparison {
+            Some(found) => found.verdict(),
+            None => one.reason.clone().unwrap_or_default(),
+        });
     columns.grid(
         "Recovery compared: medians with the minimum and maximum, and the share of faults that lost \
          acknowledged commits with its exact interval. Change: the ratio of geometric means. Where \
          a time is 0 or was not over when its trial ended (>), and for losses, ranks are compared: an \
-         exact test without an interval. All verdicts of this table are decided together: family-wise \
+         exact test without an interval. Faster is the smaller number. All verdicts of this table are decided together: family-wise \
          error rate 5 % (Holm).",
         rows,
     )
-}
-
-/// Of ranks, in which share of the pairs it took longer, because there is no change in percent.
-fn verdict(one: &Recoveries) -> String {
-    let Some(found) = &one.comparison else {
-        return one.reason.clone().unwrap_or_default();
-    };
-    let is_time = one.column.ends_with("_s");
-    let words = match found.decision {
-        Decision::Faster if !is_time => "fewer".to_owned(),
-        Decision::Slower if !is_time => "more".to_owned(),
-        _ => found.verdict(),
-    };
-    match found.method {
-        Method::Ranks { new_longer, .. } if one.column != LOSSES => {
-            let share = number::percent(new_longer);
-            format!(
-                "{words} ({} in {share} of the pairs)",
-                if is_time { "longer" } else { "more" }
-            )
-        }
-        _ => words,
-    }
 }
