@@ -23,6 +23,7 @@ mod look;
 mod noise;
 mod power;
 mod turns;
+mod ranks;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ pub use look::{FUTILE, Look};
 pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use turns::{Block, starts_in_turns};
+pub use ranks::{Observed, compare_observed, compare_ranks};
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
@@ -85,13 +87,20 @@ pub struct Measured {
 }
 
 /// What an interval is computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
     /// A ratio for each block that has both sides.
     Blocks { blocks: usize },
     /// All runs of one side against all runs of the other.
     Runs { base: usize, new: usize },
+    /// The ranks of all runs.
+    Ranks {
+        base: usize,
+        new: usize,
+        /// The share (0 to 1) of all pairs of runs in which the new one is longer; ties count half.
+        new_longer: f64,
+    },
     /// A side has a single run, so there is no interval.
     SingleRun,
 }
@@ -101,7 +110,7 @@ impl Method {
     fn repeats(self) -> u32 {
         let repeats = match self {
             Self::Blocks { blocks } => blocks,
-            Self::Runs { base, new } => base.min(new),
+            Self::Runs { base, new } | Self::Ranks { base, new, .. } => base.min(new),
             Self::SingleRun => 1,
         };
         u32::try_from(repeats).unwrap_or(u32::MAX)
@@ -113,6 +122,7 @@ impl fmt::Display for Method {
         match self {
             Self::Blocks { blocks } => write!(f, "over {blocks} blocks"),
             Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
+            Self::Ranks { base, new, .. } => write!(f, "by ranks of {base} and {new} runs"),
             Self::SingleRun => f.write_str("of single runs, without an interval"),
         }
     }
@@ -165,6 +175,11 @@ pub enum NoComparison {
     /// A ratio to or of 0.
     #[error("a trial measured 0, so there is no ratio")]
     Zero,
+    /// Ranks of a single run, of times that may be 0 or not over.
+    #[error(
+        "0, or not over when the trial ended, and a single run does not show how much runs differ"
+    )]
+    SingleRank,
     /// A percentile of too few transactions, which is a matter of chance.
     #[error("fewer than 10 transactions of a trial exceeded the percentile: measure longer")]
     FewSlower,
@@ -205,41 +220,67 @@ pub fn compare(
         }
     };
     let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
-    let reason = match method {
-        _ if !question.interleaved => Some(NoVerdict::NotInterleaved),
-        _ if !question.restarted => Some(NoVerdict::NotRestarted),
-        Method::SingleRun => Some(NoVerdict::SingleRun {
-            repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
-        }),
-        _ => None,
-    };
-    let p = log_ratio.map(|ratio| {
-        let p = student::p_value(ratio.mean / ratio.error, ratio.degrees);
-        let boundary = question.boundary;
-        boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()))
+    let single = matches!(method, Method::SingleRun).then(|| NoVerdict::SingleRun {
+        repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
     });
-    let mut found = Comparison {
-        question: *question,
+    let found = Found {
         base: base_log.exp(),
         new: new_log.exp(),
-        change_pct: Change {
-            value: percent(new_log - base_log),
-            interval: None,
-        },
-        confidence: CONFIDENCE,
-        method,
+        change: percent(new_log - base_log),
         log_ratio,
-        p,
-        p_adjusted: None,
-        decision: Decision::NoVerdict {
-            reason: reason.unwrap_or(NoVerdict::NotInterleaved),
-        },
+        p: log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees)),
+        single,
     };
-    match reason {
-        Some(reason) => found.leave_open(reason),
-        None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
+    Ok(found.compared(method, question))
+}
+
+/// What both sides come to, before it is decided.
+struct Found {
+    base: f64,
+    new: f64,
+    /// In percent.
+    change: f64,
+    log_ratio: Option<LogRatio>,
+    /// As if there were a single look.
+    p: Option<f64>,
+    /// Why single runs have no verdict.
+    single: Option<NoVerdict>,
+}
+
+impl Found {
+    /// As a single comparison.
+    fn compared(self, method: Method, question: &Question) -> Comparison {
+        let reason = match (question.interleaved, question.restarted) {
+            (false, _) => Some(NoVerdict::NotInterleaved),
+            (_, false) => Some(NoVerdict::NotRestarted),
+            _ => self.single,
+        };
+        let boundary = question.boundary;
+        let overall = |p| boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()));
+        let p = self.p.map(overall);
+        let mut found = Comparison {
+            question: *question,
+            base: self.base,
+            new: self.new,
+            change_pct: Change {
+                value: self.change,
+                interval: None,
+            },
+            confidence: CONFIDENCE,
+            method,
+            log_ratio: self.log_ratio,
+            p,
+            p_adjusted: None,
+            decision: Decision::NoVerdict {
+                reason: reason.unwrap_or(NoVerdict::NotInterleaved),
+            },
+        };
+        match reason {
+            Some(reason) => found.leave_open(reason),
+            None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
+        }
+        found
     }
-    Ok(found)
 }
 
 /// Compares two sides by their geometric means over several points. Trials of one repeat ran in the
@@ -284,7 +325,27 @@ impl Comparison {
     fn settle(&mut self, error_rate: f64, p_adjusted: f64) {
         self.set_interval(1.0 - error_rate);
         self.p_adjusted = Some(p_adjusted);
-        self.decision = self.decided(error_rate);
+        self.decision = match self.method {
+            Method::Ranks { new_longer, .. } => self.decided_by_ranks(error_rate, new_longer),
+            _ => self.decided(error_rate),
+        };
+    }
+
+    /// Ranks do not say by how much the sides differ, so they are never equivalent.
+    fn decided_by_ranks(&self, error_rate: f64, new_longer: f64) -> Decision {
+        match self.p {
+            Some(p) if p < error_rate => self.differs(new_longer > 0.5),
+            _ => Decision::Undecided {
+                repeats_needed: None,
+            },
+        }
+    }
+
+    fn differs(&self, is_higher: bool) -> Decision {
+        match is_higher == (self.question.sense == Sense::HigherIsBetter) {
+            true => Decision::Faster,
+            false => Decision::Slower,
+        }
     }
 
     /// The change with its interval as one of `comparisons` comparisons (Bonferroni's correction).
@@ -325,11 +386,7 @@ impl Comparison {
         let change = self.change_pct.value;
         let is_real = low > 0.0 || high < 0.0;
         if is_real && change.abs() >= least {
-            let higher = self.question.sense == Sense::HigherIsBetter;
-            return match (change > 0.0) == higher {
-                true => Decision::Faster,
-                false => Decision::Slower,
-            };
+            return self.differs(change > 0.0);
         }
         if low >= -least && high <= least {
             return Decision::Equivalent;

@@ -98,12 +98,6 @@ pub struct LedgerSummary {
     pub examples: Vec<String>,
 }
 
-/// The upper bound of a 95 % confidence interval of a share (0 to 1) if none of `count` cases
-/// showed it: for 0 of 20, it is 14 %.
-pub fn none_of(count: usize) -> f64 {
-    1.0 - 0.05_f64.powf(1.0 / count as f64)
-}
-
 impl LedgerSummary {
     /// A count of anomalies; `None` if no members were checked.
     pub(crate) fn found(&self, count: u64) -> Option<u64> {
@@ -140,14 +134,5 @@ impl LedgerSummary {
     pub fn is_intact(&self) -> bool {
         let beside = self.aborted_reads + self.lost_appends;
         self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced + beside == 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn none_of_twenty_is_at_most_14_per_cent() {
-        let bounds = [20, 5, 1].map(|count| (super::none_of(count) * 1000.0).round());
-        assert_eq!(bounds, [139.0, 451.0, 950.0]);
     }
 }

@@ -25,6 +25,7 @@ pub mod result;
 pub mod scale;
 pub mod series;
 pub mod setup;
+pub mod share;
 pub mod size;
 pub mod slice;
 pub mod steady;

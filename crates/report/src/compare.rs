@@ -7,6 +7,7 @@
 mod carried;
 mod differences;
 mod look;
+mod recoveries;
 mod show;
 mod words;
 
@@ -24,6 +25,7 @@ use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
 pub use look::{Decided, decided};
+use recoveries::Recoveries;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -205,6 +207,8 @@ pub(crate) struct Matched {
     pub(crate) carried: Option<Comparison>,
     #[serde(skip)]
     common: Point,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) recoveries: Vec<Recoveries>,
 }
 
 fn as_object<S: Serializer>(
@@ -317,6 +321,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
                 .first()
                 .map(|trial| trial.setup.planned.common_point())
                 .unwrap_or_default(),
+            recoveries: recoveries::all([&base, &new], interleaved),
             name: group.name,
         }
     });
@@ -343,8 +348,10 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
 }
 
 fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {
-    let mut gated: Vec<Gated<'_>> = points.map(Matched::gated).collect();
-    decide(&mut gated);
+    let mut points: Vec<&mut Matched> = points.collect();
+    let gated = points.iter_mut().map(|point| point.gated());
+    decide(&mut gated.collect::<Vec<_>>());
+    recoveries::decide(points.into_iter());
 }
 
 /// The average change of each number over the points that have it, where there are several.

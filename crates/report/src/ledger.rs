@@ -1,8 +1,9 @@
 //! What the ledger found about acknowledged commits.
 
 use measure::fault::Loss;
-use measure::ledger::{LedgerSummary, none_of};
+use measure::ledger::LedgerSummary;
 use measure::result::RunResult;
+use measure::share;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid};
@@ -61,13 +62,16 @@ fn losses(result: &RunResult) -> Vec<String> {
             );
             [none].into_iter().chain(exposure(result)).collect()
         }
-        (lost, _) => vec![format!(
-            "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
-            number::count(lost),
-            number::count(acknowledged),
-            if lost == 1 { "is" } else { "are" },
-            of_trials(result, |ledger| ledger.lost > 0)
-        )],
+        (lost, _) => {
+            let lost = format!(
+                "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
+                number::count(lost),
+                number::count(acknowledged),
+                if lost == 1 { "is" } else { "are" },
+                of_trials(result, |ledger| ledger.lost > 0)
+            );
+            [lost].into_iter().chain(exposure(result)).collect()
+        }
     }
 }
 
@@ -94,7 +98,7 @@ fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
     members.into_iter().chain(ledgers).chain(stopped)
 }
 
-/// How little it proves that none of a few faults lost a commit.
+/// The share of faults that lost commits; how little it proves if none of a few did.
 fn exposure(result: &RunResult) -> Option<String> {
     let faults = result.trials.iter().flat_map(|trial| &trial.faults);
     let of_primary =
@@ -102,18 +106,36 @@ fn exposure(result: &RunResult) -> Option<String> {
     let losses: Vec<Loss> = of_primary
         .filter_map(|fault| fault.recovery.as_ref()?.loss)
         .collect();
+    let lost = losses.iter().filter(|loss| loss.transactions > 0).count();
     let exposed: u64 = losses.iter().map(|loss| loss.exposed_10_ms).sum();
-    let (who, lost) = match losses.len() {
+    let (who, what) = match losses.len() {
         0 => return None,
+        count if lost > 0 => {
+            return Some(format!(
+                "{} faults of the primary lost commits (95 % confidence).",
+                lost_of(lost, count)
+            ));
+        }
         1 => ("The fault of the primary".to_owned(), "none"),
         count => (format!("None of {count} faults of the primary"), "one"),
     };
     Some(format!(
-        "{who} lost {lost}, so at most {} of such faults do (95 % confidence); {} were \
+        "{who} lost {what}, so at most {} of such faults do (95 % confidence); {} were \
          acknowledged in the last 10 ms before.",
-        number::percent(none_of(losses.len())),
+        number::percent(share::interval(0, losses.len()).high),
         number::count(exposed)
     ))
+}
+
+/// `3 of 12 (5.5 % to 57.2 %)`: how many faults lost commits, with the exact interval of the share.
+pub(crate) fn lost_of(lost: usize, count: usize) -> String {
+    let range = share::interval(lost, count);
+    let [low, high] = [range.low, range.high].map(number::percent);
+    match (lost, count) {
+        (_, 0) => number::ABSENT.to_owned(),
+        (0, _) => format!("0 of {count} (at most {high})"),
+        _ => format!("{lost} of {count} ({low} to {high})"),
+    }
 }
 
 fn with_ledger(result: &RunResult) -> impl Iterator<Item = &TrialSummary> {

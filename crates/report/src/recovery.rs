@@ -2,7 +2,7 @@
 
 mod repeats;
 
-pub(crate) use repeats::{distributions, sentences};
+pub(crate) use repeats::{distributions, sentences, words_of_all};
 
 use measure::fault::{FaultRecord, Promotion, Recovery, TimedErrors};
 use measure::recovery::{Number, Observation, PHASES, numbers};
@@ -104,7 +104,7 @@ pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     columns.grid(caption, recovered(trial))
 }
 
-fn head(number: &Number) -> Head {
+pub(crate) fn head(number: &Number) -> Head {
     Head {
         title: number.heading.to_owned(),
         unit: number.unit,
@@ -112,7 +112,7 @@ fn head(number: &Number) -> Head {
 }
 
 /// A number of a recovery; one that rounds to zero has no sign.
-fn observation(number: &Number, found: &Recovery) -> Option<Observation> {
+pub(crate) fn observation(number: &Number, found: &Recovery) -> Option<Observation> {
     Some(match number.observed(found)? {
         Observation::Exactly(value) if value.abs() < 5e-4 => Observation::Exactly(0.0),
         other => other,
@@ -147,7 +147,7 @@ fn exposed(found: &Recovery) -> Option<[u64; 3]> {
 /// A fault that had an effect, and how its instance recovered.
 type Recovered<'a> = (&'a FaultRecord, &'a Recovery);
 
-fn recovered(trial: &TrialSummary) -> impl Iterator<Item = Recovered<'_>> {
+pub(crate) fn recovered(trial: &TrialSummary) -> impl Iterator<Item = Recovered<'_>> {
     let faults = trial.faults.iter();
     faults.filter_map(|fault| Some((fault, fault.recovery.as_ref()?)))
 }

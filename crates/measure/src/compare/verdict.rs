@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Change, Comparison, MOST_REPEATS};
+use super::{Change, Comparison, MOST_REPEATS, Method};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
@@ -80,6 +80,9 @@ impl Comparison {
             Decision::Faster => "faster".to_owned(),
             Decision::Slower => "slower".to_owned(),
             Decision::Equivalent => format!("equivalent (within ±{least} %)"),
+            Decision::Undecided { .. } if matches!(self.method, Method::Ranks { .. }) => {
+                "undecided".to_owned()
+            }
             Decision::Undecided { repeats_needed } => format!(
                 "undecided: if the true change is {1:+.1} %, {0} would decide it",
                 repeats(repeats_needed),

@@ -4,7 +4,7 @@ use measure::compare::{Change, LEAST};
 use plan::Value;
 
 use super::differences::{Category, Difference, of_platforms};
-use super::{Matched, Number, ResultComparison, carried, words};
+use super::{Matched, Number, ResultComparison, carried, recoveries, words};
 use crate::answer::Answer;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
@@ -96,17 +96,19 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
     let mut blocks: Vec<Block> = sheet::words(words).collect();
-    blocks.push(Block::Table(verdicts(all)));
+    blocks.extend(sheet::tables([verdicts(all), recoveries::grid(all)]));
     Section::new(format!("Variants against {base}"), blocks)
 }
 
 /// How alike the platforms are, both sides by point, and what each number shows.
 fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = grids(both);
-    grids.push(verdicts(std::slice::from_ref(both)));
+    let alone = std::slice::from_ref(both);
+    grids.push(verdicts(alone));
     let platforms = of_platforms(both).map(Block::Words).into_iter();
     let grids = grids.into_iter().map(Block::Table);
-    platforms.chain(grids).collect()
+    let recoveries = sheet::tables([recoveries::grid(alone)]);
+    platforms.chain(grids).chain(recoveries).collect()
 }
 
 /// How verdicts are reached; nothing where there is none.

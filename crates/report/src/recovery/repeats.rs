@@ -124,7 +124,7 @@ fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
 }
 
 /// What was done in all repeats: a random target is another server in each.
-fn words_of_all((trial, (fault, _)): &(&TrialSummary, Recovered<'_>)) -> String {
+pub(crate) fn words_of_all((trial, (fault, _)): &(&TrialSummary, Recovered<'_>)) -> String {
     let any = FaultRecord {
         node: None,
         ..(*fault).clone()

@@ -14,6 +14,7 @@ mod simulate;
 mod browser;
 mod compare;
 mod compare_differences;
+mod compare_recoveries;
 mod compare_variants;
 mod doctor;
 mod history;
