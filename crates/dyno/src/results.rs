@@ -24,6 +24,7 @@ use crate::doctor;
 use crate::failure::{Failure, stored};
 use crate::progress::{Length, Screen};
 use crate::report;
+use crate::resume;
 use crate::secrets::command_line;
 use crate::signals;
 use crate::thresholds::{self, Thresholds};
@@ -114,10 +115,11 @@ impl Results {
         Ok(Self::with(dir, result, screen))
     }
 
-    /// Continues an interrupted result; `here` is the current environment, and `changes` are its
-    /// differences from the original one.
+    /// Continues an interrupted result with the remaining `trials`; `here` is the current
+    /// environment, and `changes` are its differences from the original one.
     pub(crate) fn resume(
         dir: &Path,
+        trials: &[Trial],
         design: Design,
         here: Environment,
         changes: Vec<Finding>,
@@ -125,6 +127,10 @@ impl Results {
     ) -> Result<Self, Failure> {
         let mut result = store::read_result(dir).map_err(stored)?;
         let (dir, complete) = ResultDir::resume(dir).map_err(stored)?;
+        let (complete, partial) = resume::without_partial_starts(complete, trials);
+        for number in partial {
+            dir.remove(number).map_err(stored)?;
+        }
         if complete.is_empty() {
             result.environment = here;
         }

@@ -79,7 +79,7 @@ fn open(
         stored.trials.retain(is_complete);
         let here = environment(&places);
         let changes = resume::check(&stored, &here, trials)?;
-        return Results::resume(&dir, study.design(), here, changes, screen);
+        return Results::resume(&dir, trials, study.design(), here, changes, screen);
     }
     let description = Description {
         title: &plan.title,

@@ -102,6 +102,13 @@ fn ctrl_c_ends_all_variants_of_a_start() {
     assert!(trials.all(|trial| trial.outcome == Outcome::Completed));
     assert_eq!(result.trials.len(), 6);
     assert_alternates(&result);
+    // Killed between the summaries of a start: the start runs again as a whole.
+    std::fs::remove_file(trial_dir(&out, 6).unwrap().join("trial.json")).unwrap();
+    let done = study().args("--resume").succeeds();
+    done.tells(&["2 of 6 trials remain, 4 are complete"]);
+    let result = store::read_result(&out).unwrap();
+    let numbers = result.trials.iter().map(|trial| trial.setup.planned.number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
 }
 
 /// What remains of the start would compare nothing.
