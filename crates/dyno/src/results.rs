@@ -183,6 +183,10 @@ impl Results {
         self.dir.path()
     }
 
+    pub(crate) fn result(&self) -> &RunResult {
+        &self.result
+    }
+
     pub(crate) fn trials(&self) -> &[TrialSummary] {
         &self.result.trials
     }

@@ -133,21 +133,32 @@ impl Drop for EndOthers<'_> {
     }
 }
 
-/// Tells the failure of a trial from its consequences for the others. Without a failure, the user
-/// has interrupted them.
+/// Tells the failure of a trial from its consequences for the others, whose part of the start is left
+/// out. Without a failure, the user has interrupted them.
 fn blame(trials: &[&Trial], ended: &mut [Ended]) {
     let Some(cause) = ended.iter().position(has_failed) else {
         return;
     };
+    let failure = match &ended[cause] {
+        Ok(ran) => ran.failure.as_ref(),
+        Err(failure) => Some(failure),
+    };
+    let reason = format!(
+        "trial {} of the same start failed: {}",
+        trials[cause].planned.number,
+        failure.map_or("", |failure| &failure.message)
+    );
     let others = ended.iter_mut().filter(|ended| !has_failed(ended));
     for ended in others {
         match ended {
-            Ok(ran) => ran.failure = None,
+            Ok(ran) => {
+                ran.failure = None;
+                ran.summary.outcome = Outcome::Failed {
+                    reason: reason.clone(),
+                };
+            }
             Err(failure) => {
-                let number = trials[cause].planned.number;
-                *failure = Failure::server(format!(
-                    "not measured, because trial {number} of the same start failed"
-                ));
+                *failure = Failure::server(format!("not measured, because {reason}"));
             }
         }
     }

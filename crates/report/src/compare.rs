@@ -22,7 +22,7 @@ use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
-pub use look::{Decided, decided};
+pub use look::{Decided, decided, too_few_starts};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {

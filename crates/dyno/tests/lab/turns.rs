@@ -123,13 +123,22 @@ fn a_server_that_dies_ends_its_start_only() {
             .all(|number| has_second(&dyno.out(), *number, "measure"))
     });
     kill_server(&cache, 1);
-    let done = dyno.wait().fails(3, &[]);
+    let done = dyno
+        .wait()
+        .fails(3, &["starts left to compare: 1, fewer than the 2"]);
     cache.assert_nothing_left();
     let trials = done.result().trials;
-    let is = |outcome: &Outcome| trials[..2].iter().any(|trial| trial.outcome == *outcome);
-    let has_failed = |trial: &TrialSummary| matches!(trial.outcome, Outcome::Failed { .. });
-    assert!(trials[..2].iter().any(has_failed), "{done}");
-    assert!(is(&Outcome::Interrupted), "{done}");
+    let reason = |trial: &TrialSummary| match &trial.outcome {
+        Outcome::Failed { reason } => reason.clone(),
+        other => panic!("{other}"),
+    };
+    let mut reasons: Vec<String> = trials[..2].iter().map(reason).collect();
+    reasons.sort_by_key(|reason| reason.contains("of the same start failed: "));
+    assert!(reasons[0].contains("signal 9"), "{reasons:?}");
+    assert!(
+        reasons[1].contains("same start failed") && reasons[1].contains("signal 9"),
+        "{reasons:?}"
+    );
     let mut next = trials[2..].iter();
     assert!(
         next.all(|trial| trial.outcome == Outcome::Completed),
