@@ -80,10 +80,11 @@ fn interrupted() -> Failure {
 /// Each trial has a loop of its own.
 fn drive(trials: &[&Trial], rigs: &[Rig], run: &mut Run<'_>) -> Vec<Ended> {
     let starts = Start::in_turns(trials, rigs);
+    let referee = starts.first().and_then(|start| start.referee.clone());
     let interrupted = run.interrupted;
     let observer: &mut dyn Observer = &mut *run.observer;
     let observer = Mutex::new(observer);
-    std::thread::scope(|scope| {
+    let mut ended: Vec<Ended> = std::thread::scope(|scope| {
         let trials = trials.iter().zip(rigs).zip(starts);
         let driven = trials.map(|((trial, rig), start)| {
             let stop = start.stop.clone();
@@ -100,7 +101,21 @@ fn drive(trials: &[&Trial], rigs: &[Rig], run: &mut Run<'_>) -> Vec<Ended> {
         let driven: Vec<_> = driven.collect();
         let ended = driven.into_iter().map(|thread| threads::join(thread?));
         ended.collect()
-    })
+    });
+    if let Some(referee) = referee {
+        for (variant, ended) in ended.iter_mut().enumerate() {
+            if let Ok(ran) = ended
+                && trials[variant].planned.monitors
+            {
+                ran.summary.metrics.extend(referee.metrics(variant));
+            }
+        }
+        let failure = referee.failure();
+        if let Some((variant, failure)) = failure.filter(|(at, _)| !has_failed(&ended[*at])) {
+            ended[variant] = Err(failure);
+        }
+    }
+    ended
 }
 
 fn drive_one(

@@ -125,6 +125,7 @@ mod tests {
             budget: Duration::from_secs(60),
             alternate: Alternate::Never,
             block: Duration::from_secs(1),
+            pause: false,
         };
         trial.planned.compare = Some(compare);
         assert_eq!(checked(&trial).err(), None);

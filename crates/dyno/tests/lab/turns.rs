@@ -53,6 +53,9 @@ fn variants_of_each_start_take_turns() {
             assert_eq!(trial.outcome, Outcome::Completed);
             assert!(trial.transactions.count > 0, "{trial:?}");
             assert!(trial.measured_s > 2.5, "{}", trial.measured_s);
+            let of = |name: &str| trial.metrics[name].mean;
+            assert!(of("server.idle_cpu") < of("server.cpu"), "{trial:?}");
+            assert!(of("server.idle_write_mb_per_s") >= 0.0, "{trial:?}");
             let blocks = blocks(&done.out(), trial.setup.planned.number as usize);
             assert!(blocks.len() >= 10, "{blocks:?}");
             let counted = trial
@@ -145,4 +148,35 @@ fn a_server_that_dies_ends_its_start_only() {
         "{done}"
     );
     assert_eq!(trials.len(), 4);
+}
+
+/// The server's background work would take CPU time in the other variant's turns.
+#[test]
+fn servers_are_frozen_while_another_variant_has_its_turn() {
+    let cache = Cache::new();
+    let text = STUDY.replace("starts = 3", "starts = 2\npause = true");
+    let done = Program::study(&text).cache(&cache).succeeds();
+    cache.assert_nothing_left();
+    for trial in &done.result().trials {
+        let of = |name: &str| trial.metrics[name].mean;
+        assert!(of("server.idle_cpu") < 1.5, "{}", of("server.idle_cpu"));
+        assert!(of("server.cpu") > 5.0, "{}", of("server.cpu"));
+        assert!(trial.transactions.count > 0, "{trial:?}");
+    }
+}
+
+#[test]
+fn a_killed_dyno_leaves_no_frozen_server() {
+    let cache = Cache::new();
+    let text = STUDY.replace("starts = 3", "starts = 2\npause = true");
+    let dyno = Program::study(&text).cache(&cache).start();
+    wait_until("a block of both variants", || {
+        [1, 2]
+            .iter()
+            .all(|number| has_second(&dyno.out(), *number, "measure"))
+    });
+    dyno.signal(Signal::KILL);
+    dyno.wait();
+    Program::study(&text).cache(&cache).succeeds();
+    cache.assert_nothing_left();
 }
