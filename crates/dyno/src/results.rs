@@ -328,9 +328,10 @@ impl Observer for Results {
                 trial.planned.number, trial.planned.label
             ),
         };
+        let stretched = |length: Duration| length.mul_f64(trial.stretch());
         let length = Length {
-            warmup: trial.planned.load.warmup,
-            time: trial.planned.load.longest(),
+            warmup: stretched(trial.planned.load.warmup),
+            time: trial.planned.load.longest().map(stretched),
         };
         self.screen.trial(&title, length);
         let number = trial.planned.number;

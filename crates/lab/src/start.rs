@@ -131,10 +131,29 @@ fn drive_one(
     };
     let mut others = EndOthers(Some(&start.stop));
     let ended = run_trial::drive_on(trial, rig, Vec::new(), Some(start), &mut run);
+    let ended = ended.map(|ran| refuse_long(trial, ran));
     if ended.is_ok() {
         others.0 = None;
     }
     ended
+}
+
+/// Fails a trial whose typical transactions do not end within a turn, so that hardly any are counted.
+fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
+    let Some(turns) = trial.planned.turns().filter(|_| ran.failure.is_none()) else {
+        return ran;
+    };
+    let summary = &mut ran.summary;
+    let block_ms = turns.block.as_secs_f64() * 1e3;
+    if summary.response_ms.is_none_or(|times| times.p50 > block_ms) {
+        let number = trial.planned.number;
+        let reason =
+            format!("transactions of trial {number} take longer than a turn ({block_ms:.0} ms)");
+        let remedy = "set `compare.block` to at least ten times the time that a transaction takes";
+        ran.failure = Some(Failure::usage(&reason).remedy(remedy));
+        summary.outcome = Outcome::Failed { reason };
+    }
+    ran
 }
 
 /// On drop, ends the other trials, which would wait for this one's loads, even after a panic.

@@ -95,7 +95,7 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
 }
 
 /// The same for all variants. Less than the 80 % of a block that the shortest ones have.
-fn lead_in(block: Duration) -> Duration {
+pub(crate) fn lead_in(block: Duration) -> Duration {
     let share = block.mul_f64(LEAD_IN);
     share.max(SHORTEST_LEAD_IN).min(block / 2)
 }
