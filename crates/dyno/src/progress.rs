@@ -294,6 +294,8 @@ impl Screen {
         let text = live_line(&point);
         match self.detail {
             Detail::Nothing => {}
+            // The lines of variants that take turns alternate.
+            Detail::Seconds if trials > 1 => self.line(&format!("{}{}", self.title, text.trim())),
             Detail::Seconds => self.line(&text),
             Detail::Bar => {
                 let in_trial = Duration::from_nanos(second.end_ns);

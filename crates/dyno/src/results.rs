@@ -25,6 +25,7 @@ use crate::failure::{Failure, stored};
 use crate::noise;
 use crate::progress::{Length, Screen};
 use crate::report;
+use crate::resume;
 use crate::secrets::command_line;
 use crate::signals;
 use crate::thresholds::{self, Thresholds};
@@ -116,10 +117,11 @@ impl Results {
         Ok(Self::with(dir, result, screen))
     }
 
-    /// Continues an interrupted result; `here` is the current environment, and `changes` are its
-    /// differences from the original one.
+    /// Continues an interrupted result with the remaining `trials`; `here` is the current
+    /// environment, and `changes` are its differences from the original one.
     pub(crate) fn resume(
         dir: &Path,
+        trials: &[Trial],
         design: Design,
         here: Environment,
         changes: Vec<Finding>,
@@ -127,6 +129,10 @@ impl Results {
     ) -> Result<Self, Failure> {
         let mut result = store::read_result(dir).map_err(stored)?;
         let (dir, complete) = ResultDir::resume(dir).map_err(stored)?;
+        let (complete, partial) = resume::without_partial_starts(complete, trials);
+        for number in partial {
+            dir.remove(number).map_err(stored)?;
+        }
         if complete.is_empty() {
             result.environment = here;
         }
@@ -181,6 +187,10 @@ impl Results {
 
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    pub(crate) fn result(&self) -> &RunResult {
+        &self.result
     }
 
     pub(crate) fn trials(&self) -> &[TrialSummary] {
@@ -332,9 +342,10 @@ impl Observer for Results {
                 trial.planned.number, trial.planned.label
             ),
         };
+        let stretched = |length: Duration| length.mul_f64(trial.stretch());
         let length = Length {
-            warmup: trial.planned.load.warmup,
-            time: trial.planned.load.longest(),
+            warmup: stretched(trial.planned.load.warmup),
+            time: trial.planned.load.longest().map(stretched),
         };
         self.screen.trial(&title, length);
         let number = trial.planned.number;

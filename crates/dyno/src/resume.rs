@@ -86,6 +86,28 @@ pub(crate) fn as_recorded(trials: &mut [Trial], complete: &[TrialSummary]) {
     }
 }
 
+/// The complete trials without those that took turns with an incomplete one, whose start runs again
+/// as a whole; and the numbers of those.
+pub(crate) fn without_partial_starts(
+    complete: Vec<TrialSummary>,
+    trials: &[Trial],
+) -> (Vec<TrialSummary>, Vec<u32>) {
+    let numbers: BTreeSet<u32> = complete.iter().map(number).collect();
+    let planned = trials.iter().map(|trial| &trial.planned);
+    let remaining = planned.filter(|trial| !numbers.contains(&trial.number));
+    let remaining: Vec<_> = remaining.collect();
+    let (whole, partial): (Vec<_>, Vec<_>) = complete.into_iter().partition(|trial| {
+        let planned = &trial.setup.planned;
+        let mut remaining = remaining.iter();
+        !remaining.any(|other| other.takes_turns_with(planned))
+    });
+    (whole, partial.iter().map(number).collect())
+}
+
+fn number(trial: &TrialSummary) -> u32 {
+    trial.setup.planned.number
+}
+
 /// A trial is identified by its number, so the order must not change.
 fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
     let planned = |trial: &TrialSummary| {

@@ -79,7 +79,7 @@ fn open(
         resume::as_recorded(trials, &stored.trials);
         let here = environment(&places);
         let changes = resume::check(&stored, &here, trials)?;
-        return Results::resume(&dir, study.design(), here, changes, screen);
+        return Results::resume(&dir, trials, study.design(), here, changes, screen);
     }
     let description = Description {
         title: &plan.title,

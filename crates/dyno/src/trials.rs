@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use ::report::compare::too_few_starts;
 use lab::{Lab, Run, Trial};
 
 use crate::failure::Failure;
@@ -38,7 +39,7 @@ pub(crate) fn run(
         }
     };
     results.screen.finish_stage();
-    let ran = ran.map_err(locate);
+    let ran = ran.map_err(|failure| with_starts_left(locate(failure), &results));
     if results.trials().is_empty() {
         results.discard_if_empty();
         return ran;
@@ -48,4 +49,17 @@ pub(crate) fn run(
     }
     // The first error is the cause of the others.
     ran.and(results.conclude(conclusion))
+}
+
+/// The failure of a comparison that has too few starts because of failures says so.
+fn with_starts_left(failure: Failure, results: &Results) -> Failure {
+    let Some([left, first]) = too_few_starts(results.result()) else {
+        return failure;
+    };
+    let message = format!(
+        "{}; starts left to compare: {left}, fewer than the {first} of the first look (failed starts \
+         are left out)",
+        failure.message
+    );
+    Failure { message, ..failure }
 }

@@ -80,10 +80,11 @@ fn interrupted() -> Failure {
 /// Each trial has a loop of its own.
 fn drive(trials: &[&Trial], rigs: &[Rig], run: &mut Run<'_>) -> Vec<Ended> {
     let starts = Start::in_turns(trials, rigs);
+    let referee = starts.first().and_then(|start| start.referee.clone());
     let interrupted = run.interrupted;
     let observer: &mut dyn Observer = &mut *run.observer;
     let observer = Mutex::new(observer);
-    std::thread::scope(|scope| {
+    let mut ended: Vec<Ended> = std::thread::scope(|scope| {
         let trials = trials.iter().zip(rigs).zip(starts);
         let driven = trials.map(|((trial, rig), start)| {
             let stop = start.stop.clone();
@@ -100,7 +101,21 @@ fn drive(trials: &[&Trial], rigs: &[Rig], run: &mut Run<'_>) -> Vec<Ended> {
         let driven: Vec<_> = driven.collect();
         let ended = driven.into_iter().map(|thread| threads::join(thread?));
         ended.collect()
-    })
+    });
+    if let Some(referee) = referee {
+        for (variant, ended) in ended.iter_mut().enumerate() {
+            if let Ok(ran) = ended
+                && trials[variant].planned.monitors
+            {
+                ran.summary.metrics.extend(referee.metrics(variant));
+            }
+        }
+        let failure = referee.failure();
+        if let Some((variant, failure)) = failure.filter(|(at, _)| !has_failed(&ended[*at])) {
+            ended[variant] = Err(failure);
+        }
+    }
+    ended
 }
 
 fn drive_one(
@@ -116,10 +131,29 @@ fn drive_one(
     };
     let mut others = EndOthers(Some(&start.stop));
     let ended = run_trial::drive_on(trial, rig, Vec::new(), Some(start), &mut run);
+    let ended = ended.map(|ran| refuse_long(trial, ran));
     if ended.is_ok() {
         others.0 = None;
     }
     ended
+}
+
+/// Fails a trial whose typical transactions do not end within a turn, so that hardly any are counted.
+fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
+    let Some(turns) = trial.planned.turns().filter(|_| ran.failure.is_none()) else {
+        return ran;
+    };
+    let summary = &mut ran.summary;
+    let block_ms = turns.block.as_secs_f64() * 1e3;
+    if summary.response_ms.is_none_or(|times| times.p50 > block_ms) {
+        let number = trial.planned.number;
+        let reason =
+            format!("transactions of trial {number} take longer than a turn ({block_ms:.0} ms)");
+        let remedy = "set `compare.block` to at least ten times the time that a transaction takes";
+        ran.failure = Some(Failure::usage(&reason).remedy(remedy));
+        summary.outcome = Outcome::Failed { reason };
+    }
+    ran
 }
 
 /// On drop, ends the other trials, which would wait for this one's loads, even after a panic.
@@ -133,21 +167,32 @@ impl Drop for EndOthers<'_> {
     }
 }
 
-/// Tells the failure of a trial from its consequences for the others. Without a failure, the user
-/// has interrupted them.
+/// Tells the failure of a trial from its consequences for the others, whose part of the start is left
+/// out. Without a failure, the user has interrupted them.
 fn blame(trials: &[&Trial], ended: &mut [Ended]) {
     let Some(cause) = ended.iter().position(has_failed) else {
         return;
     };
+    let failure = match &ended[cause] {
+        Ok(ran) => ran.failure.as_ref(),
+        Err(failure) => Some(failure),
+    };
+    let reason = format!(
+        "trial {} of the same start failed: {}",
+        trials[cause].planned.number,
+        failure.map_or("", |failure| &failure.message)
+    );
     let others = ended.iter_mut().filter(|ended| !has_failed(ended));
     for ended in others {
         match ended {
-            Ok(ran) => ran.failure = None,
+            Ok(ran) => {
+                ran.failure = None;
+                ran.summary.outcome = Outcome::Failed {
+                    reason: reason.clone(),
+                };
+            }
             Err(failure) => {
-                let number = trials[cause].planned.number;
-                *failure = Failure::server(format!(
-                    "not measured, because trial {number} of the same start failed"
-                ));
+                *failure = Failure::server(format!("not measured, because {reason}"));
             }
         }
     }

@@ -45,7 +45,7 @@ fn starts(trials: &[Trial]) -> Vec<Vec<&Trial>> {
         let mut known = starts.iter_mut();
         let is_same = |start: &&mut Vec<&Trial>| {
             let first = start.first();
-            first.is_some_and(|first| first.takes_turns_with(trial))
+            first.is_some_and(|first| first.planned.takes_turns_with(&trial.planned))
         };
         match known.find(is_same) {
             Some(start) => start.push(trial),

@@ -75,18 +75,10 @@ impl Trial {
         self.planned.turns().is_some()
     }
 
-    /// Whether two trials belong to the same start, and its variants take turns.
-    pub(crate) fn takes_turns_with(&self, other: &Self) -> bool {
-        let (one, two) = (&self.planned, &other.planned);
-        self.takes_turns()
-            && other.takes_turns()
-            && one.repeat == two.repeat
-            && one.common_point() == two.common_point()
-    }
-
     /// The number of trials, this one included, whose servers are up at the same time.
     pub fn together(&self, trials: &[Self]) -> u64 {
-        let together = trials.iter().filter(|other| self.takes_turns_with(other));
+        let planned = trials.iter().map(|trial| &trial.planned);
+        let together = planned.filter(|other| self.planned.takes_turns_with(other));
         together.count().max(1) as u64
     }
 
@@ -164,6 +156,7 @@ mod tests {
             budget: Duration::from_secs(60),
             alternate: Alternate::Never,
             block: Duration::from_secs(1),
+            pause: false,
         };
         for alternate in [Alternate::Never, Alternate::Auto] {
             compare.alternate = alternate;

@@ -14,6 +14,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::drive::find_max;
+use crate::drive::start::lead_in;
 use crate::{Database, Failure};
 
 /// How long running transactions may take to end after the load has ended.
@@ -156,8 +157,18 @@ impl Trial {
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
         match load.find_max {
             Some(_) => find_max::max_load_time(warmup, time),
-            None => warmup + time,
+            None => (warmup + time).mul_f64(self.stretch()),
         }
+    }
+
+    /// How many times longer its load is than what is counted: without turns, 1.
+    pub fn stretch(&self) -> f64 {
+        let turns = self.planned.turns();
+        turns.map_or(1.0, |turns| {
+            turns
+                .block
+                .div_duration_f64(turns.block - lead_in(turns.block))
+        })
     }
 
     /// Labels of the workload's statements, as stored.

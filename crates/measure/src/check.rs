@@ -28,6 +28,8 @@ const BACKLOG_NOISE: f64 = 0.01;
 const SHORT_BACKLOG_NOISE: f64 = 0.05;
 /// Throughput that changes by a larger share is not steady.
 const UNSTEADY: f64 = 0.1;
+/// Share of a turn that transactions may take without a warning.
+const LONG_FOR_TURNS: f64 = 0.1;
 /// Share of transactions that may be restarted without a warning.
 const RESTARTS: f64 = 0.01;
 /// Share of lookups that may find nothing without a warning.
@@ -49,6 +51,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     if has_series {
         found.extend(short(summary, seconds));
     }
+    found.extend(long_for_turns(summary));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
     found.extend(unsure(summary));
     // The effects of the study's faults on throughput and connections are results.
@@ -263,6 +266,14 @@ fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
 }
 
 /// A partial last second may be empty without a stall.
+fn long_for_turns(summary: &TrialSummary) -> Option<Warning> {
+    let turns = summary.setup.planned.turns()?;
+    let block_ms = turns.block.as_secs_f64() * 1e3;
+    let p95_ms = summary.response_ms?.p95;
+    let is_long = p95_ms > LONG_FOR_TURNS * block_ms;
+    is_long.then_some(Warning::LongForTurns { p95_ms, block_ms })
+}
+
 fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
     let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;

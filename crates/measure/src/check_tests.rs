@@ -303,6 +303,30 @@ fn a_fault_of_the_primary_that_is_healed_before_anybody_notices_it() {
 }
 
 #[test]
+fn transactions_that_are_long_for_turns_are_warned_of() {
+    let mut trial = trial();
+    let finds = |trial: &TrialSummary| {
+        let found = find(trial, &[]);
+        let mut found = found.iter();
+        found.any(|warning| matches!(warning, Warning::LongForTurns { .. }))
+    };
+    let p95_ms = trial.response_ms.unwrap().p95;
+    let mut compare = plan::Compare {
+        starts: 6,
+        budget: std::time::Duration::from_secs(600),
+        alternate: plan::Alternate::Always,
+        block: std::time::Duration::from_secs_f64(p95_ms * 9.0 / 1e3),
+        pause: false,
+    };
+    assert!(!finds(&trial));
+    trial.setup.planned.compare = Some(compare);
+    assert!(finds(&trial));
+    compare.block *= 2;
+    trial.setup.planned.compare = Some(compare);
+    assert!(!finds(&trial));
+}
+
+#[test]
 fn misses_name_their_reason() {
     let seconds = changed(|second| second.slice.misses = 50);
     assert_only! { input(), &seconds, Misses { key_range, rows, .. } if key_range == rows }

@@ -22,8 +22,8 @@ mod family;
 mod look;
 mod noise;
 mod power;
-mod turns;
 mod ranks;
+mod turns;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
 pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
-pub use turns::{Block, starts_in_turns};
 pub use ranks::{Observed, compare_observed, compare_ranks};
+pub use turns::{Block, starts_in_turns};
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};

@@ -164,9 +164,9 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether the numbers are valid: the trial did not fail.
-    pub(crate) fn counts(&self) -> bool {
-        !matches!(
+    /// Whether the numbers are not valid.
+    pub fn has_failed(&self) -> bool {
+        matches!(
             self.outcome,
             Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }
         )
@@ -192,7 +192,7 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
             .any(|other| is_whole(other) && other.setup.planned.point == trial.setup.planned.point)
     };
     let all = trials.iter().copied();
-    all.filter(|trial| is_whole(trial) || (trial.counts() && !replaced(trial)))
+    all.filter(|trial| is_whole(trial) || (!trial.has_failed() && !replaced(trial)))
         .collect()
 }
 

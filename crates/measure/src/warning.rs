@@ -101,6 +101,10 @@ warnings! {
     Short { measured_s: f64, } = "too short for intervals", -measured_s,
         format!("measured for only {measured_s:.1} s: confidence intervals require more than {MIN_POINTS} s. Measure \
          for 60 s, or repeat the trial (--repeats; in a study, load.repeats).");
+    /// Transactions that do not end within a turn are not counted.
+    LongForTurns { p95_ms: f64, block_ms: f64, } = "long transactions for turns", p95_ms / block_ms,
+        format!("transactions are long for turns of {block_ms:.0} ms: 5 % take at least {p95_ms:.0} ms, and those \
+         that do not end within a turn are not counted. Set `compare.block` to at least ten times as long.");
     NoWarmup = "no warm-up", 0.0,
         "no warm-up: the first seconds count, with cold caches and new connections. Use --warmup.";
     Misses {

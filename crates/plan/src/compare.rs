@@ -21,6 +21,9 @@ pub struct Compare {
     /// Mean length of a turn.
     #[serde(with = "text")]
     pub block: Duration,
+    /// Whether the servers of a variant are frozen while another one has its turn.
+    #[serde(default)]
+    pub pause: bool,
 }
 
 impl Compare {

@@ -117,6 +117,14 @@ impl Trial {
         self.compare.filter(|compare| compare.alternates())
     }
 
+    /// Whether two trials belong to the same start, and its variants take turns.
+    pub fn takes_turns_with(&self, other: &Self) -> bool {
+        self.turns().is_some()
+            && other.turns().is_some()
+            && self.repeat == other.repeat
+            && self.common_point() == other.common_point()
+    }
+
     pub fn key_range(&self) -> u64 {
         self.load.key_range.unwrap_or(self.data.rows)
     }

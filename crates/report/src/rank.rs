@@ -340,8 +340,8 @@ fn repeats(boards: &[Board]) -> Vec<String> {
     });
     let unsure = named(|tps| tps.n == 1 && tps.half_width().is_none()).map(|names| {
         format!(
-            "Too short for a confidence interval: {names}. Measure longer, or repeat the trials \
-             (load.repeats)."
+            "Too short for a confidence interval, or measured in turns: {names}. Measure longer, or \
+             repeat the trials (load.repeats)."
         )
     });
     [single, few, unsure].into_iter().flatten().collect()

@@ -71,6 +71,13 @@ impl ResultDir {
         Ok((dir, whole))
     }
 
+    /// Removes a completed trial of a resumed result, so that it can run again.
+    pub fn remove(&self, number: u32) -> Result<(), StoreError> {
+        let mut dirs = read::trial_dirs(&self.path)?.into_iter();
+        let dir = dirs.find(|dir| read::trial_number(dir) == Some(number));
+        dir.map_or(Ok(()), |dir| remove_trial(&dir))
+    }
+
     /// The results in the default directory, oldest first.
     pub fn in_default_place() -> Result<Vec<PathBuf>, StoreError> {
         let parent = Path::new(DEFAULT_PARENT);

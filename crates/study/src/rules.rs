@@ -322,10 +322,17 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
 
 /// What trials that take turns cannot have.
 fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
+    let place = |name| at.find(name).map(|entry| entry.at);
     let Some(compare) = trial.turns() else {
+        if let Some(pause) =
+            place("compare.pause").filter(|_| trial.compare.is_some_and(|compare| compare.pause))
+        {
+            let message =
+                "`pause` freezes the servers of variants between their turns, but they take none";
+            at.refuse(pause, message, "add alternate = \"always\", or remove it");
+        }
         return;
     };
-    let place = |name| at.find(name).map(|entry| entry.at);
     let cause = place("compare.alternate").unwrap_or_default();
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {

@@ -5,6 +5,7 @@ mod early_stop;
 pub(crate) mod find_max;
 mod merge;
 pub(crate) mod message;
+pub(crate) mod referee;
 pub(crate) mod start;
 pub(crate) mod threads;
 mod trial_loop;

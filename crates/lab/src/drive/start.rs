@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
+use crate::drive::referee::ServersInTurns;
+use crate::observe::monitors::MonitoredServer;
 use crate::servers::ProcessId;
-use crate::{Rig, Trial};
+use crate::{Member, Rig, Trial};
 
 /// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
 const LEAD_IN: f64 = 0.1;
@@ -21,6 +23,8 @@ pub(crate) struct Start {
     pub(crate) turn: Option<Turn>,
     /// The servers of all trials that take turns, which are no foreign programs to any of them.
     pub(crate) servers: Arc<[ProcessId]>,
+    /// What those do in turns.
+    pub(crate) referee: Option<Arc<ServersInTurns>>,
 }
 
 impl Start {
@@ -31,19 +35,29 @@ impl Start {
             stop: Arc::default(),
             turn: None,
             servers: Arc::default(),
+            referee: None,
         }
     }
 
     /// The start of each of these trials, which take turns on these rigs.
     pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
-        let turns = turns(trials).map(Arc::new);
-        let members = rigs.iter().flat_map(Rig::members);
+        let stop: Arc<Stop> = Arc::default();
+        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
+        let servers: Vec<Vec<MonitoredServer>> = rigs.iter().map(servers).collect();
+        let processes = servers.iter().flatten();
+        let processes = processes.map(|server| server.process.clone()).collect();
+        let compare = trials.first().and_then(|trial| trial.planned.compare);
+        let pauses = compare.is_some_and(|compare| compare.pause);
+        let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
+        let told = |turns: Turns| Arc::new(turns.with_referee(referee.clone()));
+        let turns = turns(trials).map(told);
         let start = Self {
             barrier: Arc::new(Barrier::new(instances.sum())),
-            stop: Arc::default(),
+            stop,
             turn: None,
-            servers: members.map(|member| member.monitored().process).collect(),
+            servers: processes,
+            referee: Some(Arc::clone(&referee)),
         };
         let turns = turns.into_iter().flat_map(|turns| {
             (0..).map(move |variant| Turn {
@@ -81,7 +95,7 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
 }
 
 /// The same for all variants. Less than the 80 % of a block that the shortest ones have.
-fn lead_in(block: Duration) -> Duration {
+pub(crate) fn lead_in(block: Duration) -> Duration {
     let share = block.mul_f64(LEAD_IN);
     share.max(SHORTEST_LEAD_IN).min(block / 2)
 }

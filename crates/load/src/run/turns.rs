@@ -31,7 +31,7 @@ impl<R: Runtime> Load<'_, R> {
 
     fn next_turn(&self) -> Next {
         let seat = self.seat.as_ref();
-        seat.map_or(Next::Over, |seat| seat.next(self.now_ns()))
+        seat.map_or(Next::Over, |seat| seat.next(|| self.now_ns()))
     }
 
     fn await_turn(&mut self) {

@@ -33,10 +33,17 @@ pub struct TurnsSpec {
     pub seed: u64,
 }
 
+/// Is told of the turns, while no load runs.
+pub trait Referee: Send + Sync + std::fmt::Debug {
+    /// The turn of a variant begins; `None` if the loads are ending. May be told again of the same.
+    fn turn(&self, next: Option<(u32, Phase)>);
+}
+
 /// The schedule of the loads that share it.
 #[derive(Debug)]
 pub struct Turns {
     blocks: Vec<Block>,
+    referee: Option<Arc<dyn Referee>>,
     state: Mutex<State>,
 }
 
@@ -93,8 +100,20 @@ impl Turns {
     pub fn new(spec: &TurnsSpec) -> Self {
         Self {
             blocks: schedule::blocks(spec),
+            referee: None,
             state: Mutex::default(),
         }
+    }
+
+    pub fn with_referee(self, referee: Arc<dyn Referee>) -> Self {
+        Self {
+            referee: Some(referee),
+            ..self
+        }
+    }
+
+    fn tell(&self, next: Option<(u32, Phase)>) {
+        self.referee.iter().for_each(|referee| referee.turn(next));
     }
 
     /// The length of all blocks of the warm-up, apart from the time in which transactions end.
@@ -165,16 +184,21 @@ impl Seat {
         }
     }
 
-    /// What the load does at `now_ns`.
-    pub(crate) fn next(&self, now_ns: u64) -> Next {
+    /// What the load does now.
+    pub(crate) fn next(&self, now_ns: impl Fn() -> u64) -> Next {
         let mut state = lock(&self.turns.state);
         let Some(block) = self.turns.blocks.get(state.current) else {
+            self.turns.tell(None);
             return Next::Over;
         };
         if state.is_waiting(self.number, block) {
             return Next::Wait;
         }
-        let began_ns = *state.began_ns.get_or_insert(now_ns);
+        // The referee may take a moment, which is no part of the block.
+        let began_ns = *state.began_ns.get_or_insert_with(|| {
+            self.turns.tell(Some((block.variant, block.phase)));
+            now_ns()
+        });
         Next::Run(Window {
             phase: block.phase,
             start_ns: began_ns.saturating_add(block.lead_in_ns),
@@ -199,7 +223,9 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let number = self.number;
-        self.turns
-            .update(|state| state.loads[number].has_left = true);
+        self.turns.update(|state| {
+            self.turns.tell(None);
+            state.loads[number].has_left = true;
+        });
     }
 }

@@ -271,7 +271,7 @@ fn judge_at(
         (_, Err(reason)) => result.verdict = ThresholdVerdict::NoBaseline { reason },
         (Some(value), Ok(against)) => {
             result.caveats = caveats(&found, value, &against, &threshold.column);
-            let have_failed = !here.iter().all(|trial| trial.counts());
+            let have_failed = here.iter().any(|trial| trial.has_failed());
             result.caveats.extend(have_failed.then_some(Caveat::Failed));
             let holds = match against.paired {
                 Some(paired) => threshold.compare.holds(paired.ratio, 1.0),

@@ -453,6 +453,7 @@ fn a_comparison_that_may_end_early_has_the_interval_of_its_look() {
             budget: std::time::Duration::from_secs(600),
             alternate: plan::Alternate::Never,
             block: std::time::Duration::from_secs(1),
+            pause: false,
         });
     }
     let found = of_variant("tps >= 1 * baseline", &trials);

@@ -218,6 +218,8 @@ const GENERAL: &[Key] = &[
         "Whether the servers of all variants are up at once and take turns, so that a slow moment of the host affects all of them: `always`, `never` (one trial after the other), or `auto`: if that is possible, and transactions only read, because writes leave work to be done later, in another variant's turn. `dyno plan` says which, and why."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",
         "Mean length of a turn, at least ten times as long as a transaction takes: one that does not end within a turn is not counted. Turns vary by a fifth, so that nothing periodic on the host favors a variant."))),
+    fixed(needs(Needs::Compare, key("compare.pause", Kind::Boolean, "false",
+        "Whether the servers of variants that wait for their turn are frozen (SIGSTOP), so that their background work takes nothing from the others. That work is then done in their own turns, and the counters of a frozen server cannot be read."))),
 
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled once per second. Use `false` to measure the cost of monitoring."),

@@ -68,6 +68,27 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     })
 }
 
+/// Of the point where failures left the fewest starts: their number, and that of the first look;
+/// `None` if each point has as many as its first look.
+pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
+    let trials = trials_of(result);
+    let point_of = |trial: &TrialSummary| trial.setup.planned.common_point();
+    let points = distinct(trials.iter().map(|trial| point_of(trial)));
+    let left = points.into_iter().filter_map(|point| {
+        let at_point = trials.iter().copied();
+        let at_point = at_point.filter(|trial| point_of(trial) == point);
+        let (failed, ran): (Vec<&TrialSummary>, Vec<_>) =
+            at_point.partition(|trial| trial.has_failed());
+        let first = *looks(failed.first()?.setup.planned.compare?.starts).first()?;
+        let repeat = |trial: &&TrialSummary| trial.setup.planned.repeat;
+        let failed: Vec<u32> = failed.iter().map(repeat).collect();
+        let ran = distinct(ran.iter().map(repeat));
+        let left = ran.iter().filter(|start| !failed.contains(start)).count();
+        Some([left as u32, first])
+    });
+    left.filter(|[left, first]| left < first).min()
+}
+
 /// A look at what is tested first; `None` if it cannot be compared.
 fn look(
     [base, new]: &[Vec<&TrialSummary>; 2],

@@ -308,6 +308,19 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
     times.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
+/// Stops all processes of a server with a signal, or resumes them; returns whether all obeyed.
+pub(crate) fn freeze(site: &dyn Site, id: &ProcessId, frozen: bool) -> bool {
+    let (signal, obeys): (_, fn(&Relative) -> bool) = match frozen {
+        true => (Signal::STOP, |one| one.is_stopped),
+        false => (Signal::CONT, |one| !one.is_stopped),
+    };
+    let trees = [id.manager(), id.get()].into_iter().flatten().map(|pid| {
+        let is_own = || [id.manager(), id.get()].contains(&Some(pid));
+        ProcessTree::of(site, pid, is_own)
+    });
+    last(trees.map(|tree| tree?.signal_until(signal, obeys))).is_some()
+}
+
 /// A process and its descendants, until that process is reaped: then its ID may become another
 /// one's.
 struct ProcessTree<'a> {

@@ -1,0 +1,176 @@
+//! The servers of variants that take turns: what they do in their own turns and in those of the others,
+//! and whether they are frozen while they wait.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use host::process::{self, ProcessChange, ProcessStat};
+use load::{Referee, Stop};
+use measure::metric::{MetricSummary, Metrics};
+use measure::slice::Phase;
+use measure::values::Values;
+
+use crate::Failure;
+use crate::observe::monitors::MonitoredServer;
+use crate::servers::freeze;
+
+/// Signals, not the freezer of a control group: what the freezer of version 1 has frozen cannot be killed, so it
+/// would outlive a dyno that is killed.
+#[derive(Debug)]
+pub(crate) struct ServersInTurns {
+    /// The servers of each variant.
+    variants: Vec<Vec<MonitoredServer>>,
+    pauses: bool,
+    /// Ends the loads if a server does not obey.
+    stop: Arc<Stop>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The variant whose turn it is, the phase, and what the servers had used when it began.
+    turn: Option<(usize, Phase, Vec<Reading>)>,
+    /// What each variant used in its own turns, and in those of the others.
+    used: Vec<[Used; 2]>,
+    is_frozen: Vec<bool>,
+    is_over: bool,
+    failure: Option<(usize, Failure)>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    at: Instant,
+    servers: Vec<Option<ProcessStat>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    seconds: f64,
+    /// The sum over all servers, as if in one second; `None` if they cannot be read.
+    sum: Option<ProcessChange>,
+}
+
+impl ServersInTurns {
+    pub(crate) fn new(variants: Vec<Vec<MonitoredServer>>, pauses: bool, stop: Arc<Stop>) -> Self {
+        let state = State {
+            used: vec![<[Used; 2]>::default(); variants.len()],
+            is_frozen: vec![false; variants.len()],
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            variants,
+            pauses,
+            stop,
+        }
+    }
+
+    /// The metrics of a variant: its CPU time is that of its own turns.
+    pub(crate) fn metrics(&self, variant: usize) -> Metrics {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut metrics = Metrics::new();
+        let [own, idle] = state.used[variant];
+        for (used, from, to) in [
+            (own, "server.cpu", "server.cpu"),
+            (idle, "server.cpu", "server.idle_cpu"),
+            (idle, "server.write_mb_per_s", "server.idle_write_mb_per_s"),
+        ] {
+            let mean = used.per_s(from);
+            metrics.extend(mean.map(|mean| {
+                let (min, max) = (mean, mean);
+                (to.to_owned(), MetricSummary { mean, min, max })
+            }));
+        }
+        metrics
+    }
+
+    /// The variant whose servers could not be frozen or resumed, and why.
+    pub(crate) fn failure(&self) -> Option<(usize, Failure)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.failure.take()
+    }
+
+    /// Other machines take too long to answer.
+    fn read(&self) -> Vec<Reading> {
+        let read = |server: &MonitoredServer| {
+            let pid = server.process.get().filter(|_| server.site.is_here())?;
+            process::read_family(server.site.files(), pid)
+        };
+        let variants = self.variants.iter().map(|servers| Reading {
+            at: Instant::now(),
+            servers: servers.iter().map(read).collect(),
+        });
+        variants.collect()
+    }
+
+    fn set_frozen(&self, state: &mut State, variant: usize, frozen: bool) {
+        if std::mem::replace(&mut state.is_frozen[variant], frozen) == frozen {
+            return;
+        }
+        let disobeys = |server: &MonitoredServer| {
+            // A server that has died is noticed by its trial.
+            let runs = |pid| process::read(server.site.files(), pid).is_some();
+            !freeze(&*server.site, &server.process, frozen)
+                && server.process.get().is_some_and(runs)
+        };
+        if self.variants[variant].iter().any(disobeys) {
+            let message = "a server of a variant in turns did not obey SIGSTOP or SIGCONT";
+            let failure = (variant, Failure::server(message));
+            state.failure.get_or_insert(failure);
+            self.stop.interrupt();
+        }
+    }
+}
+
+impl Referee for ServersInTurns {
+    fn turn(&self, next: Option<(u32, Phase)>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.read();
+        if let Some((variant, Phase::Measure, before)) = state.turn.take() {
+            for (index, (before, now)) in before.iter().zip(&now).enumerate() {
+                let is_idle = usize::from(index != variant);
+                state.used[index][is_idle].add(before, now);
+            }
+        }
+        let next = next.map(|(variant, phase)| (variant as usize, phase));
+        state.is_over |= next.is_none();
+        state.turn = next.map(|(variant, phase)| (variant, phase, now));
+        if !self.pauses {
+            return;
+        }
+        let waits = |state: &State, index| {
+            !state.is_over && next.is_some_and(|(variant, _)| variant != index)
+        };
+        // The servers of the next variant come first.
+        for frozen in [false, true] {
+            for index in 0..self.variants.len() {
+                if waits(&state, index) == frozen {
+                    self.set_frozen(&mut state, index, frozen);
+                }
+            }
+        }
+    }
+}
+
+impl Used {
+    fn add(&mut self, before: &Reading, now: &Reading) {
+        self.seconds += now.at.duration_since(before.at).as_secs_f64();
+        let both = before.servers.iter().zip(&now.servers);
+        for (before, now) in both {
+            let Some((before, now)) = before.as_ref().zip(now.as_ref()) else {
+                continue;
+            };
+            if let Some(change) = process::derive(before, now, 1.0) {
+                self.sum.get_or_insert_default().add(&change);
+            }
+        }
+    }
+
+    fn per_s(&self, metric: &str) -> Option<f64> {
+        let mut values = Values::default();
+        let sum = self.sum.filter(|_| self.seconds > 0.0)?;
+        sum.put("server", &mut values);
+        sum.put_written("server", &mut values);
+        Some(values.0.get(metric)? / self.seconds)
+    }
+}
