@@ -20,6 +20,7 @@ mod boundary;
 mod family;
 mod look;
 mod power;
+mod turns;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub use verdict::{Decision, NoVerdict};
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
 use crate::student;
+use crate::summary::Turn;
 
 /// The default of the least difference that matters: 2 %.
 pub const LEAST: f64 = 0.02;
@@ -88,6 +90,8 @@ pub enum Method {
     Runs { base: usize, new: usize },
     /// A side has a single run, so there is no interval.
     SingleRun,
+    /// The turns of one start, in each round of which both sides had two.
+    Turns { rounds: usize },
 }
 
 impl Method {
@@ -97,6 +101,7 @@ impl Method {
             Self::Blocks { blocks } => blocks,
             Self::Runs { base, new } => base.min(new),
             Self::SingleRun => 1,
+            Self::Turns { rounds } => rounds,
         };
         u32::try_from(repeats).unwrap_or(u32::MAX)
     }
@@ -108,6 +113,7 @@ impl fmt::Display for Method {
             Self::Blocks { blocks } => write!(f, "over {blocks} blocks"),
             Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
             Self::SingleRun => f.write_str("of single runs, without an interval"),
+            Self::Turns { rounds } => write!(f, "over {rounds} rounds of turns of one start"),
         }
     }
 }
@@ -233,6 +239,38 @@ pub fn compare(
         Some(reason) => found.leave_open(reason),
         None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
     }
+    Ok(found)
+}
+
+/// Compares the throughput of two variants that took turns in one start, whose turns these are. The
+/// interval is about these processes: there is no verdict.
+pub fn compare_turns(
+    base: &[Turn],
+    new: &[Turn],
+    question: &Question,
+) -> Result<Comparison, NoComparison> {
+    let found = turns::by_rounds([base, new]);
+    let ([base, new], ratio, rounds) = found.ok_or(NoComparison::Nothing)?;
+    let reason = NoVerdict::NotRestarted;
+    let mut found = Comparison {
+        question: Question {
+            boundary: None,
+            ..*question
+        },
+        base,
+        new,
+        change_pct: Change {
+            value: percent(ratio.mean),
+            interval: None,
+        },
+        confidence: CONFIDENCE,
+        method: Method::Turns { rounds },
+        log_ratio: Some(ratio),
+        p: Some(student::p_value(ratio.mean / ratio.error, ratio.degrees)),
+        p_adjusted: None,
+        decision: Decision::NoVerdict { reason },
+    };
+    found.leave_open(reason);
     Ok(found)
 }
 

@@ -15,4 +15,5 @@ mod ledger;
 mod reference;
 mod sequential;
 mod steady;
+mod turns;
 mod until;
