@@ -107,7 +107,7 @@ pub(super) fn examples() -> String {
   dyno bench {remote} --rate 500
   dyno bench {remote} --find-max --p99 20ms
   dyno bench {} --threads 4 --time 10s
-  dyno bench {local} {remote} --workload oltp_read_only
+  dyno bench {local} {remote} --time 60s
 
 Several servers take turns of about a second, so that a slow moment of the host affects all of
 them, and the throughput of each is compared with that of the first. The interval is about these
