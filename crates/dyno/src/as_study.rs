@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use lab::{Access, Database, Lab};
-use plan::key::{Kind, Needs};
-use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
+use plan::key::{Key, Kind, Needs};
+use plan::{Alternate, Limited, LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
@@ -16,24 +16,74 @@ use crate::study_file::PlannedStudy;
 
 /// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
+/// Maximum length of a variant's name, without a number.
+const LONGEST_NAME: usize = 50;
+/// What servers that take turns in one start cannot have.
+const NOT_IN_TURNS: [&str; 4] = ["load.rate", "load.events", "load.until.ci", "load.repeats"];
 
 /// The study without its server, to check the options before connecting to a server.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> {
+    if args.url.len() > 1 {
+        check_turns(args)?;
+    }
     let is_of_load = |option: &TypedOption| option.key.needs != Needs::Members;
-    let study = parse(&text(args, "any server", &[any_server()], &is_of_load))?;
+    let study = parse(&text(args, "any server", &[any_server()], &[], &is_of_load))?;
     study.trials(&Lab::default())?;
     Ok(study)
+}
+
+fn check_turns(args: &BenchArgs) -> Result<(), Failure> {
+    let is_impossible = |key: &Key| {
+        let mut limits = Limited::KEYS.iter();
+        NOT_IN_TURNS.contains(&key.name) || limits.any(|(name, _)| *name == key.name)
+    };
+    let mut typed = args.options.typed().iter();
+    let Some(typed) = typed.find(|typed| is_impossible(typed.key)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{}` cannot be combined with several servers, which take turns",
+        typed.key.name
+    );
+    Err(Failure::usage(as_options(&message)).remedy("omit it, or benchmark one server at a time"))
 }
 
 /// The study that a command line stands for.
 pub(crate) fn as_study(
     args: &BenchArgs,
-    database: &Database,
+    databases: &[Database],
     title: &str,
 ) -> Result<PlannedStudy, Failure> {
-    parse(&text(args, title, &server_section(args, database), &|_| {
-        true
-    }))
+    let (server, variants) = match databases {
+        [one] => (server_section(args, one), Vec::new()),
+        several => (login_lines(&args.connection.login), variants(several)),
+    };
+    parse(&text(args, title, &server, &variants, &|_| true))
+}
+
+/// The servers as variants: a name and a URL of each.
+fn variants(databases: &[Database]) -> Vec<[String; 2]> {
+    let urls = databases.iter().map(|database| database.shown());
+    names(databases)
+        .into_iter()
+        .zip(urls)
+        .map(<[_; 2]>::from)
+        .collect()
+}
+
+/// A unique name for each server: its address without scheme and user.
+pub(crate) fn names(databases: &[Database]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for database in databases {
+        let shown = database.shown();
+        let (_, address) = shown.split_once("://").unwrap_or_default();
+        let address = address.split_once('@').map_or(address, |(_, host)| host);
+        let name: String = address.chars().take(LONGEST_NAME).collect();
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let mut free = std::iter::once(name.clone()).chain(numbered);
+        names.extend(free.find(|name| !names.contains(name)));
+    }
+    names
 }
 
 /// How to log in according to the command line.
@@ -72,6 +122,7 @@ fn text(
     args: &BenchArgs,
     title: &str,
     server: &[String],
+    variants: &[[String; 2]],
     applies: &dyn Fn(&TypedOption) -> bool,
 ) -> String {
     let title: String = title.chars().take(LONGEST_TITLE).collect();
@@ -107,6 +158,16 @@ fn text(
             .collect();
         let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values.join(", "));
     }
+    if !variants.is_empty() {
+        let always = Alternate::Always.name();
+        let _ = write!(text, "\n[compare]\nstarts = 1\nalternate = \"{always}\"\n");
+    }
+    for [name, url] in variants
+        .iter()
+        .map(|both| both.each_ref().map(|one| quoted(one)))
+    {
+        let _ = write!(text, "\n[[variant]]\nname = {name}\nserver.url = {url}\n");
+    }
     text
 }
 
@@ -140,17 +201,19 @@ fn server_section(args: &BenchArgs, database: &Database) -> Vec<String> {
     let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
     };
-    vec![match (in_process.absolute_url)(&args.url) {
+    vec![match (in_process.absolute_url)(&args.url[0]) {
         Some(url) => format!("url = {}", quoted(&url)),
         None => format!("engine = {}", quoted(in_process.engine.name())),
     }]
 }
 
 fn url_and_login(url: &str, login: &LoginArgs) -> Vec<String> {
-    let login = login.options.typed().iter().map(assignment);
-    std::iter::once(format!("url = {}", quoted(url)))
-        .chain(login)
-        .collect()
+    let url = format!("url = {}", quoted(url));
+    std::iter::once(url).chain(login_lines(login)).collect()
+}
+
+fn login_lines(login: &LoginArgs) -> Vec<String> {
+    login.options.typed().iter().map(assignment).collect()
 }
 
 fn assignment(typed: &TypedOption) -> String {

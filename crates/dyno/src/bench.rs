@@ -1,4 +1,4 @@
-//! `dyno bench URL`: one benchmark of one server.
+//! `dyno bench URL…`: one benchmark of one server, or of several that take turns.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,6 +18,8 @@ use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
 use crate::trials;
 
+const ONE_AT_A_TIME: &str = "benchmark one server at a time";
+
 /// Prepares the data, warms up, measures and reports.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
@@ -28,20 +30,25 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         ..as_study::access(&args.connection.login)?
     };
     let checked = as_study::without_server(args)?;
-    let database = server::open(&args.url, &access, &lab)?;
+    let databases = open(args, &access, &lab)?;
     let first = checked.plan.trials.first();
     let workload = first.map_or("", |trial| trial.load.workload.as_str());
-    let title = format!("{workload} on {}", database.product());
-    let study = as_study::as_study(args, &database, &title)?;
-    let trials = bench_trials(args, &study, &database)?;
+    let products: Vec<_> = databases.iter().map(|one| one.product()).collect();
+    let title = format!("{workload} on {}", products.join(" and "));
+    let study = as_study::as_study(args, &databases, &title)?;
+    let trials = bench_trials(args, &study, &databases)?;
+    lab::check_turns(&trials).map_err(|failure| failure.remedy(ONE_AT_A_TIME))?;
     let several = study.searches() || trials.len() > 1;
     let mut screen = match several {
         true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
         false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
     };
-    screen.line(&format!("{} at {}", database.product(), database.shown()));
+    for database in &databases {
+        screen.line(&format!("{} at {}", database.product(), database.shown()));
+    }
     if args.prepare == PrepareArg::Only {
-        return prepare(&trials[0], &database, &mut screen, &interrupted);
+        let mut prepare = |database| prepare(&trials[0], database, &mut screen, &interrupted);
+        return databases.iter().try_for_each(&mut prepare);
     }
     // Created before data is loaded, so that an unusable directory is reported at once.
     let description = Description {
@@ -50,9 +57,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         study: &study.text,
         design: study.design(),
     };
-    let places: Vec<_> = database.file().into_iter().collect();
+    let places: Vec<_> = databases.iter().filter_map(|one| one.file()).collect();
     let mut results = Results::create(args.out.as_deref(), description, &places, screen)?;
-    let server = (!database.is_in_process()).then(|| database.shown());
+    // `dyno doctor` examines one server at a time.
+    let server = match databases.as_slice() {
+        [one] if !one.is_in_process() => Some(one.shown()),
+        _ => None,
+    };
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, &of);
@@ -91,10 +102,24 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     ended.and(results.conclude(&conclusion))
 }
 
+fn open(args: &BenchArgs, access: &Access, lab: &Lab) -> Result<Vec<Database>, Failure> {
+    let urls = args.url.iter();
+    let engines = urls.clone().filter_map(|url| engine::of_url(url).ok());
+    let mut in_process = engines.filter(|engine| engine.in_process().is_some());
+    if let Some(engine) = in_process.next().filter(|_| args.url.len() > 1) {
+        let message = format!(
+            "{} databases run inside dyno and cannot take turns",
+            engine.title()
+        );
+        return Err(Failure::usage(message).remedy(ONE_AT_A_TIME));
+    }
+    urls.map(|url| server::open(url, access, lab)).collect()
+}
+
 fn bench_trials(
     args: &BenchArgs,
     study: &PlannedStudy,
-    database: &Database,
+    databases: &[Database],
 ) -> Result<Vec<Trial>, Failure> {
     let connection = &args.connection;
     let run_options = RunOptions {
@@ -109,10 +134,16 @@ fn bench_trials(
         ignored_errors: connection.ignore_errors.clone(),
         batch_scheduling: !connection.no_batch_scheduling,
     };
-    let target = || Target::Given(database.clone());
+    let names = as_study::names(databases);
+    let target = |trial: &::plan::Trial| {
+        let of_variant = names
+            .iter()
+            .position(|name| trial.variant() == Some(name.as_str()));
+        Target::Given(databases[of_variant.unwrap_or(0)].clone())
+    };
     let planned = study.plan.trials.iter();
     planned
-        .map(|trial| study.trial(trial, target(), &run_options))
+        .map(|trial| study.trial(trial, target(trial), &run_options))
         .collect()
 }
 

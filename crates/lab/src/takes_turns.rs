@@ -86,8 +86,12 @@ impl Trial {
     fn obstacle_to_turns(&self) -> Option<&'static str> {
         let planned = &self.planned;
         let load = &planned.load;
-        let Target::Private(spec) = &self.target else {
-            return Some("dyno does not start their servers");
+        let private = match &self.target {
+            Target::Private(spec) => Some(spec),
+            Target::Given(database) if !database.is_in_process() => None,
+            Target::Given(_) | Target::Temporary(_) => {
+                return Some("their databases run inside dyno");
+            }
         };
         let mut volumes = planned.topology.node.volumes();
         let has_device = volumes.any(|volume| {
@@ -96,10 +100,13 @@ impl Trial {
         });
         let obstacles = [
             (
-                spec.reset == Reset::None,
+                private.is_some_and(|spec| spec.reset == Reset::None),
                 "they use the same servers (reset = \"none\")",
             ),
-            (spec.port.is_some(), "their servers use the same port"),
+            (
+                private.is_some_and(|spec| spec.port.is_some()),
+                "their servers use the same port",
+            ),
             (has_device, "their servers use the same device"),
             (load.rate.is_some(), "transactions arrive at a given rate"),
             (
@@ -166,6 +173,6 @@ mod tests {
         compare.alternate = Alternate::Always;
         trial.planned.compare = Some(compare);
         let refused = settled(&trial).unwrap_err().message;
-        assert!(refused.contains("dyno does not start"), "{refused}");
+        assert!(refused.contains("run inside dyno"), "{refused}");
     }
 }

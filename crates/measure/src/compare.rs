@@ -23,6 +23,7 @@ mod look;
 mod noise;
 mod power;
 mod ranks;
+mod rounds;
 mod turns;
 mod verdict;
 
@@ -44,6 +45,7 @@ pub use verdict::{Decision, NoVerdict};
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
 use crate::student;
+use crate::summary::Turn;
 
 /// The default of the least difference that matters: 2 %.
 pub const LEAST: f64 = 0.02;
@@ -103,6 +105,8 @@ pub enum Method {
     },
     /// A side has a single run, so there is no interval.
     SingleRun,
+    /// The turns of one start, in each round of which both sides had two.
+    Turns { rounds: usize },
 }
 
 impl Method {
@@ -112,6 +116,7 @@ impl Method {
             Self::Blocks { blocks } => blocks,
             Self::Runs { base, new } | Self::Ranks { base, new, .. } => base.min(new),
             Self::SingleRun => 1,
+            Self::Turns { rounds } => rounds,
         };
         u32::try_from(repeats).unwrap_or(u32::MAX)
     }
@@ -124,6 +129,7 @@ impl fmt::Display for Method {
             Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
             Self::Ranks { base, new, .. } => write!(f, "by ranks of {base} and {new} runs"),
             Self::SingleRun => f.write_str("of single runs, without an interval"),
+            Self::Turns { rounds } => write!(f, "over {rounds} rounds of turns of one start"),
         }
     }
 }
@@ -281,6 +287,38 @@ impl Found {
         }
         found
     }
+}
+
+/// Compares the throughput of two variants that took turns in one start, whose turns these are. The
+/// interval is about these processes: there is no verdict.
+pub fn compare_turns(
+    base: &[Turn],
+    new: &[Turn],
+    question: &Question,
+) -> Result<Comparison, NoComparison> {
+    let found = rounds::by_rounds([base, new]);
+    let ([base, new], ratio, rounds) = found.ok_or(NoComparison::Nothing)?;
+    let reason = NoVerdict::NotRestarted;
+    let mut found = Comparison {
+        question: Question {
+            boundary: None,
+            ..*question
+        },
+        base,
+        new,
+        change_pct: Change {
+            value: percent(ratio.mean),
+            interval: None,
+        },
+        confidence: CONFIDENCE,
+        method: Method::Turns { rounds },
+        log_ratio: Some(ratio),
+        p: Some(student::p_value(ratio.mean / ratio.error, ratio.degrees)),
+        p_adjusted: None,
+        decision: Decision::NoVerdict { reason },
+    };
+    found.leave_open(reason);
+    Ok(found)
 }
 
 /// Compares two sides by their geometric means over several points. Trials of one repeat ran in the

@@ -6,7 +6,9 @@ use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::point::{self, Point, URL};
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
-use plan::{EngineTraits, FromValue, Limited, Reset, Span, Trial, grouped, nearest, shown};
+use plan::{
+    Alternate, EngineTraits, FromValue, Limited, Reset, Span, Trial, grouped, nearest, shown,
+};
 
 pub const MAX_TRIALS: usize = 10_000;
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
@@ -183,10 +185,25 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
     let repeats = content.place("load.repeats");
     let help = "each start is a repeat: remove `repeats`, or [compare]";
     refuse(repeats, "`load.repeats`", help);
-    let url = content.place(URL);
-    let help =
-        "dyno does not restart a running server: let dyno start the servers with `server.engine`";
-    refuse(url, "`server.url`", help);
+    let is_once = content
+        .values(COMPARE)
+        .any(|most| u64::from_value(&most.value) == Some(1));
+    let mut alternate = content.values("compare.alternate");
+    let in_turns = alternate.any(|word| word.as_text() == Some(Alternate::Always.name()));
+    match content.place(URL) {
+        Some(_) if is_once && in_turns => {}
+        None if is_once => {
+            let message = "one start does not show how much starts differ";
+            let help = "write starts = 2 or more; 1 is for servers that are already running (`server.url`)";
+            diagnostics.refuse(starts, message, help);
+        }
+        url => {
+            let help = "dyno does not restart a running server: let dyno start the servers with \
+                        `server.engine`, or compare them as they run with starts = 1 and \
+                        alternate = \"always\"";
+            refuse(url, "`server.url`", help);
+        }
+    }
     let reset = content
         .values("server.reset")
         .find(|reset| reset.as_text() == Some(Reset::None.name()));

@@ -19,7 +19,7 @@ fn study(words: &str) -> Result<PlannedStudy, Failure> {
     let database = engine::SQLITE
         .open("sqlite:", &access, Some(dir.path()))
         .unwrap();
-    as_study(&args, &database, "what \"SQLite\\3\"\n gives")
+    as_study(&args, &[database], "what \"SQLite\\3\"\n gives")
 }
 
 fn trial(words: &str) -> Trial {

@@ -13,8 +13,8 @@ use super::value::{UndecidedArg, threshold};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    #[arg(value_parser = address, help = url_help())]
-    pub(crate) url: String,
+    #[arg(required = true, value_name = "URL", value_parser = address, help = url_help())]
+    pub(crate) url: Vec<String>,
 
     #[command(flatten)]
     pub(crate) options: TrialOptions,
@@ -106,7 +106,13 @@ pub(super) fn examples() -> String {
   dyno bench {remote} --workload oltp_point_select --option-file ~/.my.cnf
   dyno bench {remote} --rate 500
   dyno bench {remote} --find-max --p99 20ms
-  dyno bench {} --threads 4 --time 10s",
+  dyno bench {} --threads 4 --time 10s
+  dyno bench {local} {remote} --time 60s
+
+Several servers take turns of about a second, so that a slow moment of the host affects all of
+them, and the throughput of each is compared with that of the first. The interval is about these
+server processes only: a restart alone can change throughput by several percent. To compare
+configurations, let dyno start the servers: [compare] in a study.",
         engine::in_process()
             .map(|any| any.temporary_url)
             .next()
@@ -118,6 +124,7 @@ fn url_help() -> String {
     let forms = engine::ENGINES.map(|engine| format!("\n  {}", engine.about().url_syntax));
     format!(
         "The database, as a URL of one of these forms:{}\n\
+         With several URLs, the servers are compared in turns. \
          Without FILE, the database is temporary. Give passwords in DYNO_PASSWORD or an option file.",
         forms.concat()
     )
@@ -132,12 +139,10 @@ fn error_code(text: &str) -> Result<String, String> {
     Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
-/// Refuses the name of a workload, which sysbench takes in this place.
+/// Refuses workloads and commands, which other tools take in this place.
 fn address(text: &str) -> Result<String, String> {
-    match habits::workload(text) {
-        Some(workload) => Err(format!(
-            "this is a workload, not a URL; write `dyno bench URL --workload {workload}`"
-        )),
-        None => Ok(text.to_owned()),
+    match habits::is_of_another_tool(text) {
+        true => Err("this is not a URL".to_owned()),
+        false => Ok(text.to_owned()),
     }
 }

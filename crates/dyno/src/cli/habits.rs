@@ -116,6 +116,7 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::ValueValidation => ContextKind::InvalidValue,
         _ => return None,
     };
     let Some(ContextValue::String(word)) = error.get(kind) else {
@@ -151,6 +152,10 @@ fn study_key(word: &str, arguments: &[String]) -> Option<String> {
 pub(super) fn workload(word: &str) -> Option<WorkloadName> {
     let name = word.rsplit('/').next()?;
     WorkloadName::from_str(name.strip_suffix(".lua").unwrap_or(name)).ok()
+}
+
+pub(super) fn is_of_another_tool(word: &str) -> bool {
+    workload(word).is_some() || HABITS.iter().any(|habit| habit.typed == word)
 }
 
 /// What to write instead of a word, for each tool that knows it.

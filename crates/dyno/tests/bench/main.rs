@@ -21,3 +21,4 @@ mod open_loop;
 mod passwords;
 mod postgres;
 mod stopping;
+mod turns;

@@ -107,9 +107,10 @@ impl fmt::Display for NoVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInterleaved => f.write_str("no verdict: not interleaved"),
-            Self::NotRestarted => {
-                f.write_str("no verdict: not restarted, so only about these two running servers")
-            }
+            Self::NotRestarted => f.write_str(
+                "no verdict: not restarted, so only about these two running servers; a restart alone \
+                 can change it by several percent",
+            ),
             Self::SingleRun {
                 repeats_needed: None,
             } => write!(

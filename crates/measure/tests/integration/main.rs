@@ -16,4 +16,5 @@ mod ledger;
 mod reference;
 mod sequential;
 mod steady;
+mod turns;
 mod until;

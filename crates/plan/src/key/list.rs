@@ -210,8 +210,8 @@ const GENERAL: &[Key] = &[
     needs(Needs::Chaos, key("chaos.seed", count(0, u64::MAX), "1",
         "Seed of the schedule. The same seed yields the same faults; each repeat has a seed of its own, which follows from this one.")),
 
-    fixed(optional(COMPARE, count(2, 100),
-        "Compares the variants until the difference from the first one is decided, over at most this many starts of their servers. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`.")),
+    fixed(optional(COMPARE, count(1, 100),
+        "Compares the variants until the difference from the first one is decided, over at most this many starts of their servers. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`. With servers that are already running (`server.url`), 1, in turns.")),
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
         "After this time for a point, set-up included, no further start of it begins. A run that is resumed has it anew."))),
     fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",

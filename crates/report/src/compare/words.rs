@@ -273,7 +273,7 @@ fn single_runs(points: &[Matched]) -> Option<String> {
     let numbers = points.iter().flat_map(|point| &point.numbers);
     let mut found = numbers.filter_map(|number| number.comparison);
     found
-        .any(|found| found.method == Method::SingleRun)
+        .any(|found| found.method == Method::SingleRun && found.question.restarted)
         .then(|| {
             "At some points, one of the two ran only once, so run-to-run variation is unknown and the \
              change has no verdict. Repeat both (load.repeats)."
