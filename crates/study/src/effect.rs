@@ -10,7 +10,7 @@ use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use plan::Span;
-use plan::key::Needs;
+use plan::key::{COMPARE, Needs};
 
 /// What the points of a study did not read.
 pub(crate) struct Effects<'a> {
@@ -114,7 +114,10 @@ impl<'a> Subject<'a> {
 
     fn record(&mut self, at: &Point<'_>, read: &BTreeSet<&str>, settings_apply: bool) {
         let name = self.names[0];
+        // Without valid starts, nothing of a comparison is read.
+        let is_compared = name.key.needs == Needs::Compare && at.find(COMPARE).is_some();
         if name.key.needs == Needs::Nothing
+            || is_compared
             || (settings_apply && name.setting().is_some())
             || self.names.iter().any(|name| read.contains(name.full()))
         {

@@ -323,6 +323,21 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
 /// What trials that take turns cannot have.
 fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
     let place = |name| at.find(name).map(|entry| entry.at);
+    let each = trial.load.warmup.saturating_add(trial.load.time);
+    let budget = trial
+        .compare
+        .map(|compare| compare.budget)
+        .filter(|budget| *budget < each);
+    if let Some((budget, at_budget)) = budget.zip(place("compare.budget")) {
+        let (budget, each) = (format_duration(budget), format_duration(each));
+        let message =
+            format!("a budget of {budget} is too small for one start: a trial runs for {each}");
+        at.refuse(
+            at_budget,
+            message,
+            "raise `budget`, or shorten `load.warmup` and `load.time`",
+        );
+    }
     let Some(compare) = trial.turns() else {
         if let Some(pause) =
             place("compare.pause").filter(|_| trial.compare.is_some_and(|compare| compare.pause))

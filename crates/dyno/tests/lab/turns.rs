@@ -237,3 +237,29 @@ fn a_killed_dyno_leaves_no_frozen_server() {
     Program::study(&text).cache(&cache).succeeds();
     cache.assert_nothing_left();
 }
+
+#[test]
+fn three_variants_take_turns_on_two_instances_each() {
+    let cache = Cache::new();
+    let text = STUDY
+        .replace("postgres", "mariadb")
+        .replace("work_mem", "sort_buffer_size")
+        .replace("'1MB'", "262144")
+        .replace("'8MB'", "1048576")
+        .replace("starts = 3", "starts = 2")
+        + "[[variant]]\nname = 'larger'\n\"server.config.sort_buffer_size\" = 2097152\n\
+           [topology]\ninstances = 2\n";
+    let done = Program::study(&text).cache(&cache).succeeds();
+    cache.assert_nothing_left();
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), 6);
+    for trial in &trials {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        let instances = trial.instances.iter();
+        let of_instances = instances.map(|instance| instance.transactions.count);
+        assert_eq!(of_instances.sum::<u64>(), trial.transactions.count);
+        let blocks = blocks(&done.out(), trial.setup.planned.number as usize);
+        assert_eq!(blocks.len(), trial.turns.len());
+        assert!(blocks.iter().all(|(start_s, end_s)| end_s - start_s < 0.5));
+    }
+}
