@@ -18,7 +18,7 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::data::{Listener, Prepared, Wanted};
 use crate::database::{Access, Database, Load, StatementSettings};
-use crate::engine::{About, Engine, InProcess};
+use crate::engine::{About, Engine, Flush, InProcess};
 use crate::remote::Sql;
 
 /// How often dyno checks whether the user interrupts a blocking call.
@@ -36,6 +36,7 @@ static ABOUT: About = About {
     url_syntax: "sqlite:[FILE]",
     variables: &[],
     dialect: &DIALECT,
+    flush: Flush::by(&["PRAGMA wal_checkpoint(TRUNCATE)"]),
 };
 
 impl Engine for Sqlite {
