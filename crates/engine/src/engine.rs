@@ -25,6 +25,29 @@ pub struct About {
     /// what a URL omits.
     pub variables: &'static [(&'static str, &'static str)],
     pub dialect: &'static Dialect,
+    pub flush: Flush,
+}
+
+/// How a server is made to write what it has postponed, such as changed pages.
+#[derive(Debug)]
+pub struct Flush {
+    /// Statements that begin it, or do it.
+    pub start: &'static [&'static str],
+    /// Whose last cell becomes `0`; `None` if the statements return only once it is done.
+    pub left: Option<&'static str>,
+    /// Statements on the same connection that set everything back.
+    pub restore: &'static [&'static str],
+}
+
+impl Flush {
+    /// A statement that returns once everything is written.
+    pub(crate) const fn by(statement: &'static [&'static str]) -> Self {
+        Self {
+            start: statement,
+            left: None,
+            restore: &[],
+        }
+    }
 }
 
 pub trait Engine: fmt::Debug + Send + Sync {

@@ -30,7 +30,7 @@ mod version;
 pub use database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
-pub use engine::{Engine, InProcess};
+pub use engine::{Engine, Flush, InProcess};
 pub use launch::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
     ServerFile,

@@ -5,6 +5,7 @@ use measure::setup::Outcome;
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 
+use crate::drive::flush::flush;
 use crate::drive::start::Start;
 use crate::ledger::{Ledger, Verified};
 use crate::setup::data::preload;
@@ -19,7 +20,8 @@ use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
 /// 4. Open the ledgers' connections (`ledger/`).
 /// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
 ///    run, and faults are injected, until the loads have ended.
-/// 6. Count the space of the data, and look for foreign servers and logins.
+/// 6. In a comparison of writes, let the servers write what they postponed (`drive/flush.rs`). Count
+///    the space of the data, and look for foreign servers and logins.
 /// 7. Verify the ledgers on every member.
 /// 8. Summarize.
 /// 9. Take down what was set up, or keep it for the next trial.
@@ -65,6 +67,7 @@ pub(crate) fn drive_on(
         let ledgers = ledgers.iter();
         ledgers.for_each(|ledger| ledger.clean_up(run.observer));
     })?;
+    flush(trial, rig, &mut ran.summary, run);
     ran.summary.space = rig.space();
     let strangers = rig.strangers();
     let verify = |ledger: Ledger<'_>| ledger.verify(run);

@@ -11,6 +11,8 @@ use crate::summary::{LatencySummary, TrialSummary};
 #[rustfmt::skip] // A line for each.
 const NUMBERS: &[Number<TrialSummary, Estimate>] = &[
     number("tps", "1/s", "tps", |trial| trial.transactions.per_s),
+    number("tps_flushed", "1/s", "tps with flush", |trial| exact(trial.flushed_per_s())),
+    number("flush_s", "s", "flush", |trial| exact(trial.flush_s)),
     number("statements_per_s", "1/s", "statements/s", |trial| trial.statements.per_s),
     number("errors", "", "errors", |trial| count(trial.failures())),
     number("restarts", "", "restarts", |trial| count(trial.restarts())),

@@ -76,6 +76,10 @@ pub struct TrialSummary {
     /// What became of acknowledged commits, by the ledger beside each instance's load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<LedgerSummary>,
+    /// How long the servers took after the load to write what they had postponed; `None` unless dyno made
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_s: Option<f64>,
     /// Disk space of the data after the load; `None` unless dyno started the servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<Space>,
@@ -106,6 +110,14 @@ impl From<&Second> for Turn {
 }
 
 impl TrialSummary {
+    /// Transactions per second of the measurement and of its share of the flush, which also writes what
+    /// the warm-up left.
+    pub fn flushed_per_s(&self) -> Option<f64> {
+        let warmup_s = self.setup.planned.load.warmup.as_secs_f64();
+        let flush_s = self.flush_s? * self.measured_s / (warmup_s + self.measured_s);
+        Some(self.transactions.count as f64 / (self.measured_s + flush_s))
+    }
+
     /// A completed trial in which nothing was measured.
     pub fn new(setup: Setup) -> Self {
         Self {
@@ -137,6 +149,7 @@ impl TrialSummary {
             events: Vec::new(),
             faults: Vec::new(),
             ledgers: Vec::new(),
+            flush_s: None,
             space: None,
             turns: Vec::new(),
             outcome: Outcome::Completed,

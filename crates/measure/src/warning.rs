@@ -199,6 +199,9 @@ warnings! {
     } = "faults healed early", noticed_s - healed_s,
         format!("a fault was healed after {healed_s} s, but noticing it may take {noticed_s} s ({detector}), so there \
          may have been no failover. To measure one, use a longer `heal`.");
+    /// The servers did not write all that they had postponed.
+    NotFlushed { reason: String, } = "not flushed", 0.0,
+        format!("the servers did not write what they had postponed, so throughput with the flush is unknown: {reason}.");
     LedgerUnchecked { reason: String, } = "ledger not checked", 0.0,
         format!("the ledger proves nothing about acknowledged commits: {reason}. Let the trial end with a member that \
          can be read, long enough after a fault for transfers to go on.");

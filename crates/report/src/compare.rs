@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 use crate::cell::Cell;
 use crate::keys::{self, VARIANT, others, trials_of};
 use crate::list::distinct;
-use crate::metric_comparison::{self, NUMBERS, TestOrder};
+use crate::metric_comparison::{self, FLUSHED, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
 pub use look::{Decided, decided, too_few_starts};
@@ -329,6 +329,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
 }
 
 fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> Vec<Number> {
+    let is_there = |number: &Number| number.column != FLUSHED || number.base_n + number.new_n > 0;
     let numbers = NUMBERS.iter().map(|number| {
         let column = number.0;
         let (ours, theirs) = (Cell::of(base, column), Cell::of(new, column));
@@ -344,7 +345,7 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
             measured: [base, new].map(|trials| metric_comparison::measured(trials, column)),
         }
     });
-    numbers.collect()
+    numbers.filter(is_there).collect()
 }
 
 fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {

@@ -10,13 +10,16 @@ use measure::point_estimate::PointEstimate;
 use measure::summary::{TrialSummary, counted};
 
 /// The metrics that are compared, and which way they are better.
-pub(crate) const NUMBERS: [(&str, Sense); 4] = [
+pub(crate) const NUMBERS: [(&str, Sense); 5] = [
     (THROUGHPUT, Sense::HigherIsBetter),
+    (FLUSHED, Sense::HigherIsBetter),
     (MEAN, Sense::LowerIsBetter),
     ("response_ms.p95", Sense::LowerIsBetter),
     ("response_ms.p99", Sense::LowerIsBetter),
 ];
 const THROUGHPUT: &str = "tps";
+/// Only a comparison of writes has it.
+pub(crate) const FLUSHED: &str = "tps_flushed";
 const MEAN: &str = "response_ms.mean";
 
 /// When a metric of a point is tested.

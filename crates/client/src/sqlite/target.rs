@@ -87,6 +87,13 @@ impl SqliteTarget {
         &self.path
     }
 
+    /// Whether there is a write-ahead log.
+    pub fn has_log(&self) -> bool {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        Path::new(&log).exists()
+    }
+
     /// The database and its settings, for messages.
     pub fn shown(&self) -> String {
         let name = match &self.temporary {

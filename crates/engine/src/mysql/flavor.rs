@@ -14,7 +14,7 @@ use super::group_replication::GroupReplication;
 use super::server::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
-use crate::engine::{About, Engine};
+use crate::engine::{About, Engine, Flush};
 use crate::launch::LogEntries;
 use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
@@ -45,6 +45,25 @@ pub(crate) struct Flavor {
     /// Memory of a server besides its buffer pool, and memory per connection.
     pub(super) memory_bytes: [u64; 2],
 }
+
+/// With the default of `innodb_io_capacity`, a server would write no more than that, however fast its disk is.
+const FLUSH: Flush = Flush {
+    start: &[
+        "SET @dirty = @@GLOBAL.innodb_max_dirty_pages_pct, @low = @@GLOBAL.innodb_max_dirty_pages_pct_lwm, \
+         @io = @@GLOBAL.innodb_io_capacity, @max = @@GLOBAL.innodb_io_capacity_max",
+        "SET GLOBAL innodb_io_capacity_max = 100000",
+        "SET GLOBAL innodb_io_capacity = 100000",
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
+        "SET GLOBAL innodb_max_dirty_pages_pct = 0",
+    ],
+    left: Some("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'"),
+    restore: &[
+        "SET GLOBAL innodb_max_dirty_pages_pct = @dirty",
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = @low",
+        "SET GLOBAL innodb_io_capacity = @io",
+        "SET GLOBAL innodb_io_capacity_max = @max",
+    ],
+};
 
 /// The options with which a program reads its settings and prints them.
 pub(super) const HELP: &[&str] = &["--verbose", "--help"];
@@ -108,6 +127,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         url_syntax: "mariadb://USER@HOST:PORT/DATABASE[?socket=FILE]",
         variables: &[],
         dialect: &DIALECT,
+        flush: FLUSH,
     },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
@@ -153,6 +173,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         url_syntax: "mysql://USER@HOST:PORT/DATABASE[?socket=FILE]",
         variables: &[],
         dialect: &DIALECT,
+        flush: FLUSH,
     },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \

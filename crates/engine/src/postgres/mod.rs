@@ -17,7 +17,7 @@ use std::sync::Arc;
 use plan::Failure;
 
 use crate::database::{Access, Database};
-use crate::engine::{About, Engine};
+use crate::engine::{About, Engine, Flush};
 use crate::network;
 use crate::server::Server;
 
@@ -62,6 +62,7 @@ static ABOUT: About = About {
         ),
     ],
     dialect: &client::postgres::DIALECT,
+    flush: Flush::by(&["CHECKPOINT"]),
 };
 
 #[derive(Debug)]

@@ -11,15 +11,16 @@ use std::time::Duration;
 use ::load::{LoadError, LoadOutcome};
 use client::sqlite::{self, DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
 use plan::Failure;
+use rusqlite::types::Value;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
-use workload::session::{FailureKind, SessionError};
+use workload::session::SessionError;
 
 use crate::data::{Listener, Prepared, Wanted};
 use crate::database::{Access, Database, Load, StatementSettings};
-use crate::engine::{About, Engine, InProcess};
-use crate::remote::Sql;
+use crate::engine::{About, Engine, Flush, InProcess};
+use crate::remote::{Rows, Sql};
 
 /// How often dyno checks whether the user interrupts a blocking call.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -36,6 +37,7 @@ static ABOUT: About = About {
     url_syntax: "sqlite:[FILE]",
     variables: &[],
     dialect: &DIALECT,
+    flush: Flush::by(&["PRAGMA wal_checkpoint(TRUNCATE)"]),
 };
 
 impl Engine for Sqlite {
@@ -113,13 +115,9 @@ impl Database for SqliteDatabase {
     }
 
     fn connect(&self, _: Duration) -> Result<Box<dyn Sql>, SessionError> {
-        Err(SessionError {
-            kind: FailureKind::Refused,
-            sqlstate: None,
-            number: None,
-            message: "a database in this process has no connections beside its load's".to_owned(),
-            statement: None,
-        })
+        let opened = self.target.open();
+        let connection = opened.map_err(|error| session_error(&error, None))?;
+        Ok(Box::new(SqliteSql(connection)))
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
@@ -167,6 +165,44 @@ impl Database for SqliteDatabase {
     fn file(&self) -> Option<&Path> {
         Some(self.target.path())
     }
+}
+
+/// Writes what the connections of loads left in the log, as the last connection that is closed does.
+impl Drop for SqliteDatabase {
+    fn drop(&mut self) {
+        if self.target.has_log() {
+            drop(self.target.open());
+        }
+    }
+}
+
+/// A call cannot be given up, so there are no limits.
+struct SqliteSql(rusqlite::Connection);
+
+impl Sql for SqliteSql {
+    fn rows(&mut self, sql: &str, _: Duration) -> Result<Rows, SessionError> {
+        let read = |connection: &rusqlite::Connection| -> rusqlite::Result<Rows> {
+            let mut statement = connection.prepare(sql)?;
+            let columns = statement.column_count();
+            let texts = |row: &rusqlite::Row<'_>| {
+                (0..columns)
+                    .map(|at| text(row, at))
+                    .collect::<Result<_, _>>()
+            };
+            statement.query_map([], texts)?.collect()
+        };
+        read(&self.0).map_err(|error| session_error(&error, Some(sql)))
+    }
+}
+
+fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get(at)? {
+        Value::Null => None,
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Real(number) => Some(number.to_string()),
+        Value::Text(text) => Some(text),
+        Value::Blob(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+    })
 }
 
 /// The statements that read a table.

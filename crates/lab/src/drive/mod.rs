@@ -3,6 +3,7 @@
 pub(crate) mod clock;
 mod early_stop;
 pub(crate) mod find_max;
+pub(crate) mod flush;
 mod merge;
 pub(crate) mod message;
 pub(crate) mod referee;

@@ -9,13 +9,14 @@ use measure::summary::counted;
 use super::{Matched, Number, ResultComparison, Side, carried};
 use crate::keys::{self, VARIANT, trials_of};
 use crate::list::{joined_any, joined_known};
-use crate::metric_comparison::TestOrder;
+use crate::metric_comparison::{FLUSHED, TestOrder};
 use crate::{findings, number};
 
 /// What a number is called at the start of a sentence.
 fn spoken(column: &str) -> &'static str {
     match column {
         "tps" => "Throughput",
+        FLUSHED => "Throughput with the flush",
         "response_ms.mean" => "Mean response time",
         "response_ms.p95" => "95th percentile",
         _ => "99th percentile",
@@ -208,6 +209,7 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     cautions.extend(carried::caution(points));
     cautions.extend(single_runs(points));
     cautions.extend(one_sided(base, new, points));
+    cautions.extend(postponed(points));
     let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
     if points.iter().any(|point| point.open_loop) {
         cautions.push(
@@ -222,6 +224,32 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
         cautions.extend(findings::cautions(name, side.result, &trials));
     }
     cautions
+}
+
+/// Where throughput says something else once the time is counted in which the servers write what they
+/// have postponed.
+fn postponed(points: &[Matched]) -> Option<String> {
+    let found = |point: &Matched, column| {
+        let mut numbers = point.numbers.iter();
+        numbers.find(|number| number.column == column)?.comparison
+    };
+    let differ = |point: &&Matched| {
+        let both = found(point, "tps").zip(found(point, FLUSHED));
+        both.is_some_and(|(without, with)| {
+            let [one, other] = [without, with].map(|found| found.change_pct.value);
+            let is_reversed = without.decision.code() != "equivalent" && one * other < 0.0;
+            let is_other = with.is_conclusive() && with.decision.code() != without.decision.code();
+            without.is_conclusive() && (is_reversed || is_other)
+        })
+    };
+    let count = points.iter().filter(differ).count();
+    (count > 0).then(|| {
+        format!(
+            "With the flush counted, throughput compares differently at {count} of {} points: one side \
+             postponed more writes than the other. A longer load.time shows more of what they cost.",
+            points.len()
+        )
+    })
 }
 
 fn not_interleaved(base: &str, new: &str) -> String {

@@ -1,0 +1,147 @@
+//! After a load that writes: the servers write what they have postponed, such as changed pages, and the
+//! time is measured. A server that postpones more looks faster in a short trial than it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{Builder, sleep};
+use std::time::{Duration, Instant};
+
+use engine::{Flush, Sql};
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+use measure::warning::Warning;
+use plan::StatementClass;
+use workload::session::SessionError;
+
+use crate::trial::Target;
+use crate::{Database, Rig, Run, Trial};
+
+/// How long it may take.
+const LIMIT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Flushes the servers that took the writes, and adds the time to the summary; only in a comparison of
+/// whole trials, whose variants begin with clean data, and never a server that dyno did not start.
+pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &mut Run<'_>) {
+    let is_compared = trial.planned.compare.is_some_and(|one| !one.alternates());
+    let is_own = !matches!(trial.target, Target::Given(_));
+    let kinds = trial.statement_kinds();
+    let mut classes = kinds.iter().map(|kind| kind.class);
+    if !is_compared
+        || !is_own
+        || summary.outcome != Outcome::Completed
+        || !classes.any(|class| class == StatementClass::Write)
+    {
+        return;
+    }
+    run.observer
+        .stage("writing what the servers have postponed");
+    let begin = Instant::now();
+    match all(rig, begin + LIMIT, run.interrupted) {
+        Ok(()) => summary.flush_s = Some(begin.elapsed().as_secs_f64()),
+        Err(reason) => summary.warnings.push(Warning::NotFlushed { reason }),
+    }
+}
+
+/// All primaries at once, each in a thread that is abandoned if its server does not answer in time.
+fn all(rig: &Rig, deadline: Instant, interrupted: &AtomicBool) -> Result<(), String> {
+    let (sender, flushed) = channel();
+    for instance in &rig.instances {
+        let (sender, database) = (sender.clone(), instance.cluster.primary().database.clone());
+        let flush = move || drop(sender.send(of_server(&database, deadline)));
+        let thread = Builder::new().name("dyno-flush".to_owned()).spawn(flush);
+        thread.map_err(|error| error.to_string())?;
+    }
+    drop(sender);
+    for _ in &rig.instances {
+        loop {
+            match flushed.recv_timeout(POLL_INTERVAL) {
+                Ok(done) => break done?,
+                Err(RecvTimeoutError::Disconnected) => return Err("a thread panicked".to_owned()),
+                Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
+                    return Err("interrupted".to_owned());
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() > deadline + POLL_INTERVAL => {
+                    return Err(format!("no answer within {} s", LIMIT.as_secs()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of_server(database: &Database, deadline: Instant) -> Result<(), String> {
+    let flush = &database.engine().about().flush;
+    let connection = database.connect(LIMIT);
+    let mut connection = connection.map_err(|error| error.to_string())?;
+    let run_all = |connection: &mut dyn Sql, statements: &[&str]| {
+        let mut statements = statements.iter();
+        statements.try_for_each(|sql| connection.rows(sql, LIMIT).map(drop))
+    };
+    let flushed = run_all(&mut *connection, flush.start)
+        .map_err(|error| error.to_string())
+        .and_then(|()| wait(&mut *connection, flush, deadline));
+    let restored = run_all(&mut *connection, flush.restore);
+    flushed.and(restored.map_err(|error: SessionError| error.to_string()))
+}
+
+fn wait(connection: &mut dyn Sql, flush: &Flush, deadline: Instant) -> Result<(), String> {
+    let Some(query) = flush.left else {
+        return Ok(());
+    };
+    loop {
+        let rows = connection
+            .rows(query, LIMIT)
+            .map_err(|error| error.to_string())?;
+        let last = rows
+            .into_iter()
+            .next()
+            .and_then(|mut row| row.pop())
+            .flatten();
+        match last.as_deref() {
+            Some("0") => return Ok(()),
+            None => return Err(format!("the server does not answer {query}")),
+            Some(left) if Instant::now() >= deadline => {
+                return Err(format!("{left} pages are left after {} s", LIMIT.as_secs()));
+            }
+            Some(_) => sleep(POLL_INTERVAL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Instance;
+
+    #[test]
+    fn everything_is_written_unless_the_server_is_dead() {
+        let server = testkit::MariaDb::start(&[]);
+        let (engine, access) = (
+            engine::by_name("mariadb").unwrap(),
+            engine::Access::default(),
+        );
+        let database = engine.open(&server.url("sbtest"), &access, None).unwrap();
+        let setting = "SELECT @@GLOBAL.innodb_max_dirty_pages_pct, @@GLOBAL.innodb_io_capacity";
+        let ask = |sql: &str| {
+            let mut connection = database.connect(LIMIT).unwrap();
+            connection.rows(sql, LIMIT).unwrap()
+        };
+        let before = ask(setting);
+        ask("CREATE TABLE t ENGINE=InnoDB SELECT seq FROM seq_1_to_20000");
+        let rig = Rig {
+            instances: vec![Instance::found(database.clone(), 1)],
+            reset: None,
+            reuse_key: None,
+        };
+        let never = AtomicBool::new(false);
+        all(&rig, Instant::now() + LIMIT, &never).unwrap();
+        let dirty = ask(engine.about().flush.left.unwrap());
+        assert_eq!(dirty[0][1].as_deref(), Some("0"));
+        assert_eq!(ask(setting), before);
+        drop(server);
+        let dead = all(&rig, Instant::now() + LIMIT, &never);
+        assert!(dead.is_err_and(|reason| !reason.is_empty()));
+    }
+}
