@@ -36,8 +36,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let products: Vec<_> = databases.iter().map(|one| one.product()).collect();
     let title = format!("{workload} on {}", products.join(" and "));
     let study = as_study::as_study(args, &databases, &title)?;
-    let trials = bench_trials(args, &study, &databases)?;
-    lab::check_turns(&trials).map_err(|failure| failure.remedy(ONE_AT_A_TIME))?;
+    let mut trials = bench_trials(args, &study, &databases)?;
+    lab::settle_turns(&mut trials).map_err(|failure| failure.remedy(ONE_AT_A_TIME))?;
     let several = study.searches() || trials.len() > 1;
     let mut screen = match several {
         true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),

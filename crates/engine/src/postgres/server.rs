@@ -34,6 +34,8 @@ const RECOVERY_INTERVAL: Duration = Duration::from_millis(50);
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// The version whose `initdb` turns data checksums on by default.
 const CHECKSUMS_SINCE: u64 = 18;
+/// The version that introduced the role `pg_checkpoint`.
+const CHECKPOINT_ROLE_SINCE: u64 = 15;
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
 /// Where distributions install the programs of each version: a directory, and what precedes the
@@ -166,6 +168,11 @@ impl Server for Postgres {
             paths.data.clone().into(),
             SUPERUSER.into(),
         ];
+        // Before, only a superuser could flush the server.
+        let may_flush = match version::is_since(&installed.version, CHECKPOINT_ROLE_SINCE, 0) {
+            true => format!("GRANT pg_checkpoint TO {ROLE};\n"),
+            false => String::new(),
+        };
         Ok(Initialization {
             config: configuration::initial_conf(),
             script: (
@@ -173,6 +180,7 @@ impl Server for Postgres {
                 format!(
                     "CREATE ROLE {ROLE} LOGIN;\n\
                      GRANT pg_monitor TO {ROLE};\n\
+                     {may_flush}\
                      CREATE DATABASE {database} OWNER {ROLE};\n"
                 ),
             ),

@@ -29,6 +29,7 @@ fn in_turns(carried: f64, noise: f64) -> RunResult {
             budget: Duration::from_secs(3600),
             alternate: Alternate::Always,
             block: Duration::from_secs(1),
+            pause: false,
         });
         let own = planned.variant().unwrap().to_owned();
         let luck = noise * f64::from(planned.repeat % 3);
