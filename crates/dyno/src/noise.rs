@@ -110,11 +110,11 @@ pub(crate) fn known() -> Result<Noise, String> {
 /// Where the study leaves it open, trials that take turns last as long as the noise of this host asks
 /// for.
 pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
-    let in_turns = trials.iter().any(|trial| trial.planned.turns().is_some());
-    let Some(noise) = (in_turns && !study.source.sets("load.time"))
-        .then(known)
-        .and_then(Result::ok)
-    else {
+    // One start has no noise of starts to weigh that of its pairs against.
+    let has_starts = |compare: Compare| compare.starts > 1;
+    let mut in_turns = trials.iter().filter_map(|trial| trial.planned.turns());
+    let is_open = in_turns.any(has_starts) && !study.source.sets("load.time");
+    let Some(noise) = is_open.then(known).and_then(Result::ok) else {
         return;
     };
     for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
@@ -145,6 +145,11 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     let comparisons = points.len() - points.iter().filter(of_base).count();
     let time = points[0].load.time;
     let pairs = time.div_duration_f64(compare.block) as u32;
+    let time_text = format_duration(time);
+    let design = format!("compare: in turns, {pairs} pairs in a start (load.time {time_text})");
+    if compare.starts < 2 {
+        return Some(design);
+    }
     let precision = known().map(|noise| {
         let boundary = Boundary::new(&looks(compare.starts));
         let error_rate = ERROR_RATE / comparisons.max(1) as f64;
@@ -155,10 +160,7 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
         )
     });
     let precision = precision.unwrap_or_else(|why| why);
-    let time = format_duration(time);
-    Some(format!(
-        "compare: in turns, {pairs} pairs in a start (load.time {time}); {precision}"
-    ))
+    Some(format!("{design}; {precision}"))
 }
 
 #[cfg(test)]
