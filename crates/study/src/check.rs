@@ -204,6 +204,14 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
             refuse(url, "`server.url`", help);
         }
     }
+    let pause = content
+        .place("compare.pause")
+        .filter(|_| content.place(URL).is_some());
+    if let Some(pause) = pause {
+        let message = "`pause` freezes servers, but dyno did not start these";
+        let help = "remove it: a server that somebody else uses must not stop";
+        diagnostics.refuse_also(pause, starts, message, help);
+    }
     let reset = content
         .values("server.reset")
         .find(|reset| reset.as_text() == Some(Reset::None.name()));

@@ -265,5 +265,5 @@ fn an_argument_that_is_no_text_is_taken_or_refused() {
     let bench = || Program::new().args("bench sqlite:").args(SHORT);
     let done = bench().arg("--out").arg(bytes).succeeds();
     store::read_result(&done.dir().join(bytes)).unwrap();
-    bench().arg(bytes).fails(USAGE, &["unexpected argument"]);
+    bench().arg(bytes).fails(USAGE, &["invalid UTF-8"]);
 }

@@ -48,7 +48,11 @@ impl Start {
         let processes = servers.iter().flatten();
         let processes = processes.map(|server| server.process.clone()).collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
-        let pauses = compare.is_some_and(|compare| compare.pause);
+        // Nobody would thaw the servers of others if dyno were killed.
+        let are_own = trials
+            .iter()
+            .all(|trial| matches!(trial.target, Target::Private(_)));
+        let pauses = compare.is_some_and(|compare| compare.pause) && are_own;
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
         let told = |turns: Turns| Arc::new(turns.with_referee(referee.clone()));
         let turns = turns(trials).map(told);
