@@ -197,7 +197,7 @@ def export(data, name, result, to):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for line, trial in zip(lines_of(result / "results.csv"), found["trials"], strict=True):
-            if trial["faults"]:
+            if trial.get("faults"):
                 line |= fault_rates(trial["faults"], seconds_of(result, line["number"]), data["window"])
             line |= {
                 "emulated": "yes" if trial["setup"]["emulated"] else "no",
