@@ -131,7 +131,8 @@ def needed(data, name):
 
 def rate(seconds, begin, end):
     """Mean throughput from `begin` to `end`, or "" if the load was not measured all that time."""
-    parts = [(max(0.0, min(one["t_s"], end) - max(one["t_s"] - one["seconds"], begin)), one["tps"]) for one in seconds]
+    # A second's `t_s` is its beginning.
+    parts = [(max(0.0, min(one["t_s"] + one["seconds"], end) - max(one["t_s"], begin)), one["tps"]) for one in seconds]
     covered = sum(length for length, _ in parts)
     return str(sum(length * tps for length, tps in parts) / covered) if covered > end - begin - 0.1 else ""
 
@@ -143,7 +144,8 @@ def fault_rates(faults, seconds, windows):
     due = {one["number"]: one["asked_s"] for one in faults if one["asked_s"] is not None}
     rates = {}
     for number, at in due.items():
-        end = min([one for one in due.values() if one > at], default=seconds[-1]["t_s"] if seconds else at)
+        last = seconds[-1]["t_s"] + seconds[-1]["seconds"] if seconds else at
+        end = min([one for one in due.values() if one > at], default=last)
         during, after = at + windows["during"], end - windows["after"]
         rates[f"fault[{number}].before_tps"] = rate(seconds, at - windows["before"], at)
         rates[f"fault[{number}].during_tps"] = rate(seconds, at, during)
@@ -197,7 +199,7 @@ def export(data, name, result, to):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for line, trial in zip(lines_of(result / "results.csv"), found["trials"], strict=True):
-            if trial["faults"]:
+            if trial.get("faults"):
                 line |= fault_rates(trial["faults"], seconds_of(result, line["number"]), data["window"])
             line |= {
                 "emulated": "yes" if trial["setup"]["emulated"] else "no",

@@ -180,7 +180,7 @@ class Page(unittest.TestCase):
 
     def test_rates_around_faults_are_those_of_fixed_windows(self):
         tps = [20] * 10 + [0, 0, 10, 10, 10] + [15] * 10 + [16] * 5
-        seconds = [{"phase": "measure", "t_s": at + 1.0, "seconds": 1.0, "tps": rate} for at, rate in enumerate(tps)]
+        seconds = [{"phase": "measure", "t_s": float(at), "seconds": 1.0, "tps": rate} for at, rate in enumerate(tps)]
         faults = [{"number": 1, "asked_s": 10.0}, {"number": 2, "asked_s": 22.5}, {"number": 3, "asked_s": None}]
         rates = papers_run.fault_rates(faults, seconds, {"before": 5, "during": 5, "after": 7})
         wanted = {"before": 20, "during": 6, "after": 15}

@@ -43,7 +43,13 @@ fn the_claims_of_a_paper_get_verdicts() {
     let page = fs::read_to_string(dir.path().join("papers.md")).unwrap();
     let (_, claims) = page.split_once("### Claims of P2\n\n").unwrap();
     let claims = claims.split("\n\n").next().unwrap().lines().skip(2);
-    let verdicts: Vec<_> = claims.map(|row| row.split(" | ").nth(4).unwrap()).collect();
+    let rows: Vec<Vec<_>> = claims.map(|row| row.split(" | ").collect()).collect();
+    assert!(rows.iter().any(|row| row[3] != "–"), "{rows:?}");
+    for row in &rows {
+        let is_short = row[4].contains("too few starts");
+        assert!(!is_short || row[5].contains("left out"), "{row:?}");
+    }
+    let verdicts: Vec<_> = rows.iter().map(|row| row[4]).collect();
     let is_verdict = |cell: &&str| VERDICTS.iter().any(|verdict| cell.contains(verdict));
     assert!(
         verdicts.len() >= 5 && verdicts.iter().all(is_verdict),
