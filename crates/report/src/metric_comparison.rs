@@ -81,6 +81,8 @@ pub(crate) fn against(
     };
     // More trials would be more turns of the same processes, at other times.
     if let ([base], [new], THROUGHPUT, false) = (base, new, column, restarted)
+        && interleaved
+        && base.setup.planned.takes_turns_with(&new.setup.planned)
         && let Ok(found) = compare_turns(&base.turns, &new.turns, &question)
     {
         return Ok(found);

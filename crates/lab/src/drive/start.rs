@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
+use crate::Target;
 use crate::drive::referee::ServersInTurns;
 use crate::observe::monitors::MonitoredServer;
 use crate::servers::ProcessId;
