@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
-use crate::drive::referee::ServersInTurns;
-use crate::observe::monitors::MonitoredServer;
+use crate::drive::referee::{ServerInTurns, ServersInTurns};
 use crate::servers::ProcessId;
 use crate::{Member, Rig, Trial};
 
@@ -43,10 +42,16 @@ impl Start {
     pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
         let stop: Arc<Stop> = Arc::default();
-        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
-        let servers: Vec<Vec<MonitoredServer>> = rigs.iter().map(servers).collect();
+        let server = |member: &Member| ServerInTurns {
+            monitored: member.monitored(),
+            is_own: member.site().is_some(),
+        };
+        let servers = |rig: &Rig| rig.members().map(server).collect();
+        let servers: Vec<Vec<ServerInTurns>> = rigs.iter().map(servers).collect();
         let processes = servers.iter().flatten();
-        let processes = processes.map(|server| server.process.clone()).collect();
+        let processes = processes
+            .map(|server| server.monitored.process.clone())
+            .collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
