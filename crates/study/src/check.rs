@@ -204,6 +204,25 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
             refuse(url, "`server.url`", help);
         }
     }
+    let mut pauses = content.values("compare.pause");
+    if pauses.any(|pause| bool::from_value(&pause.value) == Some(true)) {
+        for (key, help) in [
+            (
+                URL,
+                "dyno freezes only servers that it has started: remove `compare.pause`",
+            ),
+            (
+                "topology.cluster",
+                "members that are frozen are suspected to be dead: remove `compare.pause`",
+            ),
+        ] {
+            if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))
+            {
+                let message = format!("`compare.pause` cannot be combined with `{key}`");
+                diagnostics.refuse_two(pause, other, message, help);
+            }
+        }
+    }
     let reset = content
         .values("server.reset")
         .find(|reset| reset.as_text() == Some(Reset::None.name()));
