@@ -149,7 +149,8 @@ fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
         let number = trial.planned.number;
         let reason =
             format!("transactions of trial {number} take longer than a turn ({block_ms:.0} ms)");
-        let remedy = "set `compare.block` to at least ten times the time that a transaction takes";
+        let remedy = "set `compare.block` to at least ten times the time that a transaction takes, \
+                      or benchmark one server at a time";
         ran.failure = Some(Failure::usage(&reason).remedy(remedy));
         summary.outcome = Outcome::Failed { reason };
     }

@@ -265,7 +265,6 @@ fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
     Some(t * (found.variance * lengths).sqrt())
 }
 
-/// A partial last second may be empty without a stall.
 fn long_for_turns(summary: &TrialSummary) -> Option<Warning> {
     let turns = summary.setup.planned.turns()?;
     let block_ms = turns.block.as_secs_f64() * 1e3;
@@ -274,6 +273,7 @@ fn long_for_turns(summary: &TrialSummary) -> Option<Warning> {
     is_long.then_some(Warning::LongForTurns { p95_ms, block_ms })
 }
 
+/// A partial last second may be empty without a stall.
 fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
     let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;

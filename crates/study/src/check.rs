@@ -204,13 +204,24 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
             refuse(url, "`server.url`", help);
         }
     }
-    let pause = content
-        .place("compare.pause")
-        .filter(|_| content.place(URL).is_some());
-    if let Some(pause) = pause {
-        let message = "`pause` freezes servers, but dyno did not start these";
-        let help = "remove it: a server that somebody else uses must not stop";
-        diagnostics.refuse_also(pause, starts, message, help);
+    let mut pauses = content.values("compare.pause");
+    if pauses.any(|pause| bool::from_value(&pause.value) == Some(true)) {
+        for (key, help) in [
+            (
+                URL,
+                "dyno freezes only servers that it has started: remove `compare.pause`",
+            ),
+            (
+                "topology.cluster",
+                "members that are frozen are suspected to be dead: remove `compare.pause`",
+            ),
+        ] {
+            if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))
+            {
+                let message = format!("`compare.pause` cannot be combined with `{key}`");
+                diagnostics.refuse_two(pause, other, message, help);
+            }
+        }
     }
     let reset = content
         .values("server.reset")

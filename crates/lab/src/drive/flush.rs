@@ -39,6 +39,10 @@ pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &
     let begin = Instant::now();
     match all(rig, begin + LIMIT, run.interrupted) {
         Ok(()) => summary.flush_s = Some(begin.elapsed().as_secs_f64()),
+        // The trial is incomplete, so that it is repeated when the study is resumed.
+        Err(_) if run.interrupted.load(Ordering::Relaxed) => {
+            summary.outcome = Outcome::Interrupted;
+        }
         Err(reason) => summary.warnings.push(Warning::NotFlushed { reason }),
     }
 }

@@ -19,11 +19,18 @@ use crate::servers::freeze;
 #[derive(Debug)]
 pub(crate) struct ServersInTurns {
     /// The servers of each variant.
-    variants: Vec<Vec<MonitoredServer>>,
+    variants: Vec<Vec<ServerInTurns>>,
     pauses: bool,
     /// Ends the loads if a server does not obey.
     stop: Arc<Stop>,
     state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ServerInTurns {
+    pub(crate) monitored: MonitoredServer,
+    /// Whether dyno started it; others may serve somebody else, so they are never frozen.
+    pub(crate) is_own: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +58,7 @@ struct Used {
 }
 
 impl ServersInTurns {
-    pub(crate) fn new(variants: Vec<Vec<MonitoredServer>>, pauses: bool, stop: Arc<Stop>) -> Self {
+    pub(crate) fn new(variants: Vec<Vec<ServerInTurns>>, pauses: bool, stop: Arc<Stop>) -> Self {
         let state = State {
             used: vec![<[Used; 2]>::default(); variants.len()],
             is_frozen: vec![false; variants.len()],
@@ -92,7 +99,8 @@ impl ServersInTurns {
 
     /// Other machines take too long to answer.
     fn read(&self) -> Vec<Reading> {
-        let read = |server: &MonitoredServer| {
+        let read = |server: &ServerInTurns| {
+            let server = &server.monitored;
             let pid = server.process.get().filter(|_| server.site.is_here())?;
             process::read_family(server.site.files(), pid)
         };
@@ -107,10 +115,15 @@ impl ServersInTurns {
         if std::mem::replace(&mut state.is_frozen[variant], frozen) == frozen {
             return;
         }
-        let disobeys = |server: &MonitoredServer| {
+        let disobeys = |server: &ServerInTurns| {
+            let ServerInTurns {
+                monitored: server,
+                is_own,
+            } = server;
             // A server that has died is noticed by its trial.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
-            !freeze(&*server.site, &server.process, frozen)
+            *is_own
+                && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };
         if self.variants[variant].iter().any(disobeys) {

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
-use crate::Target;
-use crate::drive::referee::ServersInTurns;
-use crate::observe::monitors::MonitoredServer;
+use crate::drive::referee::{ServerInTurns, ServersInTurns};
 use crate::servers::ProcessId;
 use crate::{Member, Rig, Trial};
 
@@ -44,16 +42,18 @@ impl Start {
     pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
         let stop: Arc<Stop> = Arc::default();
-        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
-        let servers: Vec<Vec<MonitoredServer>> = rigs.iter().map(servers).collect();
+        let server = |member: &Member| ServerInTurns {
+            monitored: member.monitored(),
+            is_own: member.site().is_some(),
+        };
+        let servers = |rig: &Rig| rig.members().map(server).collect();
+        let servers: Vec<Vec<ServerInTurns>> = rigs.iter().map(servers).collect();
         let processes = servers.iter().flatten();
-        let processes = processes.map(|server| server.process.clone()).collect();
+        let processes = processes
+            .map(|server| server.monitored.process.clone())
+            .collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
-        // Nobody would thaw the servers of others if dyno were killed.
-        let are_own = trials
-            .iter()
-            .all(|trial| matches!(trial.target, Target::Private(_)));
-        let pauses = compare.is_some_and(|compare| compare.pause) && are_own;
+        let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
         let told = |turns: Turns| Arc::new(turns.with_referee(referee.clone()));
         let turns = turns(trials).map(told);

@@ -5,6 +5,7 @@ use measure::compare::{
     compare_ranks,
 };
 use measure::recovery::{Distribution, Number, numbers};
+use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
@@ -51,7 +52,10 @@ pub(crate) struct Recoveries {
 
 /// Each number of each fault that either side has.
 pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recoveries> {
-    let trials = || sides.into_iter().flatten();
+    let trials = || {
+        let all = sides.into_iter().flatten();
+        all.filter(|trial| !is_interrupted(trial))
+    };
     let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
     let question = Question {
         boundary: Boundary::of_trials(trials()),
@@ -88,8 +92,14 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     rows.collect()
 }
 
+/// What had not happened before the interrupt says nothing about the servers.
+fn is_interrupted(trial: &TrialSummary) -> bool {
+    trial.outcome == Outcome::Interrupted
+}
+
 fn in_repeats(side: &[&TrialSummary], place: (u32, u32, u32), number: &Number) -> Vec<Observed> {
-    let faults = side.iter().flat_map(|trial| {
+    let ended = side.iter().filter(|trial| !is_interrupted(trial));
+    let faults = ended.flat_map(|trial| {
         let same = recovered(trial).filter(move |(fault, _)| fault.place() == place);
         let values = same.filter_map(move |(_, found)| observation(number, found));
         values.map(move |value| (trial.setup.planned.repeat, value))
