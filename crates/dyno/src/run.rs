@@ -1,5 +1,7 @@
 //! `dyno run STUDY`: runs the trials of a study one after the other.
 
+use std::path::{Path, PathBuf};
+
 use lab::{Lab, Trial};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -8,7 +10,7 @@ use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Description, Results, environment};
+use crate::results::{Conclusion, Description, Printed, Results, environment};
 use crate::resume;
 use crate::signals;
 use crate::study_file::PlannedStudy;
@@ -18,36 +20,49 @@ use crate::trials;
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(&args.study)?;
-    let thresholds = Thresholds::of_study(&study, args.baseline.as_deref())?;
+    let file = args.study.study.display().to_string();
+    let printed = Printed::of(&args.output, args.json);
+    run_study(args, &study, &["--study", &file], printed).map(drop)
+}
+
+/// Runs the trials of a study that has been read, and returns the directory of its result. With the
+/// arguments `of`, `dyno doctor` examines the same study.
+pub(crate) fn run_study(
+    args: &RunArgs,
+    study: &PlannedStudy,
+    of: &[&str],
+    printed: Printed<'_>,
+) -> Result<PathBuf, Failure> {
+    let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
-    plan::check_feasible(&study, &lab, &mut trials)?;
+    plan::check_feasible(study, &lab, &mut trials)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    let mut results = open(args, &study, &lab, &mut trials)?;
+    let mut results = open(args, study, &lab, &mut trials)?;
     if !study.searches() {
         skip_complete(&mut trials, &results);
     }
-    announce(&trials, &results, &study);
+    announce(&trials, &results, study);
     thresholds.note_missing_points(&trials, &results.screen);
-    let file = args.study.study.display().to_string();
-    results.check_conditions(&trials, &["--study", &file]);
+    results.check_conditions(&trials, of);
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,
-        output: &args.output,
-        as_json: args.json,
+        printed,
     };
     let located = |failure| study.located(failure);
-    trials::run(
+    let dir = results.path().to_owned();
+    let ran = trials::run(
         &mut lab,
         &trials,
         results,
         &conclusion,
         &interrupted,
         located,
-    )
+    );
+    ran.map(|()| dir)
 }
 
 /// The result directory: a new one, or that of an interrupted run.
@@ -91,17 +106,16 @@ fn open(
 }
 
 /// The latest result of this study in the default directory.
-fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
+fn newest(text: &str) -> Result<PathBuf, Failure> {
     let results = store::ResultDir::in_default_place().map_err(stored)?;
-    let is_same =
-        |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
+    let is_same = |dir: &PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
     results.into_iter().rev().find(is_same).ok_or_else(|| {
         Failure::usage("no result of this study found")
             .remedy("give its directory with --out, or omit --resume")
     })
 }
 
-fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Result<(), Failure> {
+fn same_study(stored: &str, study: &PlannedStudy, dir: &Path) -> Result<(), Failure> {
     if stored == study.text {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
+use crate::pair::{self, Unlike};
 use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
@@ -103,6 +104,18 @@ impl Study {
     /// The trials of the study and what to report about them.
     pub fn plan(&self) -> Plan {
         repeats::plan(&self.content, &self.trials, self.engines)
+    }
+
+    /// The text of a study of two variants, [`BASE`](crate::BASE) for this study and
+    /// [`NEW`](crate::NEW) for the other, neither of which may have variants of its own; `None` if
+    /// nothing differs. `compare` are the lines of `[compare]`.
+    pub fn against(
+        &self,
+        new: &Self,
+        title: &str,
+        compare: &str,
+    ) -> Result<Option<String>, Unlike> {
+        pair::text([&self.content, &new.content], title, compare)
     }
 
     /// Whether the study sets a key anywhere.
