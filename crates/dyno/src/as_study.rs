@@ -15,7 +15,7 @@ use crate::server;
 use crate::study_file::PlannedStudy;
 
 /// Maximum length of a study's title, in characters.
-pub(crate) const LONGEST_TITLE: usize = 200;
+const LONGEST_TITLE: usize = 200;
 /// Maximum length of a variant's name, without a number.
 const LONGEST_NAME: usize = 50;
 /// What servers that take turns in one start cannot have.

@@ -11,7 +11,7 @@ use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Description, Printed, Results};
+use crate::results::{Conclusion, Description, Results};
 use crate::server;
 use crate::signals;
 use crate::study_file::PlannedStudy;
@@ -70,7 +70,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,
-        printed: Printed::of(&args.output, args.json),
+        output: &args.output,
+        as_json: args.json,
     };
     if study.searches() {
         announce_search(&trials, &results);

@@ -8,30 +8,23 @@ use plan::ServerSpec;
 use study::Study;
 
 use crate::answer::show;
-use crate::cli::{AnswerArgs, CompareArgs};
+use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
-use crate::rerun;
+use crate::rerun::rerun;
 use crate::stored_result::{self, StoredResult};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let base = StoredResult::read(&args.base_result, &screen)?;
-    let new = args.new_result.as_deref();
-    let new = new
-        .map(|new| StoredResult::read(new, &screen))
-        .transpose()?;
-    let both = match &new {
-        Some(new) if args.rerun => {
-            let anew = rerun::rerun(args, [&base, new], &screen)?;
-            let anew = StoredResult::read(&anew, &screen)?;
-            let printed = AnswerArgs {
-                out: None,
-                json: args.answer.json,
-            };
-            return show(&two_variants(args, &anew)?, "compare", &printed, &screen);
+    let both = match &args.new_result {
+        Some(new) => {
+            let new = StoredResult::read(new, &screen)?;
+            if args.rerun {
+                return rerun(args, [&base, &new], &screen);
+            }
+            two_results(args, &base, &new, &screen)?
         }
-        Some(new) => two_results(args, &base, new, &screen)?,
         None => two_variants(args, &base)?,
     };
     if both.is_empty() {

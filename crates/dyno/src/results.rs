@@ -85,24 +85,8 @@ pub(crate) struct Description<'a> {
 pub(crate) struct Conclusion<'a> {
     pub(crate) thresholds: &'a Thresholds,
     pub(crate) undecided: UndecidedArg,
-    pub(crate) printed: Printed<'a>,
-}
-
-/// What a run prints on stdout at its end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Printed<'a> {
-    Text(&'a OutputArgs),
-    Json,
-    Nothing,
-}
-
-impl<'a> Printed<'a> {
-    pub(crate) fn of(output: &'a OutputArgs, as_json: bool) -> Self {
-        match as_json {
-            true => Self::Json,
-            false => Self::Text(output),
-        }
-    }
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) as_json: bool,
 }
 
 impl Results {
@@ -239,10 +223,9 @@ impl Results {
             self.screen.line(&format!("report:  {}", report.display()));
         }
         // Last, next to the prompt.
-        let printed = match conclusion.printed {
-            Printed::Text(output) => print(self.as_text(output).trim_end()),
-            Printed::Json => self.print_json(),
-            Printed::Nothing => Ok(()),
+        let printed = match conclusion.as_json {
+            true => self.print_json(),
+            false => print(self.as_text(conclusion.output).trim_end()),
         };
         stored
             .and(reported)

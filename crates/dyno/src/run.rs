@@ -1,7 +1,5 @@
 //! `dyno run STUDY`: runs the trials of a study one after the other.
 
-use std::path::{Path, PathBuf};
-
 use lab::{Lab, Trial};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -10,7 +8,7 @@ use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Description, Printed, Results, environment};
+use crate::results::{Conclusion, Description, Results, environment};
 use crate::resume;
 use crate::signals;
 use crate::study_file::PlannedStudy;
@@ -21,18 +19,11 @@ use crate::trials;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(&args.study)?;
     let file = args.study.study.display().to_string();
-    let printed = Printed::of(&args.output, args.json);
-    run_study(args, &study, &["--study", &file], printed).map(drop)
+    run_study(args, &study, &["--study", &file])
 }
 
-/// Runs the trials of a study that has been read, and returns the directory of its result. With the
-/// arguments `of`, `dyno doctor` examines the same study.
-pub(crate) fn run_study(
-    args: &RunArgs,
-    study: &PlannedStudy,
-    of: &[&str],
-    printed: Printed<'_>,
-) -> Result<PathBuf, Failure> {
+/// Runs the trials of a study that has been read; with the arguments `of`, `dyno doctor` examines it.
+pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Result<(), Failure> {
     let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
@@ -50,19 +41,18 @@ pub(crate) fn run_study(
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,
-        printed,
+        output: &args.output,
+        as_json: args.json,
     };
     let located = |failure| study.located(failure);
-    let dir = results.path().to_owned();
-    let ran = trials::run(
+    trials::run(
         &mut lab,
         &trials,
         results,
         &conclusion,
         &interrupted,
         located,
-    );
-    ran.map(|()| dir)
+    )
 }
 
 /// The result directory: a new one, or that of an interrupted run.
@@ -106,16 +96,17 @@ fn open(
 }
 
 /// The latest result of this study in the default directory.
-fn newest(text: &str) -> Result<PathBuf, Failure> {
+fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
     let results = store::ResultDir::in_default_place().map_err(stored)?;
-    let is_same = |dir: &PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
+    let is_same =
+        |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
     results.into_iter().rev().find(is_same).ok_or_else(|| {
         Failure::usage("no result of this study found")
             .remedy("give its directory with --out, or omit --resume")
     })
 }
 
-fn same_study(stored: &str, study: &PlannedStudy, dir: &Path) -> Result<(), Failure> {
+fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Result<(), Failure> {
     if stored == study.text {
         return Ok(());
     }

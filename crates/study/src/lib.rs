@@ -41,7 +41,7 @@ mod walk;
 pub use check::MAX_TRIALS;
 pub use error::{Problem, StudyError};
 pub use fault_toml::fault_toml;
-pub use pair::{BASE, NEW, Unlike};
+pub use pair::SIDES;
 pub use reference::reference_pages;
 pub use source::Location;
 pub use study::{MAX_FILE_BYTES, Study, Vocabulary};

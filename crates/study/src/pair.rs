@@ -1,140 +1,130 @@
 //! Two studies as one: what they have in common, and a variant for what each has of its own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::content::{Content, Entry, TypedFault};
 use crate::fault_toml::fault_toml;
-use crate::point::{self, Defaults};
+use crate::point::URL;
 use crate::value_toml::{list, quoted, value_toml};
 use plan::key::{FAULT, Key, SWEEP};
+use plan::{Span, shown};
 
-/// The variant of the study that the other one is compared with.
-pub const BASE: &str = "base";
-/// The variant of the other study.
-pub const NEW: &str = "new";
+/// The names of the variants.
+pub const SIDES: [&str; 2] = ["base", "new"];
 /// The sections in which variants may differ. The others are the work and the points.
 const MAY_DIFFER: [&str; 5] = ["server", "site", "volume", "log_volume", "topology"];
-/// What concerns a study rather than its trials, beside its report: the pair has its own.
-const OF_ONE_STUDY: [&str; 5] = [
-    "title",
-    "description",
-    "load.repeats",
-    "load.order",
-    "load.order_seed",
-];
+/// The pair has these of its own.
+const OF_ONE_STUDY: [&str; 3] = ["load.repeats", "load.order", "load.order_seed"];
 
-/// What two studies must have in common, but do not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unlike {
-    pub key: String,
-    /// As TOML; `None` where it is not set.
-    pub values: [Option<String>; 2],
-}
+/// Where a study cannot be one of a pair, why, and what to do instead.
+pub(crate) type Refusal = (Span, String, &'static str);
 
-/// What a study has, as a line of TOML.
+/// What a study says of a key, its axes or its faults, as TOML.
 struct Line {
-    name: String,
-    /// `None` for what is in no variant.
-    key: Option<&'static Key>,
+    at: Span,
     value: String,
+    may_differ: bool,
 }
 
-/// The text of the study of both; `None` if nothing differs.
-pub(crate) fn text(
-    sides: [&Content; 2],
-    title: &str,
-    compare: &str,
-) -> Result<Option<String>, Unlike> {
-    let defaults = point::defaults();
+/// Why no pair has this study.
+pub(crate) fn obstacle(content: &Content) -> Option<Refusal> {
+    let refusal = |(at, message, help): (_, &str, _)| (at, message.to_owned(), help);
+    let variant = content.variants.first().map(|variant| {
+        let help = "compare its variants: dyno compare RESULT --base VARIANT --new VARIANT";
+        (variant.name.span, "this study has variants", help)
+    });
+    let url = content.place(URL).map(|at| {
+        let help = "compare servers as they run: dyno bench URL1 URL2";
+        (at, "dyno cannot start this server anew", help)
+    });
+    variant.or(url).map(refusal)
+}
+
+/// The text of the study of both. A refusal is about the second one.
+pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<String, Refusal> {
     let given = sides.map(lines);
+    let names: BTreeSet<&String> = given.iter().flat_map(BTreeMap::keys).collect();
     let mut text = format!("title = {}\n", quoted(title));
-    let mut own = [BASE, NEW].map(|name| format!("\n[[variant]]\nname = {}\n", quoted(name)));
-    let empty = own.clone();
-    let mut done: Vec<&str> = Vec::new();
-    let mut lines: Vec<&Line> = given.iter().flatten().collect();
-    // A key that only one of both sweeps is found as an axis.
-    lines.sort_by_key(|line| line.key.is_some());
-    for line in lines {
-        if done.contains(&line.name.as_str()) {
-            continue;
-        }
-        done.push(&line.name);
-        let both = given.each_ref().map(|side| {
-            let mut lines = side.iter();
-            lines.find(|other| other.name == line.name)
-        });
-        let values = both.map(|of| value(of, line, &defaults));
-        if values[0] == values[1] {
-            text += &written(line);
-        } else if line.key.is_some_and(may_differ) {
+    let mut own = [String::new(), String::new()];
+    for name in names {
+        let both = given.each_ref().map(|side| side.get(name));
+        let [base, new] = both.map(|line| line.map_or("not set", |line| &line.value));
+        if base == new {
+            text += &format!("{name} = {base}\n");
+        } else if both.into_iter().flatten().all(|line| line.may_differ) {
             for (own, line) in own.iter_mut().zip(both) {
-                *own += &line.map(written).unwrap_or_default();
+                *own += &line.map_or(String::new(), |line| format!("{name} = {}\n", line.value));
             }
         } else {
-            let key = line.name.clone();
-            return Err(Unlike { key, values });
+            let message = format!(
+                "`{name}` is {} here, but {} in base",
+                shown(new),
+                shown(base)
+            );
+            let help = "load and points must be the same: run both studies with the same value";
+            return Err((both[1].map_or(Span::NOWHERE, |line| line.at), message, help));
         }
     }
-    let faults = sides.map(|side| side.faults.iter().map(fault).collect::<String>());
-    if faults[0] != faults[1] {
-        let key = FAULT.to_owned();
-        let values = faults.map(|text| (!text.is_empty()).then_some(text));
-        return Err(Unlike { key, values });
+    if own == [""; 2] {
+        let message = "nothing differs from the study of base".to_owned();
+        let help = "to compare servers of two versions, start each from its `server.basedir`";
+        return Err((Span::NOWHERE, message, help));
     }
-    let [faults, _] = faults;
-    let [base, new] = &own;
-    let all = format!("{text}\n[compare]\n{compare}{faults}{base}{new}");
-    Ok((own != empty).then_some(all))
+    text += &format!("\n[compare]\n{compare}");
+    for (side, own) in SIDES.into_iter().zip(own) {
+        text += &format!("\n[[variant]]\nname = \"{side}\"\n{own}");
+    }
+    Ok(text)
 }
 
-/// What describes the trials of a study: its keys in the order of the file, and its axes.
-fn lines(content: &Content) -> Vec<Line> {
-    let entries = content.common.entries.values();
-    let is_of_trials = |entry: &&Entry| {
+/// What describes the trials of a study.
+fn lines(content: &Content) -> BTreeMap<String, Line> {
+    let line = |at, value, may_differ| Line {
+        at,
+        value,
+        may_differ,
+    };
+    let entries = content.common.entries.iter();
+    let entries = entries.filter(|(_, entry)| is_of_trials(entry.name.key));
+    let entries = entries.map(|(name, entry)| {
         let key = entry.name.key;
-        !OF_ONE_STUDY.contains(&key.name) && key.section() != "report"
-    };
-    let mut entries: Vec<&Entry> = entries.filter(is_of_trials).collect();
-    entries.sort_by_key(|entry| entry.at);
-    let entries = entries.into_iter().filter_map(|entry| {
-        Some(Line {
-            name: entry.name.full().to_owned(),
-            key: Some(entry.name.key),
-            value: toml(entry)?,
-        })
+        let may_differ = key.axis && MAY_DIFFER.contains(&key.section());
+        (name.clone(), line(entry.at, toml(entry), may_differ))
     });
-    let axes = content.common.axes.iter().map(|axis| Line {
-        name: format!("{SWEEP}.{}", quoted(axis.name.full())),
-        key: None,
-        value: list(axis.values.iter().filter_map(toml)),
+    let axes = &content.common.axes;
+    let sweep = axes.first().map(|first| {
+        let axes = axes.iter().map(|axis| {
+            let values = list(axis.values.iter().map(toml));
+            format!("{} = {values}", quoted(axis.name.full()))
+        });
+        (SWEEP.to_owned(), line(first.at, table(axes), false))
     });
-    entries.chain(axes).collect()
+    let faults = content.faults.first().map(|first| {
+        let all = list(content.faults.iter().map(fault));
+        (FAULT.to_owned(), line(first.kind, all, false))
+    });
+    entries.chain(sweep).chain(faults).collect()
 }
 
-fn toml(entry: &Entry) -> Option<String> {
-    let value = &entry.value.as_ref()?.value;
-    Some(value_toml(&entry.name.key.kind, value))
+fn is_of_trials(key: &Key) -> bool {
+    !["", "report"].contains(&key.section()) && !OF_ONE_STUDY.contains(&key.name)
 }
 
-/// The value of a side's line, or the default if it has no such line.
-fn value(of: Option<&Line>, line: &Line, defaults: &Defaults) -> Option<String> {
-    let default = || {
-        let key = line.key?;
-        Some(value_toml(&key.kind, &defaults.get(key.name)?.value))
-    };
-    of.map(|line| line.value.clone()).or_else(default)
-}
-
-fn may_differ(key: &Key) -> bool {
-    key.axis && MAY_DIFFER.contains(&key.section())
-}
-
-fn written(line: &Line) -> String {
-    format!("{} = {}\n", line.name, line.value)
+fn toml(entry: &Entry) -> String {
+    let value = entry.value.as_ref();
+    value.map_or(String::new(), |value| {
+        value_toml(&entry.name.key.kind, &value.value)
+    })
 }
 
 /// Without a seed that is yet to be drawn.
 fn fault(typed: &TypedFault) -> String {
     let text = fault_toml(&typed.fault);
-    let mut text = text.split_inclusive('\n').collect::<Vec<_>>();
-    text.retain(|line| typed.has_seed || !line.starts_with("seed = "));
-    format!("\n{}", text.concat())
+    let lines = text.lines().skip(1);
+    let lines = lines.filter(|line| typed.has_seed || !line.starts_with("seed = "));
+    table(lines.map(str::to_owned))
+}
+
+fn table(lines: impl Iterator<Item = String>) -> String {
+    format!("{{ {} }}", lines.collect::<Vec<_>>().join(", "))
 }

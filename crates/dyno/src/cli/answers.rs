@@ -1,7 +1,6 @@
 //! The arguments of commands that evaluate results.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
@@ -51,8 +50,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, requires = "rerun", value_name = "N")]
     pub(crate) starts: Option<u32>,
     /// With --rerun: after this time for a point, no further start of it begins. [default: 30m]
-    #[arg(long, requires = "rerun", value_name = "TIME", value_parser = plan::parse_duration)]
-    pub(crate) budget: Option<Duration>,
+    #[arg(long, requires = "rerun", value_name = "TIME")]
+    pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }

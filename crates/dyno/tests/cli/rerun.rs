@@ -21,9 +21,7 @@ fn result() -> RunResult {
 fn results(base: &str, new: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, study) in [("base", base), ("new", new)] {
-        let mut result = result();
-        result.title = name.repeat(50);
-        keep(&folder.path().join(name), &result, study);
+        keep(&folder.path().join(name), &result(), study);
     }
     folder
 }
@@ -48,11 +46,13 @@ fn both_are_measured_anew_as_variants() {
     let done = rerun(folder.path()).succeeds();
     let recorded = &result().trials[0].setup.engine;
     done.tells(&[
-        &format!("base was measured with {recorded}, and is measured anew with SQLite"),
-        "new was measured with dyno 0.0.1, and",
+        &format!(
+            "base was measured with {recorded} and dyno 0.0.1, and is measured anew with SQLite"
+        ),
+        "new was measured with",
         "results go to out",
     ]);
-    done.prints(&["new against base", "Instances"]);
+    done.prints(&["new against base"]);
     let trials = done.all_completed();
     let of = |trial: &measure::summary::TrialSummary| {
         let planned = &trial.setup.planned;
@@ -67,20 +67,12 @@ fn both_are_measured_anew_as_variants() {
     sides.sort();
     let [base, new] = [("base", 1), ("new", 2)].map(|(name, n)| (name.to_owned(), n, 200));
     assert_eq!(sides, [base.clone(), base, new.clone(), new]);
-    let title = done.result().title;
-    assert!(
-        title.starts_with("newnew") && title.contains("new against base"),
-        "{title}"
-    );
     let study = done.file("study.toml");
     let first = study.lines().next().unwrap();
     assert!(
         first.starts_with("# ") && first.ends_with("--rerun --starts 2 --out out"),
         "{study}"
     );
-    let json = rerun(folder.path()).args("--json --budget 1s").succeeds();
-    let answer: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(answer["interleaved"], true, "{json}");
 }
 
 #[test]
@@ -88,28 +80,21 @@ fn what_cannot_be_measured_anew_is_refused_before_anything_runs() {
     let instances = format!("{STUDY}[topology]\ninstances = 2\n");
     let think = format!("{instances}[load.until]\nci = \"2%\"\n");
     let refused_of = |new: &str, texts: &[&str]| refused(results(STUDY, new).path(), texts);
-    refused_of(STUDY, &["nothing differs between the studies"]);
-    refused_of(
-        &think,
-        &["`load.until.ci` is not set in", "base, but \"2%\" in"],
-    );
-    let other = instances.replace("300ms", "1s");
-    refused_of(
-        &other,
-        &["`load.time` is \"300ms\" in", "but \"1s\" in", "same value"],
-    );
+    refused_of(STUDY, &["nothing differs"]);
+    let found = "`load.until.ci` is \"2%\" here, but not set in base";
+    refused_of(&think, &[found, "new/study.toml:", "same value"]);
     let running = STUDY.replace("engine = \"sqlite\"", "url = \"postgres://u@h/d\"");
     refused_of(&running, &["dyno bench URL1 URL2"]);
     let variants = format!("{STUDY}[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n");
     refused_of(
         &variants,
-        &["new has variants", "--base VARIANT --new VARIANT"],
+        &["this study has variants", "--base VARIANT --new VARIANT"],
     );
     refused_of("title = 1", &["new/study.toml:1", "`title` takes a string"]);
 
     let folder = results(STUDY, &instances);
     fs::remove_file(folder.path().join("new/study.toml")).unwrap();
-    refused(folder.path(), &["new has no study", "without --rerun"]);
+    refused(folder.path(), &["new/study.toml"]);
     let folder = results(STUDY, &instances);
     let once = rerun(folder.path()).args("--starts 1");
     once.fails(2, &["--starts"]);

@@ -283,7 +283,7 @@ fn two_results_are_measured_anew_in_turns() {
         .cache(&cache)
         .succeeds();
     cache.assert_nothing_left();
-    done.prints(&["new against base", "work_mem"]);
+    done.prints(&["new against base"]);
     assert!(!done.stderr.contains("was measured with"), "{done}");
     assert_eq!(done.all_completed().len(), 4);
     assert_alternates(&done.result());
