@@ -5,7 +5,7 @@ from collections import Counter
 
 import papers_chart
 import papers_run
-from papers_statistics import HOLDS, FAMILY_LEVEL, FEWEST_PAIRS, Finding, Ratio, decide, region
+from papers_statistics import HOLDS, FAMILY_LEVEL, Finding, Ratio, decide, region
 
 LIMIT_PCT = 5.0  # of CPU time that the hypervisor or other programs took; a start with more of it is left out
 VERDICTS = ["inside", "equivalent", "outside", "undecided", "not testable"]
@@ -17,9 +17,11 @@ def number(text):
 
 
 def value_of(trial, spec):
-    """A column of a trial, or a sum of several."""
+    """A column of a trial, a sum of several, or one of these per another column."""
+    spec, _, per = spec.partition(" / ")
     found = [number(trial.get(column)) for column in spec.split(" + ")]
-    return None if None in found else sum(found)
+    divisor = number(trial.get(per)) if per else 1.0
+    return None if None in found or not divisor else sum(found) / divisor
 
 
 def has(trial, point):
@@ -56,7 +58,7 @@ def mean(values):
 
 
 def highest(trials, column):
-    return max((number(trial[column]) or 0.0 for trial in trials), default=None)
+    return max((value for trial in trials if (value := number(trial[column])) is not None), default=None)
 
 
 def paired(trials, of, over, columns):
@@ -84,9 +86,10 @@ def find(claim, runs):
         return finding
     pairs, kept, finding.left_out = paired(trials, *points, papers_run.columns_of(claim))
     finding.ratio = Ratio.of(pairs)
+    zeros = len(pairs) - len(finding.ratio.logs)
+    finding.left_out += zeros
     finding.steal, finding.others = highest(kept, "steal_pct"), highest(kept, "others_pct")
-    if len(finding.ratio.logs) < FEWEST_PAIRS:
-        finding.why = "too few starts left"
+    finding.why = "a side is zero" if zeros else finding.ratio.unfit()
     return finding
 
 
@@ -115,9 +118,10 @@ def ratio_text(ratio):
 def theirs_text(claim, margins):
     kind = claim.get("kind", "ratio")
     if kind in ("higher", "lower"):
-        return "above 1" if kind == "higher" else "below 1"
-    value = shown(claim["ratio"]) if kind == "ratio" else "no effect"
-    return f"{value}, margin {100 * claim.get('margin', margins[kind]):.0f} %"
+        return f"{'above' if kind == 'higher' else 'below'} {claim.get('bound', 1)}"
+    ratio = claim["ratio"] if kind == "ratio" else 1.0
+    value = shown(ratio) if kind == "ratio" else "no effect"
+    return f"{value}, margin {100 * (region(claim, margins)[1] / ratio - 1):.0f} %"
 
 
 def anchor(name):
@@ -129,19 +133,12 @@ def links(name, recipe):
     return f"[{path.removeprefix('studies/')}](../{path}), [command](#{anchor(name)})"
 
 
-def holds_without_effect(claim, margins):
-    """Whether the margin is so wide that no effect at all would be inside, too."""
-    low, high = region(claim, margins)
-    return low < 1.0 < high
-
-
 def claims_text(found, data):
     rows = []
     for one in found:
         claim = one.claim
         remarks = f"*{claim['note']}*" if "note" in claim else ""
         verdict = f"{one.verdict}: {one.why}" if one.why else f"**{one.verdict}**"
-        verdict += ", as no effect would be" if one.verdict == "inside" and holds_without_effect(claim, data["margin"]) else ""
         theirs = NONE if "untestable" in claim else theirs_text(claim, data["margin"])
         starts = f"{len(one.ratio.logs)}" + (f" ({one.left_out} left out)" if one.left_out else "")
         name = claim.get("recipe")
@@ -284,7 +281,7 @@ def runs_text(names, runs, data):
         failed = sum(trial["outcome"] != "completed" for trial in trials)
         texts.append(
             f"{len(trials)} of {head['planned trials']} trials, {disturbed} of them left out for steal or other programs, {failed} "
-            f"not completed; {head['servers']}; {head['date'][:10]}. [CSV](papers/{name}.csv)"
+            f"not completed; {head['servers']}; {head['date'][:10]}, commit {head['commit']}. [CSV](papers/{name}.csv)"
         )
         reasons = Counter(trial["reason"] for trial in trials if trial["outcome"] != "completed" and trial["reason"])
         texts += ["\n".join(f"- {count} ×: {reason[:200]}" for reason, count in reasons.items())] if reasons else []
@@ -304,24 +301,28 @@ def paper_text(paper, found, runs, data, has_picture):
     return "\n\n".join([*text, f"### Runs of {paper['id']}", *runs_text([one for one in dict.fromkeys(used) if one], runs, data)])
 
 
-def intro(runs, found):
+def intro(runs, found, windows):
     trials = [trial for _, some in runs.values() for trial in some]
     head = next(iter(runs.values()), ({},))[0]
-    where = f"{head['build']}, commit {head['commit']}; {head['host']}" if head else "nothing has been run yet"
+    where = f"{head['build']}; {head['host']}" if head else "nothing has been run yet"
     testable = [one for one in found if one.verdict != "not testable"]
     decided = sum(one.verdict in (*HOLDS, "outside") for one in testable)
     return f"""# Five papers, measured again
 
-dyno repeats five published studies of MySQL, in small. Absolute values cannot agree with those of other hardware, so each
+dyno repeats five published studies of MySQL on a small scale. Absolute values cannot agree with those of other hardware, so each
 claim of a paper is a ratio of two points, or of two times around a failure. `scripts/papers.py` made the runs and this page
 ({where}). {decided} of {len(testable)} testable claims are decided.
 
 A start of the servers is a repeat; both points of a claim in one repeat are a pair. dyno's ratio is the geometric mean of the
 pairs, in parentheses its 95 % interval (Student's t on the logarithms). *Inside*: two one-sided tests reject that the ratio
-is off the paper's by more than the margin, which was fixed before anything was measured; *equivalent*: the same, for a claim
-of no effect; *outside*: a test rejects that the ratio is within the margin; *undecided*: neither. For a claim of a direction,
-all ratios above, or below, 1 are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be
-wrong (false discovery rate, Benjamini and Hochberg). Ratios beyond 1,000 count as 1,000.
+is off the paper's by more than the margin; *equivalent*: the same, for a claim of no effect; *outside*: a test rejects that
+the ratio is within the margin; *undecided*: neither. Margins were fixed before anything was measured; that of an effect is
+at most half of it, on a logarithmic scale, so that no effect is never inside. For a claim of a direction, all ratios above,
+or below, the bound are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be wrong
+(false discovery rate, Benjamini and Yekutieli). Pairs with a zero, or without spread, have no verdict.
+
+Claims about a failure compare throughput in fixed windows: *before*, the {windows['before']} s until the fault was due; *during*,
+the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end.
 
 Steal is CPU time that the hypervisor gave to others, and others' is that of programs besides servers and dyno, as shares of
 all CPUs; tables show the highest of the starts that count, or of all where none does. A trial with more than {LIMIT_PCT:.0f} %
@@ -352,5 +353,5 @@ def write(data, runs):
             files[f"images/papers-{paper['id']}.svg"] = drawing
         own = [one for one in found if one.claim["paper"] == paper["id"]]
         sections.append(paper_text(paper, own, runs, data, bool(drawing)))
-    page = [intro(runs, found), overview(data, found, runs), *sections]
+    page = [intro(runs, found, data["window"]), overview(data, found, runs), *sections]
     return files | {"papers.md": "\n\n".join(page) + "\n"}

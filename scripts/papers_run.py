@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -12,8 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DYNO = Path(os.environ.get("DYNO", ROOT / "target" / "release" / "dyno"))
-FAULT_PHASES = ("before", "during", "after")
-# What must be the same in a result and in its recipe, and the build in all results.
+# What must be the same in a result and in its recipe.
 PINNED = ("study", "study sha256", "set", "build")
 
 
@@ -60,36 +60,50 @@ def content(result):
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def is_complete(result):
+def is_complete(result, whole=False):
+    """Whether a result has all its trials; with `whole`, whether none of them failed."""
     found = content(result)
-    return found is not None and len(found["trials"]) >= found["design"]["trials"]
+    ended = [trial for trial in found["trials"] if not whole or trial["outcome"]["how"] == "completed"] if found else []
+    return bool(found) and len(ended) >= found["design"]["trials"]
 
 
 def run(results, name, recipe, short=False):
-    """Runs a recipe, or continues it; a result of another study, other overrides, or another build is refused."""
+    """Runs a recipe, or continues it, and repeats trials that failed once; a result of another study, other overrides,
+    or another build is refused."""
     results.mkdir(parents=True, exist_ok=True)
     result, log, pinned = (results / f"{name}{end}" for end in ("", ".log", ".recipe.json"))
     head = expected(name, recipe, short) | {"build": build()}
     if result.exists():
         refuse_if_different(result, json.loads(pinned.read_text()) if pinned.exists() else {}, head)
-    if is_complete(result):
-        return result
-    pinned.write_text(json.dumps(head, indent=1) + "\n")
-    words = [DYNO, "run", ROOT / head["study"], "--out", result]
-    words += ["--resume"] if (result / "study.toml").exists() else []
-    words += [word for one in overrides(recipe, short) for word in ("--set", one)]
-    print(f"== {name}", end="", flush=True)
-    begin = time.monotonic()
-    with log.open("w") as file:
-        process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:
-            # dyno was interrupted, too, and takes its servers down.
-            process.wait()
-            sys.exit(f"\npapers: interrupted in {name}; run again to continue")
-    print(f": exit code {code} after {time.monotonic() - begin:.0f} s", flush=True)
+    else:
+        pinned.write_text(json.dumps(head | {"commit": git_description()}, indent=1) + "\n")
+    for _ in range(2):
+        if not is_complete(result, whole=True):
+            words = [DYNO, "run", ROOT / head["study"], "--out", result]
+            words += ["--resume"] if (result / "study.toml").exists() else []
+            run_dyno(name, words + [word for one in overrides(recipe, short) for word in ("--set", one)], log)
     return result
+
+
+def run_dyno(name, words, log):
+    """Runs dyno, which gets the signals that end this program, so that it takes its servers down; a second one ends it
+    at once."""
+    print(f"== {name}", end="", flush=True)
+    begin, received = time.monotonic(), []
+    with log.open("a") as file:
+        process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+        def forward(number, _):
+            received.append(number)
+            process.send_signal(number)
+
+        kept = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        code = process.wait()
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    if received:
+        sys.exit(f"\npapers: interrupted in {name}; run again to continue")
+    print(f": exit code {code} after {time.monotonic() - begin:.0f} s", flush=True)
 
 
 def lines_of(path):
@@ -102,7 +116,8 @@ def lines_of(path):
 def columns_of(claim):
     """The columns of the export that a claim or a chart reads: of, over."""
     if "fault" in claim:
-        return [f"fault[{claim['fault']}].{claim[side]}_tps" for side in ("of", "over")]
+        faults = {"of": claim["fault"], "over": claim.get("over_fault", claim["fault"])}
+        return [f"fault[{number}].{claim[side]}_tps" for side, number in faults.items()]
     return [claim["column"], claim.get("over_column", claim["column"])]
 
 
@@ -111,24 +126,48 @@ def needed(data, name):
     charts = (chart for paper in data["paper"] for chart in paper.get("chart", []))
     readers = [one for one in [*data["claim"], *charts] if one.get("recipe") == name]
     specs = [column for one in readers for column in columns_of(one)]
-    return list(dict.fromkeys(["tps", "response_ms.mean", *(one for spec in specs for one in spec.split(" + "))]))
+    return list(dict.fromkeys(["tps", "response_ms.mean", *(one for spec in specs for one in re.split(" [+/] ", spec))]))
 
 
-def fault_rates(lines, trial):
-    """Throughput around each fault of a trial. Where it never fell, or never came back, one phase takes the other's."""
+def rate(seconds, begin, end):
+    """Mean throughput from `begin` to `end`, or "" if the load was not measured all that time."""
+    parts = [(max(0.0, min(one["t_s"], end) - max(one["t_s"] - one["seconds"], begin)), one["tps"]) for one in seconds]
+    covered = sum(length for length, _ in parts)
+    return str(sum(length * tps for length, tps in parts) / covered) if covered > end - begin - 0.1 else ""
+
+
+def fault_rates(faults, seconds, windows):
+    """Throughput in fixed windows around each fault of a trial. They count from when the fault was due, because the cost
+    of a planned one begins before its effect; `after` ends with the next fault or the load."""
+    seconds = [one for one in seconds if one["phase"] == "measure"]
+    due = {one["number"]: one["asked_s"] for one in faults if one["asked_s"] is not None}
     rates = {}
-    for line in lines:
-        if line["number"] == trial and f"fault[{line['fault']}].before_tps" not in rates:
-            found = {phase: line[f"recovery.{phase}_tps"] for phase in FAULT_PHASES}
-            found["during"], found["after"] = found["during"] or found["after"], found["after"] or found["during"]
-            rates |= {f"fault[{line['fault']}].{phase}_tps": rate for phase, rate in found.items()}
+    for number, at in due.items():
+        end = min([one for one in due.values() if one > at], default=seconds[-1]["t_s"] if seconds else at)
+        during, after = at + windows["during"], end - windows["after"]
+        rates[f"fault[{number}].before_tps"] = rate(seconds, at - windows["before"], at)
+        rates[f"fault[{number}].during_tps"] = rate(seconds, at, during)
+        rates[f"fault[{number}].after_tps"] = rate(seconds, after, end) if after >= during else ""
     return rates
 
 
+def seconds_of(result, number):
+    path = next((result / "trials").glob(f"{int(number):03}-*/series.jsonl"), None)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path else []
+
+
 def others_pct(line, cpus):
-    """The share of all CPUs that programs besides servers and dyno used."""
+    """The share of all CPUs that programs besides servers and dyno used; "" without monitors."""
+    if not line.get("cpu.idle"):
+        return ""
     used = sum(float(value) for name, value in line.items() if re.fullmatch(r"other\[.*\]\.cpu", name) and value)
-    return min(100.0, used / max(cpus, 1))
+    return f"{min(100.0, used / cpus):.2f}"
+
+
+def cpu_without_dyno(line, cpus):
+    """CPU time of the host, but for the load generator's, in % of one CPU; "" without monitors."""
+    user, system, own = (line.get(name) for name in ("cpu.user", "cpu.system", "generator.cpu"))
+    return str((float(user) + float(system)) * cpus - float(own)) if user and system and own else ""
 
 
 def git_description():
@@ -144,7 +183,6 @@ def export(data, name, result, to):
     memory = f"{(env.get('memory_bytes') or 0) / 2**30:.0f} GiB of memory"
     host = [f"{env.get('cores', '?')} CPUs", *(env.get(key) for key in ("cpu_model", "os", "kernel", "virtualisation")), memory]
     head = json.loads(result.with_name(f"{name}.recipe.json").read_text()) | {
-        "commit": git_description(),
         "servers": ", ".join(dict.fromkeys(setup["engine"] for setup in setups if setup["engine"])),
         "host": ", ".join(str(one) for one in host if one),
         "date": env["started"],
@@ -152,18 +190,20 @@ def export(data, name, result, to):
     }
     axes, columns = found["design"]["axes"], needed(data, name)
     header = ["number", *axes, "repeat", "outcome", "reason", "emulated", "steal_pct", "others_pct", *columns]
-    faults = lines_of(result / "faults.csv")
+    cpus = env.get("cores") or 1
     to.mkdir(parents=True, exist_ok=True)
     with (to / f"{name}.csv").open("w", newline="") as file:
         file.writelines(f"# {key}: {value}\n" for key, value in head.items())
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        for line, setup in zip(lines_of(result / "results.csv"), setups, strict=True):
-            line |= fault_rates(faults, line["number"])
+        for line, trial in zip(lines_of(result / "results.csv"), found["trials"], strict=True):
+            if trial["faults"]:
+                line |= fault_rates(trial["faults"], seconds_of(result, line["number"]), data["window"])
             line |= {
-                "emulated": "yes" if setup["emulated"] else "no",
+                "emulated": "yes" if trial["setup"]["emulated"] else "no",
                 "steal_pct": line.get("cpu.steal", ""),
-                "others_pct": f"{others_pct(line, env.get('cores') or 1):.2f}",
+                "others_pct": others_pct(line, cpus),
+                "cpu_without_dyno": cpu_without_dyno(line, cpus),
             }
             writer.writerow([" ".join(line.get(column, "").split()) for column in header])
 
@@ -177,7 +217,7 @@ def read(path):
 
 
 def read_all(data, place, short=False):
-    """{recipe: (head, trials)} of all CSV files, which must be those of the recipes, and of one build."""
+    """{recipe: (head, trials)} of all CSV files, which must be those of the recipes, and of one build and host."""
     found = {}
     for path in sorted(place.glob("*.csv")):
         name = path.stem
@@ -185,12 +225,21 @@ def read_all(data, place, short=False):
             raise Refused(f"{path}: no recipe has this name; remove it")
         head, trials = read(path)
         refuse_if_different(path, head, expected(name, data["recipe"][name], short))
-        first = next(iter(found.values()), (head,))[0]
-        refuse_if_different(path, head, {"build": first.get("build")})
         missing = [column for column in needed(data, name) if trials and column not in trials[0]]
         if missing:
             raise Refused(f"{path}: no column {missing[0]!r}; run scripts/papers.py RESULTS to export it again")
         if len(trials) != int(head["planned trials"]):
             raise Refused(f"{path}: {len(trials)} of {head['planned trials']} trials; export it again")
         found[name] = (head, trials)
+    for key in ("build", "host"):
+        refuse_several(place, key, found)
     return found
+
+
+def refuse_several(place, key, found):
+    recipes = {}
+    for name, (head, _) in found.items():
+        recipes.setdefault(head.get(key), []).append(name)
+    if len(recipes) > 1:
+        each = "; ".join(f"{value}: {', '.join(names)}" for value, names in recipes.items())
+        raise Refused(f"{place}: results of more than one {key}, so remove some and run their recipes again ({each})")

@@ -7,8 +7,6 @@ FAMILY_LEVEL = 0.05
 CONFIDENCE = 0.95
 # Fewer pairs than this say nothing about their spread.
 FEWEST_PAIRS = 3
-# An outage has a ratio, too: its logarithm must be finite.
-LARGEST_RATIO = 1000.0
 HOLDS = ("inside", "equivalent")
 
 
@@ -67,8 +65,8 @@ class Ratio:
 
     @classmethod
     def of(cls, pairs):
-        ratios = [of / over if over else LARGEST_RATIO for of, over in pairs if of or over]
-        return cls([math.log(min(max(ratio, 1 / LARGEST_RATIO), LARGEST_RATIO)) for ratio in ratios])
+        """Of the pairs without a zero, which has no logarithm."""
+        return cls([math.log(of / over) for of, over in pairs if of and over])
 
     @property
     def mean(self):
@@ -94,20 +92,26 @@ class Ratio:
         """The p-value of the hypothesis that the true ratio is at most `ratio`."""
         if ratio == 0.0 or math.isinf(ratio):
             return 0.0 if ratio == 0.0 else 1.0
-        distance = self.mean - math.log(ratio)
-        if self.error == 0.0:
-            return 0.5 if distance == 0.0 else float(distance < 0)
-        return t_above(distance / self.error, len(self.logs) - 1)
+        return t_above((self.mean - math.log(ratio)) / self.error, len(self.logs) - 1)
+
+    def unfit(self):
+        """Why the pairs cannot be tested, or ""."""
+        if len(self.logs) < FEWEST_PAIRS:
+            return "too few starts left"
+        return "" if self.error > 0.0 else "the ratios have no spread"
 
 
 def region(claim, margins):
-    """The ratios that agree with a claim."""
+    """The ratios that agree with a claim. A margin takes at most half of the way to 1, on a logarithmic scale, so that
+    an effect and no effect never agree with the same claim."""
     kind = claim.get("kind", "ratio")
     if kind in ("higher", "lower"):
-        return (1.0, math.inf) if kind == "higher" else (0.0, 1.0)
+        bound = claim.get("bound", 1.0)
+        return (bound, math.inf) if kind == "higher" else (0.0, bound)
     ratio = claim["ratio"] if kind == "ratio" else 1.0
-    margin = claim.get("margin", margins[kind])
-    return ratio / (1 + margin), ratio * (1 + margin)
+    factor = 1 + claim.get("margin", margins[kind])
+    factor = min(factor, math.exp(abs(math.log(ratio)) / 2)) if kind == "ratio" else factor
+    return ratio / factor, ratio * factor
 
 
 @dataclass
@@ -136,15 +140,16 @@ def tests(finding, margins):
 
 
 def decide(findings, margins):
-    """Verdicts of one family by Benjamini and Hochberg: of all verdicts on the page, at most 5 % are expected to be
+    """Verdicts of one family by Benjamini and Yekutieli: of all verdicts on the page, at most 5 % are expected to be
     wrong. Holm's method would bound the chance of a single wrong one, which is not what a reader of dozens of claims
-    asks, at the price of many that stay undecided. Claims that share trials depend on each other positively, which
-    the method allows."""
+    asks, at the price of many that stay undecided. Claims that share a point, one as `of` and one as `over`, depend on
+    each other negatively, which the method of Benjamini and Hochberg does not allow."""
     tested = []
     for finding in findings:
-        if finding.verdict == "undecided" and len(finding.ratio.logs) >= FEWEST_PAIRS:
+        if finding.verdict == "undecided" and not finding.why and not finding.ratio.unfit():
             tested.append((*tests(finding, margins), finding))
     tested.sort(key=lambda one: one[0])
-    ranks = [rank for rank, (p, *_) in enumerate(tested, 1) if p <= rank * FAMILY_LEVEL / len(tested)]
+    level = FAMILY_LEVEL / sum(len(tested) / rank for rank in range(1, len(tested) + 1)) if tested else 0.0
+    ranks = [rank for rank, (p, *_) in enumerate(tested, 1) if p <= rank * level]
     for _, verdict, finding in tested[: max(ranks, default=0)]:
         finding.verdict = verdict

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lab::{Lab, Observer, Run, Target, Trial};
-use measure::compare::{Boundary, ERROR_RATE};
+use measure::compare::{Boundary, ERROR_RATE, Noise, looks};
 use measure::find_max::FoundMax;
+use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use study::Study;
 
 use crate::console::{eprint, print};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::study_file::PlannedStudy;
 use crate::{noise, results, signals};
 
 /// Each start of both servers has two pairs of turns at least.
 const SHORTEST: Duration = Duration::from_secs(8);
+const LONGEST: Duration = Duration::from_secs(3600);
 const MOST_STARTS: u32 = 10;
 /// Aimed at: long enough for several pairs.
 const START: Duration = Duration::from_secs(10);
@@ -24,12 +26,8 @@ const START: Duration = Duration::from_secs(10);
 /// Measures for so long, keeps what it finds, and prints it. `trials` of a study name the engine;
 /// otherwise, it is the first that is installed.
 pub(crate) fn measure(time: Duration, trials: &[Trial]) -> Result<(), Failure> {
-    if time < SHORTEST {
-        return Err(
-            Failure::usage("--noise is too short: two starts of two servers need 8s")
-                .remedy("give it 60s or more"),
-        );
-    }
+    check_length(time)?;
+    noise::check()?;
     let mut lab = Lab::default();
     let (engine, trials) = identical(time, trials, &lab)?;
     eprint(&format!(
@@ -39,33 +37,72 @@ pub(crate) fn measure(time: Duration, trials: &[Trial]) -> Result<(), Failure> {
     let mut observer = Collected {
         dir: lab.home()?.new_path("noise"),
         files: 0,
+        began: Instant::now(),
         trials: Vec::new(),
+        spent: Duration::ZERO,
     };
-    let began = Instant::now();
     let mut run = Run {
         observer: &mut observer,
         interrupted: &interrupted,
     };
-    lab::run(&mut lab, &trials, &mut run)?;
-    noise::keep(
-        &results::environment(&[]),
-        &observer.trials,
-        began.elapsed(),
-    )?;
-    let noise = noise::known().map_err(Failure::internal)?;
+    let ran = lab::run(&mut lab, &trials, &mut run);
+    let here = results::environment(&[]);
+    let is_kept = noise::keep(&here, &observer.trials, observer.spent)?;
+    ran.map_err(|failure| with_fate(failure, is_kept))?;
+    if !is_kept {
+        let message = "the servers took too few turns to show how much they differ";
+        return Err(Failure::server(message).remedy("give --noise more time"));
+    }
+    let noise = noise::known().map_err(Failure::server)?;
+    print(&shown(&noise))
+}
+
+fn check_length(time: Duration) -> Result<(), Failure> {
+    let (problem, remedy) = match time {
+        _ if time < SHORTEST => (
+            "too short: two starts of two servers need 8s",
+            "give it 60s or more",
+        ),
+        _ if time > LONGEST => (
+            "too long: it takes 1h at most",
+            "repeat shorter ones, which are evaluated together",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!("--noise is {problem}")).remedy(remedy))
+}
+
+/// The failure of a measurement, and what became of the starts before it.
+fn with_fate(failure: Failure, is_kept: bool) -> Failure {
+    let fate = match is_kept {
+        true => "the noise of the starts that were complete is recorded",
+        false => "nothing is recorded, because too few starts were complete",
+    };
+    let message = match failure.exit {
+        // What it says of results is meant for runs.
+        Exit::Interrupted if failure.message.starts_with("interrupted") => "interrupted",
+        _ => &failure.message,
+    };
+    Failure {
+        message: format!("{message}; {fate}"),
+        ..failure
+    }
+}
+
+fn shown(noise: &Noise) -> String {
     let pairs = noise.pairs(2.0);
     let half = [6, 10, 20].map(|starts| {
-        let boundary = Boundary::new(&[starts]);
+        let boundary = Boundary::new(&looks(starts));
         let half = noise.half_width_pct(pairs, starts, (&boundary, ERROR_RATE));
         format!("{half:.1} % after {starts} starts")
     });
-    print(&format!(
+    format!(
         "noise of this host, over all kept runs: {:.1} % from pair to pair of turns, {:.1} % from start to start\n\
          half width to expect with {pairs} pairs in a start: {}",
         100.0 * noise.sd_pair,
         100.0 * noise.sd_start,
         half.join(", ")
-    ))
+    )
 }
 
 /// The engine, and the trials of two of its servers.
@@ -76,9 +113,15 @@ fn identical(time: Duration, trials: &[Trial], lab: &Lab) -> Result<(String, Vec
     });
     let engines = match &named {
         Some(name) => vec![name.as_str()],
-        None => engine::servers().map(|server| server.name()).collect(),
+        None if trials.is_empty() => engine::servers().map(|server| server.name()).collect(),
+        None => {
+            let message = "--noise needs servers that dyno starts; those of the study are not";
+            let remedy = "omit --study: the noise is that of the host";
+            return Err(Failure::usage(message).remedy(remedy));
+        }
     };
-    let mut missing = Failure::usage("no engine takes turns");
+    let none = "no engine is installed that can alternate";
+    let mut missing = Failure::usage(none);
     for engine in engines {
         let trials = PlannedStudy::of(study_of(engine, time)?).trials(lab)?;
         if let Target::Private(spec) = &trials[0].target {
@@ -88,7 +131,13 @@ fn identical(time: Duration, trials: &[Trial], lab: &Lab) -> Result<(String, Vec
             }
         }
     }
-    Err(missing)
+    Err(match named {
+        Some(_) => missing,
+        None => Failure {
+            message: none.to_owned(),
+            ..missing
+        },
+    })
 }
 
 fn study_of(engine: &str, time: Duration) -> Result<Study, Failure> {
@@ -97,17 +146,20 @@ fn study_of(engine: &str, time: Duration) -> Result<Study, Failure> {
     let text = format!(
         "title = 'noise'\n[server]\nengine = '{engine}'\n[data]\nrows = 10_000\n\
          [load]\nworkload = 'oltp_point_select'\nthreads = 4\nwarmup = '1s'\ntime = '{each_ms}ms'\n\
-         [compare]\nstarts = {starts}\nalternate = 'always'\n\
+         [compare]\nstarts = {starts}\nbudget = '2h'\nalternate = 'always'\n\
          [[variant]]\nname = 'one'\n[[variant]]\nname = 'other'\n"
     );
     Study::parse("dyno doctor", &text, engine::catalog()).map_err(Failure::internal)
 }
 
-/// Keeps the summaries of trials in memory, and no more.
+/// Keeps the summaries of complete trials in memory, and no more.
 struct Collected {
     dir: PathBuf,
     files: u32,
+    began: Instant,
     trials: Vec<TrialSummary>,
+    /// Until the last of them was complete.
+    spent: Duration,
 }
 
 impl Observer for Collected {
@@ -129,11 +181,53 @@ impl Observer for Collected {
     }
 
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure> {
-        self.trials.push(summary);
+        if summary.outcome == Outcome::Completed {
+            self.trials.push(summary);
+            self.spent = self.began.elapsed();
+        }
         Ok(())
     }
 
     fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_has_a_sensible_length() {
+        for (seconds, is_fine) in [(7, false), (8, true), (3600, true), (36_000, false)] {
+            let time = Duration::from_secs(seconds);
+            assert_eq!(check_length(time).is_ok(), is_fine, "{seconds}");
+            if is_fine {
+                study_of("mariadb", time).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn an_interruption_says_what_is_recorded() {
+        let stopped = || Failure::interrupted("interrupted; results until then are kept");
+        let lost = with_fate(stopped(), false).message;
+        assert_eq!(
+            lost,
+            "interrupted; nothing is recorded, because too few starts were complete"
+        );
+        let kept = with_fate(stopped(), true).message;
+        assert!(kept.ends_with("were complete is recorded"), "{kept}");
+    }
+
+    #[test]
+    fn servers_that_run_already_cannot_show_the_noise_of_starts() {
+        let text =
+            "title = 't'\n[server]\nengine = 'sqlite'\n[load]\nworkload = 'oltp_point_select'\n";
+        let study = Study::parse("t", text, engine::catalog()).unwrap();
+        let lab = Lab::default();
+        let trials = PlannedStudy::of(study).trials_without_files(&lab).unwrap();
+        let refused = identical(SHORTEST, &trials, &lab).unwrap_err();
+        assert!(refused.message.contains("servers that dyno starts"));
     }
 }

@@ -2,7 +2,7 @@
 //! with each such run.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const FILE: &str = "noise.json";
 /// Older runs are forgotten.
 const MOST_RUNS: usize = 50;
 const READ_LIMIT_BYTES: u64 = 1 << 20;
-const NONE_KEPT: &str = "no noise of this host is kept: run dyno doctor --noise 60s";
+const NONE_KEPT: &str = "the noise of this host has not been measured: run dyno doctor --noise 60s";
 
 fn place() -> Result<PathBuf, Failure> {
     Ok(machine::home::place()?.join(FILE))
@@ -40,7 +40,7 @@ fn host_of(environment: &Environment) -> String {
 fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = match File::options().read(true).custom_flags(flags).open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         file => file.map_err(Failure::at("read", path))?,
     };
     let about = file.metadata().map_err(Failure::at("inspect", path))?;
@@ -53,32 +53,45 @@ fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
     read.map_err(Failure::at("read", path))?;
     serde_json::from_slice(&text).map_err(|error| {
         let message = format!("{} is damaged: {error}", path.display());
-        Failure::usage(message)
-            .remedy("remove it: dyno only loses what it knows of the noise of this host")
+        Failure::usage(message).remedy("remove it; only the noise records are lost")
     })
 }
 
-/// Keeps the noise of trials, which took so long in all, unless they show none.
+/// Fails if what is known of the noise cannot be read.
+pub(crate) fn check() -> Result<(), Failure> {
+    read(&place()?).map(drop)
+}
+
+/// Keeps the noise of trials, which took so long in all; returns whether they show it.
 pub(crate) fn keep(
     environment: &Environment,
     trials: &[TrialSummary],
     spent: Duration,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let host = host_of(environment);
-    match NoiseRun::of(host, trials, spent.as_secs_f64()) {
-        Some(run) => append(&place()?, run),
-        None => Ok(()),
-    }
+    let run = NoiseRun::of(host, trials, spent.as_secs_f64());
+    let is_useful = run.is_some();
+    run.map_or(Ok(()), |run| append(&place()?, run))?;
+    Ok(is_useful)
 }
 
 /// Writes a file beside it, then renames that, so that no link is followed and no half file is left.
+/// Others wait meanwhile, so that no record is lost.
 fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
+    let dir = path.parent().unwrap_or(path);
+    let lock = File::open(dir).and_then(|lock| lock.lock().map(|()| lock));
+    let _lock = lock.map_err(Failure::at("lock", dir))?;
     let mut runs = read(path)?;
     runs.push(run);
     runs.drain(..runs.len().saturating_sub(MOST_RUNS));
     let text = serde_json::to_vec(&runs).map_err(Failure::internal)?;
-    let beside = path.with_extension(std::process::id().to_string());
+    let beside = path.with_extension("new");
     let write = || {
+        // One that is there was left by a process that was killed.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut options = OpenOptions::new();
         let mut file = options
             .write(true)
@@ -110,11 +123,11 @@ pub(crate) fn known() -> Result<Noise, String> {
 /// Where the study leaves it open, trials that take turns last as long as the noise of this host asks
 /// for.
 pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
-    let in_turns = trials.iter().any(|trial| trial.planned.turns().is_some());
-    let Some(noise) = (in_turns && !study.source.sets("load.time"))
-        .then(known)
-        .and_then(Result::ok)
-    else {
+    // One start has no noise of starts to weigh that of its pairs against.
+    let has_starts = |compare: Compare| compare.starts > 1;
+    let mut in_turns = trials.iter().filter_map(|trial| trial.planned.turns());
+    let is_open = in_turns.any(has_starts) && !study.source.sets("load.time");
+    let Some(noise) = is_open.then(known).and_then(Result::ok) else {
         return;
     };
     for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
@@ -145,6 +158,11 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     let comparisons = points.len() - points.iter().filter(of_base).count();
     let time = points[0].load.time;
     let pairs = time.div_duration_f64(compare.block) as u32;
+    let time_text = format_duration(time);
+    let design = format!("compare: in turns, {pairs} pairs in a start (load.time {time_text})");
+    if compare.starts < 2 {
+        return Some(design);
+    }
     let precision = known().map(|noise| {
         let boundary = Boundary::new(&looks(compare.starts));
         let error_rate = ERROR_RATE / comparisons.max(1) as f64;
@@ -155,10 +173,7 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
         )
     });
     let precision = precision.unwrap_or_else(|why| why);
-    let time = format_duration(time);
-    Some(format!(
-        "compare: in turns, {pairs} pairs in a start (load.time {time}); {precision}"
-    ))
+    Some(format!("{design}; {precision}"))
 }
 
 #[cfg(test)]
@@ -192,6 +207,23 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(Noise::of(&runs, "1").is_some());
         assert_eq!(Noise::of(&runs, "elsewhere"), None);
+    }
+
+    #[test]
+    fn runs_at_once_lose_no_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        // What killed processes left.
+        for name in ["new".to_owned(), std::process::id().to_string()] {
+            fs::write(path.with_extension(name), "half").unwrap();
+        }
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let path = &path;
+                scope.spawn(move || append(path, run(&number.to_string())).unwrap());
+            }
+        });
+        assert_eq!(read(&path).unwrap().len(), 20);
     }
 
     #[test]

@@ -36,15 +36,21 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     budget.refuse(&study)
 }
 
-/// Fails if this host has too little disk space, memory or CPUs for a study, or if one of its
-/// servers is not installed.
+/// Decides what the study leaves open, and fails if this host has too little disk space, memory or
+/// CPUs for it, or if one of its servers is not installed.
+pub(crate) fn settle(study: &PlannedStudy, lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
+    let cache = lab.home()?.root();
+    Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
+}
+
+/// Fails if this host has too little for trials in which nothing is left open.
 pub(crate) fn check_feasible(
     study: &PlannedStudy,
     lab: &Lab,
-    trials: &mut [Trial],
+    trials: &[Trial],
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
+    Budget::of(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
 }
 
 /// What the trials need, and what is available.
@@ -65,12 +71,16 @@ impl Budget {
         trials: &mut [Trial],
         needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
     ) -> Result<Self, Failure> {
-        let budget = Self::of(study, cache, trials, needs)?;
+        let mut settled = trials.to_vec();
+        noise::set_time(study, &mut settled);
+        let budget = Self::of(study, cache, &settled, needs)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
         if !is_open || budget.refuse(study).is_ok() {
+            trials.clone_from_slice(&settled);
             return Ok(budget);
         }
+        // Whole trials have the study's length.
         lab::alternate(trials, false);
         Self::of(study, cache, trials, needs)
     }

@@ -71,19 +71,24 @@ pub(crate) fn check(
     Ok(changed.into_iter().map(warning).collect())
 }
 
-/// Whether variants take turns, and for how long, is as it was for the complete trials.
-pub(crate) fn as_recorded(trials: &mut [Trial], complete: &[TrialSummary]) {
+/// Decides what a study leaves open as it was decided for its complete trials: whether variants take
+/// turns, and, unless it `sets_time`, for how long. Returns whether there was such a trial.
+pub(crate) fn as_recorded(
+    trials: &mut [Trial],
+    complete: &[TrialSummary],
+    sets_time: bool,
+) -> bool {
+    let mut recorded = complete.iter().map(|trial| &trial.setup.planned);
+    let Some((recorded, compare)) = recorded.find_map(|one| Some((one, one.compare?))) else {
+        return false;
+    };
     for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
-        let recorded = complete.iter().map(|trial| &trial.setup.planned);
-        let mut recorded = recorded.filter(|one| one.common_point() == planned.common_point());
-        let Some(one) = recorded.find(|one| one.compare.is_some()) else {
-            continue;
-        };
-        planned.compare = one.compare;
-        if one.turns().is_some() {
-            planned.load.time = one.load.time;
+        planned.compare = Some(compare);
+        if !sets_time {
+            planned.load.time = recorded.load.time;
         }
     }
+    true
 }
 
 /// The complete trials without those that took turns with an incomplete one, whose start runs again

@@ -1,6 +1,9 @@
 //! `dyno run STUDY`: runs the trials of a study one after the other.
 
+use std::path::PathBuf;
+
 use lab::{Lab, Trial};
+use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
@@ -28,10 +31,21 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
-    plan::check_feasible(study, &lab, &mut trials)?;
+    let resumed = args
+        .resume
+        .then(|| Resumed::read(args, study))
+        .transpose()?;
+    let is_settled = resumed.as_ref().is_some_and(|resumed| {
+        let sets_time = study.source.sets("load.time");
+        resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
+    });
+    match is_settled {
+        true => plan::check_feasible(study, &lab, &trials)?,
+        false => plan::settle(study, &lab, &mut trials)?,
+    }
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    let mut results = open(args, study, &lab, &mut trials)?;
+    let mut results = open(args, resumed, study, &lab, &trials)?;
     if !study.searches() {
         skip_complete(&mut trials, &results);
     }
@@ -55,12 +69,34 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     )
 }
 
+/// The interrupted run that continues.
+struct Resumed {
+    dir: PathBuf,
+    /// Its result, with the complete trials only.
+    stored: RunResult,
+}
+
+impl Resumed {
+    fn read(args: &RunArgs, study: &PlannedStudy) -> Result<Self, Failure> {
+        let dir = match &args.out {
+            Some(dir) => dir.clone(),
+            None => newest(&study.text)?,
+        };
+        same_study(&store::read_study(&dir).map_err(stored)?, study, &dir)?;
+        let mut stored = store::read_intact(&dir).map_err(stored)?.result;
+        let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
+        stored.trials.retain(is_complete);
+        Ok(Self { dir, stored })
+    }
+}
+
 /// The result directory: a new one, or that of an interrupted run.
 fn open(
     args: &RunArgs,
+    resumed: Option<Resumed>,
     study: &PlannedStudy,
     lab: &Lab,
-    trials: &mut [Trial],
+    trials: &[Trial],
 ) -> Result<Results, Failure> {
     let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
     let plan = &study.plan;
@@ -72,16 +108,7 @@ fn open(
             places.push(directory);
         }
     }
-    if args.resume {
-        let dir = match &args.out {
-            Some(dir) => dir.clone(),
-            None => newest(&study.text)?,
-        };
-        same_study(&store::read_study(&dir).map_err(stored)?, study, &dir)?;
-        let mut stored = store::read_intact(&dir).map_err(stored)?.result;
-        let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
-        stored.trials.retain(is_complete);
-        resume::as_recorded(trials, &stored.trials);
+    if let Some(Resumed { dir, stored }) = resumed {
         let here = environment(&places);
         let changes = resume::check(&stored, &here, trials)?;
         return Results::resume(&dir, trials, study.design(), here, changes, screen);
@@ -96,10 +123,9 @@ fn open(
 }
 
 /// The latest result of this study in the default directory.
-fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
+fn newest(text: &str) -> Result<PathBuf, Failure> {
     let results = store::ResultDir::in_default_place().map_err(stored)?;
-    let is_same =
-        |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
+    let is_same = |dir: &PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
     results.into_iter().rev().find(is_same).ok_or_else(|| {
         Failure::usage("no result of this study found")
             .remedy("give its directory with --out, or omit --resume")

@@ -12,7 +12,6 @@ use workload::options::Options;
 use crate::cli::StudyArgs;
 use crate::columns;
 use crate::failure::Failure;
-use crate::noise;
 use crate::server;
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
@@ -105,7 +104,6 @@ impl PlannedStudy {
             trials.push(self.trial(planned, target, &run_options)?);
         }
         lab::settle_turns(&mut trials).map_err(|failure| self.located(failure))?;
-        noise::set_time(self, &mut trials);
         Ok(trials)
     }
 

@@ -1,6 +1,6 @@
 //! Runs the trials of a study, or the searches in their place.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::report::compare::too_few_starts;
 use lab::{Lab, Run, Trial};
@@ -39,7 +39,10 @@ pub(crate) fn run(
         }
     };
     results.screen.finish_stage();
-    let ran = ran.map_err(|failure| with_starts_left(locate(failure), &results));
+    let ran = ran.map_err(|failure| match interrupted.load(Ordering::Relaxed) {
+        true => locate(failure),
+        false => with_starts_left(locate(failure), &results),
+    });
     if results.trials().is_empty() {
         results.discard_if_empty();
         return ran;
@@ -56,9 +59,13 @@ fn with_starts_left(failure: Failure, results: &Results) -> Failure {
     let Some([left, first]) = too_few_starts(results.result()) else {
         return failure;
     };
+    let completed = match left {
+        0 => "no start".to_owned(),
+        1 => "only 1 start".to_owned(),
+        _ => format!("only {left} starts"),
+    };
     let message = format!(
-        "{}; starts left to compare: {left}, fewer than the {first} of the first look (failed starts \
-         are left out)",
+        "{}; {completed} completed; the first look needs {first}",
         failure.message
     );
     Failure { message, ..failure }

@@ -129,7 +129,9 @@ impl FoundMax {
     /// has ended.
     pub fn next_rate(&mut self) -> Option<f64> {
         let (limit, probes) = (self.limit(), self.probes());
-        let rate = highest_rate(&probes, limit).filter(|_| self.is_bracketed());
+        let exceeds: Vec<bool> = probes.iter().map(|probe| probe.exceeds(limit)).collect();
+        let is_bracketed = exceeds.contains(&true) && exceeds.contains(&false);
+        let rate = highest_rate(&probes, limit).filter(|_| is_bracketed);
         self.rate = rate.map(|rate| Estimate {
             value: rate.per_s,
             half_width: rate.half_width.map(|share| share * rate.per_s),
@@ -153,10 +155,12 @@ impl FoundMax {
         let is_share = percentile(&self.column).is_some();
         let probe = |step: &SearchStep| {
             let mean = match is_share {
+                _ if step.verdict == StepVerdict::Overloaded => None,
                 true => Some(step.slower),
                 false => step.mean_ms,
             };
-            // Of a step without transactions it is only known that its rate was too high.
+            // Of a step that is overloaded, or has no transactions, it is only known that its rate was too
+            // high: what completed may have been fast.
             let transactions = step.transactions.max(1) as f64;
             Probe {
                 rate_per_s: step.rate_per_s,
@@ -165,11 +169,6 @@ impl FoundMax {
             }
         };
         self.steps.iter().map(probe).collect()
-    }
-
-    fn is_bracketed(&self) -> bool {
-        let held = |step: &SearchStep| step.verdict == StepVerdict::Held;
-        self.steps.iter().any(held) && !self.steps.iter().all(held)
     }
 
     /// The highest rate of a step that kept the limit.
@@ -300,6 +299,24 @@ mod tests {
         });
         let rate = found.rate.unwrap();
         assert!((rate.value / 600.0 - 1.0).abs() < 1e-3, "{found:?}");
+    }
+
+    /// A queue that grows takes a while to reach a limit of seconds.
+    #[test]
+    fn an_overloaded_step_is_above_the_limit_however_fast_its_transactions_were() {
+        let mut search = search(Vec::new());
+        while let Some(rate) = search.next_rate() {
+            let mut step = step(search.steps.len() as u32 + 2, rate, 5.0);
+            step.slower = 0.0;
+            if rate > 777.0 {
+                step.verdict = StepVerdict::Overloaded;
+            }
+            search.steps.push(step);
+        }
+        let rate = search.rate.unwrap();
+        assert!((rate.value / 777.0 - 1.0).abs() < 0.1, "{search:?}");
+        let highest = search.steps.iter().map(|step| step.rate_per_s);
+        assert!(highest.reduce(f64::max).unwrap() < 777.0 * 1.2);
     }
 
     #[test]

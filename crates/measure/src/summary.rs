@@ -23,7 +23,7 @@ pub use crate::latency::LatencySummary;
 pub use crate::slice::ErrorSummary;
 
 /// Version of the stored form; incremented when a field changes its meaning.
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! What the values of a point must have in common; what is wrong is reported at the point.
 
-use plan::key::{CHAOS, KEYS, LEDGER_RATE};
+use plan::key::{CHAOS, COMPARE, KEYS, LEDGER_RATE};
 use plan::{
     EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
     format_duration, parse_bytes, shown,
@@ -40,6 +40,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     hosts(at);
     guests(at);
     measurement_ends(at, trial);
+    budget(at, trial, content);
     turns(at, trial, content);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
@@ -320,24 +321,35 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
     }
 }
 
+/// The budget of several starts is enough for one.
+fn budget(at: &Point<'_>, trial: &Trial, content: &Content) {
+    let Some(compare) = trial.compare.filter(|compare| compare.starts > 1) else {
+        return;
+    };
+    let whole = trial.load.warmup.saturating_add(trial.load.time);
+    let (each, what) = match trial.turns() {
+        None => (whole, "a trial runs"),
+        Some(_) => {
+            let all = whole.saturating_mul(content.variants.len().max(1) as u32);
+            // What the beginnings of turns take, which do not count.
+            (all.saturating_add(all / 10), "variants in turns run")
+        }
+    };
+    if compare.budget >= each {
+        return;
+    }
+    let place = at.find("compare.budget").or_else(|| at.find(COMPARE));
+    let (budget, each) = (format_duration(compare.budget), format_duration(each));
+    at.refuse(
+        place.map_or(Span::NOWHERE, |entry| entry.at),
+        format!("a budget of {budget} is too small for one start: {what} for {each}"),
+        "raise `budget`, or shorten `load.warmup` and `load.time`",
+    );
+}
+
 /// What trials that take turns cannot have.
 fn turns(at: &Point<'_>, trial: &Trial, content: &Content) {
     let place = |name| at.find(name).map(|entry| entry.at);
-    let each = trial.load.warmup.saturating_add(trial.load.time);
-    let budget = trial
-        .compare
-        .map(|compare| compare.budget)
-        .filter(|budget| *budget < each);
-    if let Some((budget, at_budget)) = budget.zip(place("compare.budget")) {
-        let (budget, each) = (format_duration(budget), format_duration(each));
-        let message =
-            format!("a budget of {budget} is too small for one start: a trial runs for {each}");
-        at.refuse(
-            at_budget,
-            message,
-            "raise `budget`, or shorten `load.warmup` and `load.time`",
-        );
-    }
     let Some(compare) = trial.turns() else {
         if let Some(pause) =
             place("compare.pause").filter(|_| trial.compare.is_some_and(|compare| compare.pause))

@@ -116,7 +116,7 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
-        ErrorKind::ValueValidation => ContextKind::InvalidValue,
+        ErrorKind::ValueValidation if is_of_url(error) => ContextKind::InvalidValue,
         _ => return None,
     };
     let Some(ContextValue::String(word)) = error.get(kind) else {
@@ -135,6 +135,15 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     };
     let message = format!("unexpected argument `{word}`");
     Some(Failure::usage(message).remedy(remedy))
+}
+
+/// Whether an error is about an argument that is the URL of a server.
+fn is_of_url(error: &clap::Error) -> bool {
+    let argument = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument.as_str(),
+        _ => "",
+    };
+    argument.trim_start_matches(['<', '[']).starts_with("URL")
 }
 
 /// The key that an option of `dyno bench` stands for, typed after a command that takes a study.
@@ -238,6 +247,24 @@ mod tests {
                         .any(|short| short == habit.typed)
             });
             assert!(!taken, "{habit:?}");
+        }
+    }
+
+    /// `run` is a command of other tools, too.
+    #[test]
+    fn a_value_of_an_option_is_no_habit() {
+        let hint_of = |typed: &str| {
+            let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+            let error = super::super::command()
+                .try_get_matches_from(&words)
+                .unwrap_err();
+            hint(&error, &words)
+        };
+        assert_eq!(hint_of("dyno bench sqlite: --workload run"), None);
+        assert_eq!(hint_of("dyno bench sqlite: --connect-limit run"), None);
+        for habit in ["dyno bench run", "dyno bench sqlite: run"] {
+            let hint = hint_of(habit).unwrap();
+            assert_eq!(hint.message, "unexpected argument `run`");
         }
     }
 

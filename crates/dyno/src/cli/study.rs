@@ -52,9 +52,10 @@ pub(crate) struct DoctorArgs {
     /// Override a value of the study, such as load.threads=64.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
     pub(crate) overrides: Vec<(String, String)>,
-    /// Instead, measure for so long, such as 60s, how much two identical servers differ that take
-    /// turns, and keep it for the comparisons of later studies.
-    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration, conflicts_with = "url")]
+    /// Instead, alternate two identical servers for about this long, such as 60s, and record how
+    /// much they differ.
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration,
+        conflicts_with_all = ["url", "verbose", "fail_on", "json"])]
     pub(crate) noise: Option<Duration>,
     /// Also print the checks that passed.
     #[arg(long, short)]

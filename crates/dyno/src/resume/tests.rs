@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use lab::Lab;
 
 use super::*;
@@ -5,11 +7,14 @@ use crate::cli::StudyArgs;
 use crate::study_file::PlannedStudy;
 
 fn trials(load: &str, sweep: &str) -> Vec<Trial> {
-    let text = format!(
+    trials_of(&format!(
         "title = \"t\"\n[server]\nengine = \"mariadb\"\nreset = \"none\"\n\
          [data]\nrows = 10\n[load]\nworkload = \"oltp_point_select\"\n{load}\n\
          [sweep]\n{sweep}\n"
-    );
+    ))
+}
+
+fn trials_of(text: &str) -> Vec<Trial> {
     let dir = tempfile::tempdir().unwrap();
     let study = dir.path().join("study.toml");
     std::fs::write(&study, text).unwrap();
@@ -145,4 +150,36 @@ fn a_disk_is_identified_by_its_model_and_bytes_where_both_are_known() {
     assert_eq!(other(&moved), [disks]);
     moved.places[0].file_system = None;
     assert_eq!(other(&moved), [""; 0]);
+}
+
+#[test]
+fn a_point_that_had_not_begun_has_the_recorded_design_too() {
+    let planned = trials_of(
+        "title = \"t\"\n[server]\nengine = \"mariadb\"\n[load]\nworkload = \"oltp_point_select\"\n\
+         [sweep]\n\"load.threads\" = [1, 2]\n[compare]\nstarts = 2\n\
+         [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n",
+    );
+    let designs = |trials: &[Trial]| -> Vec<_> {
+        let each = trials.iter().map(|trial| &trial.planned);
+        each.map(|planned| (planned.compare.unwrap().alternates(), planned.load.time))
+            .collect()
+    };
+    let minute = Duration::from_secs(60);
+    for (in_turns, time) in [(true, Duration::from_secs(8)), (false, minute)] {
+        let mut recorded = planned[..1].to_vec();
+        lab::alternate(&mut recorded, in_turns);
+        recorded[0].planned.load.time = time;
+        let complete = kept(&recorded).trials;
+        let mut trials = planned.clone();
+        // What is known of the noise now would take another time.
+        trials
+            .iter_mut()
+            .for_each(|trial| trial.planned.load.time = 2 * minute);
+        assert!(as_recorded(&mut trials, &complete, false));
+        assert_eq!(designs(&trials), vec![(in_turns, time); 8]);
+        let mut trials = planned.clone();
+        assert!(as_recorded(&mut trials, &complete, true));
+        assert_eq!(designs(&trials), vec![(in_turns, minute); 8]);
+    }
+    assert!(!as_recorded(&mut planned.clone(), &[], false));
 }

@@ -303,7 +303,7 @@ fn each_study_has_its_papers_sizes() {
         ("p5-scale-out", 250_000_000, "instances=4"),
         ("p5-disk-failure", 250_000_000, "two copies"),
         ("p5-host-failure", 250_000_000, "single"),
-        ("p5-disk-loss", 250_000_000, "two copies"),
+        ("p5-disk-loss", 250_000_000, "single"),
         ("p3-servers", 10_000_000, "instances=16"),
         ("p4-log-disk", 1_000_000, "log apart, repeat 2"),
     ] {

@@ -128,7 +128,7 @@ fn a_server_that_dies_ends_its_start_only() {
     kill_server(&cache, 1);
     let done = dyno
         .wait()
-        .fails(3, &["starts left to compare: 1, fewer than the 2"]);
+        .fails(3, &["only 1 start completed; the first look needs 2"]);
     cache.assert_nothing_left();
     let trials = done.result().trials;
     let reason = |trial: &TrialSummary| match &trial.outcome {

@@ -48,7 +48,7 @@ fn mean_log(blocks: &[Block], variant: usize, after_itself: bool) -> Option<f64>
     let pairs = blocks.windows(2).filter_map(|pair| {
         let [before, block] = pair else { return None };
         let is_wanted = block.variant == variant && (before.variant == variant) == after_itself;
-        is_wanted.then_some(block.rate.ln())
+        (is_wanted && block.rate > 0.0).then_some(block.rate.ln())
     });
     let logs: Vec<f64> = pairs.collect();
     (!logs.is_empty()).then(|| mean(&logs))

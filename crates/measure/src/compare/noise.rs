@@ -63,7 +63,7 @@ pub(super) fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
             order if order == [new, base] => (Some(-log), 2),
             _ => (None, 1),
         };
-        pairs.extend(pair);
+        pairs.extend(pair.filter(|log| log.is_finite()));
         rest = &rest[length..];
     }
     pairs

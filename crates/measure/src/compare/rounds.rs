@@ -1,4 +1,5 @@
-//! The change between two variants that took turns, from the turns of one start.
+//! The change between two variants that took turns, from the turns of one start: a jackknife over rounds
+//! (Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981).
 
 use super::{LogRatio, mean};
 use crate::summary::Turn;

@@ -9,20 +9,18 @@ use crate::summary::{TrialSummary, counted};
 pub struct Block {
     /// Which variant had its turn.
     pub variant: usize,
-    /// Transactions per second.
+    /// Transactions per second; 0 in a block in which none completed, which has no logarithm.
     pub rate: f64,
 }
 
-/// The blocks of each start of a point in order of time, those without a transaction left out; empty
-/// unless its variants took turns. Variants that are not among `variants` have the next number.
+/// The blocks of each start of a point in order of time; empty unless its variants took turns. Variants that are not among `variants` have the next number.
 pub fn starts_in_turns(trials: &[&TrialSummary], variants: &[&str]) -> Vec<Vec<Block>> {
     let mut starts: BTreeMap<u32, Vec<(f64, Block)>> = BTreeMap::new();
     for trial in counted(trials) {
         let name = trial.setup.planned.variant();
         let place = variants.iter().position(|variant| name == Some(*variant));
         let variant = place.unwrap_or(variants.len());
-        let turns = trial.turns.iter().filter(|turn| turn.transactions > 0);
-        let blocks = turns.map(|turn| {
+        let blocks = trial.turns.iter().map(|turn| {
             let rate = turn.transactions as f64 / turn.length_s;
             (turn.start_s, Block { variant, rate })
         });

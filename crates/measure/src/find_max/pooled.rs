@@ -2,10 +2,11 @@
 //!
 //! What is limited is a mean over transactions: the share that is slower than the limit, or the
 //! response time itself. Near the highest rate it is modeled as exp(a + b r), which is what the tail
-//! of a queue near saturation does. Quasi-Poisson regression needs no distribution of the amounts.
+//! of a queue near saturation does. Quasi-Poisson regression
+//! (McCullagh and Nelder 1989) needs no distribution of the amounts.
 //! The slope comes from all probes within [`WIDE`]; the level from those close to the estimate,
 //! because a curve that bends would shift it. The interval is a jackknife over groups of adjacent
-//! probes, so that it includes stalls and slow drift.
+//! probes (Efron and Stein 1981), so that it includes stalls and slow drift.
 
 use crate::interval::student_t;
 
@@ -33,6 +34,8 @@ const FEWEST_GROUPS: usize = 4;
 const CALIBRATION: f64 = 2.0;
 /// An estimate lies at most this factor outside the rates that were probed.
 const OUTSIDE: f64 = 1.1;
+/// The share of the limit up to which hardly anything is slow.
+const NOTHING: f64 = 0.01;
 const MOST_STEPS: usize = 60;
 
 /// The outcome of driving a server at one rate.
@@ -68,6 +71,10 @@ pub fn highest_rate(probes: &[Probe], limit: f64) -> Option<PooledRate> {
 }
 
 impl Probe {
+    pub(super) fn exceeds(&self, limit: f64) -> bool {
+        self.amount >= limit * self.transactions
+    }
+
     fn bounded(self, limit: f64) -> Self {
         Self {
             amount: self.amount.min(MOST * limit * self.transactions),
@@ -79,6 +86,24 @@ impl Probe {
     fn from(&self, per_s: f64) -> f64 {
         self.rate_per_s / per_s - 1.0
     }
+}
+
+/// The highest rate below the limit and the lowest above it, if no rate is on the wrong side of another and
+/// hardly anything was slow below.
+pub(super) fn separated(probes: &[Probe], limit: f64) -> Option<(f64, f64)> {
+    let (above, below): (Vec<&Probe>, Vec<&Probe>) =
+        probes.iter().partition(|probe| probe.exceeds(limit));
+    let seen: f64 = below.iter().map(|probe| probe.amount).sum();
+    let allowed: f64 = below.iter().map(|probe| probe.transactions * limit).sum();
+    let highest = below
+        .iter()
+        .map(|probe| probe.rate_per_s)
+        .reduce(f64::max)?;
+    let lowest = above
+        .iter()
+        .map(|probe| probe.rate_per_s)
+        .reduce(f64::min)?;
+    (highest < lowest && seen <= NOTHING * allowed).then_some((highest, lowest))
 }
 
 /// limit · exp(slope · (r / per_s − 1))
@@ -114,6 +139,10 @@ impl Line {
             if step.abs() < 1e-7 {
                 break;
             }
+        }
+        // Without noise, nothing is slow below the rate, and the model has no slope.
+        if let Some((below, above)) = separated(probes, limit) {
+            line.per_s = line.per_s.clamp(below, above);
         }
         Some(line)
     }

@@ -4,7 +4,7 @@
 //! Then probes alternate between both sides of the pooled estimate, so that slow drift affects both
 //! sides alike.
 
-use super::pooled::{PooledRate, Probe, highest_rate};
+use super::pooled::{PooledRate, Probe, highest_rate, separated};
 
 /// The first rate, as a fraction of the capacity.
 const START: f64 = 0.8;
@@ -32,9 +32,10 @@ pub enum NextProbe {
 
 /// The next probe of a search on a server with this throughput in a closed loop.
 pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> NextProbe {
-    let exceeds = |probe: &&Probe| probe.amount >= limit * probe.transactions;
     let rates = |above: bool| {
-        let rates = probes.iter().filter(move |probe| exceeds(probe) == above);
+        let rates = probes
+            .iter()
+            .filter(move |probe| probe.exceeds(limit) == above);
         rates.map(|probe| probe.rate_per_s)
     };
     let (below, above) = (rates(false).reduce(f64::max), rates(true).reduce(f64::min));
@@ -47,8 +48,8 @@ pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> NextProb
             let placed = highest_rate(probes, limit).filter(|_| probes.len() >= BRACKET);
             match placed {
                 Some(rate) if is_precise(rate, probes) => return NextProbe::Precise(rate),
-                Some(rate) => other_side(rate, probes),
-                None => (below * above).sqrt(),
+                Some(rate) if separated(probes, limit).is_none() => other_side(rate, probes),
+                _ => (below * above).sqrt(),
             }
         }
     };

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, Threshold};
 use crate::column;
-use crate::compare::{Boundary, ERROR_RATE, Measured, blocks, by_blocks};
+use crate::compare::{
+    Boundary, Decision, ERROR_RATE, Measured, blocks, by_blocks, carry_over, starts_in_turns,
+};
 use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
@@ -84,6 +86,8 @@ words! {
         NotRestarted = "the server was not restarted between trials",
         /// Fewer than two blocks have both this point and its baseline.
         FewBlocks = "fewer than two blocks have both",
+        /// Variants took turns and disturbed each other, so both numbers are wrong.
+        CarryOver = "the variants' turns disturbed each other",
         /// A trial of this point failed, and might not have met the condition.
         Failed = "a trial failed",
     }
@@ -97,7 +101,8 @@ impl Caveat {
             | Self::NoInterval
             | Self::NotInterleaved
             | Self::NotRestarted
-            | Self::FewBlocks => true,
+            | Self::FewBlocks
+            | Self::CarryOver => true,
             Self::Failed => holds,
             Self::FewSlower | Self::FewSlowerInBaseline => false,
         }
@@ -273,6 +278,12 @@ fn judge_at(
             result.caveats = caveats(&found, value, &against, &threshold.column);
             let have_failed = here.iter().any(|trial| trial.has_failed());
             result.caveats.extend(have_failed.then_some(Caveat::Failed));
+            let is_paired = against.paired.is_some();
+            let base = baseline.trials(trials, point);
+            let is_spoiled = is_paired && turns_disturb(trials, [&base, &here]);
+            result
+                .caveats
+                .extend(is_spoiled.then_some(Caveat::CarryOver));
             let holds = match against.paired {
                 Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
                 None => threshold.compare.holds(value, against.limit),
@@ -286,6 +297,25 @@ fn judge_at(
         }
     }
     result
+}
+
+/// Whether two variants took turns at a point and are shown to have disturbed each other.
+fn turns_disturb(trials: &[TrialSummary], sides: [&[&TrialSummary]; 2]) -> bool {
+    let [Some(base), Some(here)] = sides.map(|side| side.first()) else {
+        return false;
+    };
+    let planned = [base, here].map(|trial| &trial.setup.planned);
+    let [Some(base), Some(new)] = planned.map(|planned| planned.variant()) else {
+        return false;
+    };
+    // Of all variants, because turns of others stand between.
+    let point = planned[0].common_point();
+    let all = trials.iter();
+    let all = all.filter(|trial| trial.setup.planned.common_point() == point);
+    let all: Vec<&TrialSummary> = all.collect();
+    let starts = starts_in_turns(&all, &[base, new]);
+    let carried = carry_over(&starts, [0, 1], Boundary::of_trials(all.iter()));
+    carried.is_ok_and(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower))
 }
 
 /// `factor` times the baseline's value, or why there is no comparison.

@@ -69,7 +69,7 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
 }
 
 /// Of the point where failures left the fewest starts: their number, and that of the first look;
-/// `None` if each point has as many as its first look.
+/// `None` if each point has as many as its first look. The only look is possible after two.
 pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
     let trials = trials_of(result);
     let point_of = |trial: &TrialSummary| trial.setup.planned.common_point();
@@ -79,7 +79,11 @@ pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
         let at_point = at_point.filter(|trial| point_of(trial) == point);
         let (failed, ran): (Vec<&TrialSummary>, Vec<_>) =
             at_point.partition(|trial| trial.has_failed());
-        let first = *looks(failed.first()?.setup.planned.compare?.starts).first()?;
+        let first = match looks(failed.first()?.setup.planned.compare?.starts)[..] {
+            [only] => only.min(2),
+            [first, ..] => first,
+            [] => return None,
+        };
         let repeat = |trial: &&TrialSummary| trial.setup.planned.repeat;
         let failed: Vec<u32> = failed.iter().map(repeat).collect();
         let ran = distinct(ran.iter().map(repeat));
