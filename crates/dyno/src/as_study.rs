@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use lab::{Access, Database, Lab};
-use plan::key::{Key, Kind, Needs};
-use plan::{Alternate, Limited, LoginSpec, ServerSpec, Value, format_duration, format_percent};
-use study::Study;
+use plan::key::{Key, Needs};
+use plan::{Alternate, Limited, LoginSpec, ServerSpec};
+use study::{Study, quoted, value_toml};
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
 use crate::failure::Failure;
@@ -154,7 +154,7 @@ fn text(
         let values: Vec<_> = axis
             .values
             .iter()
-            .map(|v| toml(&axis.key.kind, v))
+            .map(|v| value_toml(&axis.key.kind, v))
             .collect();
         let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values.join(", "));
     }
@@ -218,37 +218,14 @@ fn login_lines(login: &LoginArgs) -> Vec<String> {
 
 fn assignment(typed: &TypedOption) -> String {
     let values = typed.values.iter();
-    let values: Vec<_> = values.map(|value| toml(&typed.key.kind, value)).collect();
+    let values: Vec<_> = values
+        .map(|value| value_toml(&typed.key.kind, value))
+        .collect();
     format!("{} = {}", typed.key.last(), values.join(", "))
 }
 
-fn toml(kind: &Kind, value: &Value) -> String {
-    match (kind, value) {
-        (Kind::Percent { .. }, Value::Number(share)) => quoted(&format_percent(*share)),
-        (_, Value::Number(number)) => format!("{number:?}"),
-        (_, Value::Duration(duration)) => quoted(&format_duration(*duration)),
-        (_, Value::Boolean(_) | Value::Integer(_)) => value.to_string(),
-        (_, Value::Text(_) | Value::Url(_)) => quoted(&value.to_string()),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// A comment ends with its line.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 

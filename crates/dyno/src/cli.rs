@@ -51,9 +51,9 @@ pub(crate) enum Command {
     /// Regenerate the report of a result.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
-    /// Compare two variants of a study, or two results (without a verdict).
+    /// Compare two variants of a study, or two results (no verdict without --rerun).
     #[command(
-        after_help = "Variants of one study run interleaved, so their differences get verdicts. Two results were\nmeasured at different times, and the host may have changed in between: for a verdict, make them\nvariants of one study.\n\nExamples:\n  dyno compare results/pool-sizes --base 1G --new 4G\n  dyno compare results/hardware results/vm --out vm-against-hardware"
+        after_help = "Variants of one study run interleaved, so their differences get verdicts. Two results were\nmeasured at different times, and the host may have changed in between: for a verdict, make them\nvariants of one study, which is what --rerun does.\n\nExamples:\n  dyno compare results/pool-sizes --base 1G --new 4G\n  dyno compare results/hardware results/vm --out vm-against-hardware\n  dyno compare results/before results/after --rerun --budget 10m"
     )]
     Compare(CompareArgs),
     /// Rank results: leader boards by category and number of servers.
@@ -144,7 +144,7 @@ fn example_url(host: &str) -> String {
 }
 
 /// How much is printed during a run.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OutputArgs {
     /// Print no progress, and of a single benchmark only its result in a sentence.
     #[arg(long, short, conflicts_with = "verbose")]

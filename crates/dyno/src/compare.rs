@@ -11,13 +11,20 @@ use crate::answer::show;
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
+use crate::rerun::rerun;
 use crate::stored_result::{self, StoredResult};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let base = StoredResult::read(&args.base_result, &screen)?;
     let both = match &args.new_result {
-        Some(new) => two_results(args, &base, &StoredResult::read(new, &screen)?, &screen)?,
+        Some(new) => {
+            let new = StoredResult::read(new, &screen)?;
+            if args.rerun {
+                return rerun(args, [&base, &new], &screen);
+            }
+            two_results(args, &base, &new, &screen)?
+        }
         None => two_variants(args, &base)?,
     };
     if both.is_empty() {

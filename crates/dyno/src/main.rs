@@ -22,6 +22,7 @@ mod noise;
 mod plan;
 mod progress;
 mod report;
+mod rerun;
 mod results;
 mod resume;
 mod run;

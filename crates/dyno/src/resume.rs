@@ -256,7 +256,7 @@ fn other_engines(complete: &[TrialSummary], trials: &[Trial]) -> Result<Vec<Stri
 }
 
 /// The engine and version that a trial would use.
-fn engine<'a>(
+pub(crate) fn engine<'a>(
     target: &'a lab::Target,
     known: &mut Vec<(&'a EngineSpec, String)>,
 ) -> Result<String, Failure> {

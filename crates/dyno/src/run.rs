@@ -21,32 +21,37 @@ use crate::trials;
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(&args.study)?;
-    let thresholds = Thresholds::of_study(&study, args.baseline.as_deref())?;
+    let file = args.study.study.display().to_string();
+    run_study(args, &study, &["--study", &file])
+}
+
+/// Runs the trials of a study that has been read; with the arguments `of`, `dyno doctor` examines it.
+pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Result<(), Failure> {
+    let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
     let resumed = args
         .resume
-        .then(|| Resumed::read(args, &study))
+        .then(|| Resumed::read(args, study))
         .transpose()?;
     let is_settled = resumed.as_ref().is_some_and(|resumed| {
         let sets_time = study.source.sets("load.time");
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
     match is_settled {
-        true => plan::check_feasible(&study, &lab, &trials)?,
-        false => plan::settle(&study, &lab, &mut trials)?,
+        true => plan::check_feasible(study, &lab, &trials)?,
+        false => plan::settle(study, &lab, &mut trials)?,
     }
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    let mut results = open(args, resumed, &study, &lab, &trials)?;
+    let mut results = open(args, resumed, study, &lab, &trials)?;
     if !study.searches() {
         skip_complete(&mut trials, &results);
     }
-    announce(&trials, &results, &study);
+    announce(&trials, &results, study);
     thresholds.note_missing_points(&trials, &results.screen);
-    let file = args.study.study.display().to_string();
-    results.check_conditions(&trials, &["--study", &file]);
+    results.check_conditions(&trials, of);
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,

@@ -3,6 +3,7 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
+use crate::pair::{self, Refusal};
 use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
@@ -103,6 +104,17 @@ impl Study {
     /// The trials of the study and what to report about them.
     pub fn plan(&self) -> Plan {
         repeats::plan(&self.content, &self.trials, self.engines)
+    }
+
+    /// The text of a study of two variants, this study and another one, by the names of
+    /// [`SIDES`](crate::SIDES). `compare` are the lines of its `[compare]`.
+    pub fn against(&self, new: &Self, title: &str, compare: &str) -> Result<String, StudyError> {
+        let refused = |side: &Self, (at, message, help): Refusal| side.error_at(at, message, help);
+        for side in [self, new] {
+            pair::obstacle(&side.content).map_or(Ok(()), |found| Err(refused(side, found)))?;
+        }
+        let text = pair::text([&self.content, &new.content], title, compare);
+        text.map_err(|refusal| refused(new, refusal))
     }
 
     /// Whether the study sets a key anywhere.

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::value::{UndecidedArg, key_value};
 use super::{LoginArgs, OutputArgs};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct StudyArgs {
     /// The study file.
     pub(crate) study: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct StudyArgs {
     pub(crate) overrides: Vec<(String, String)>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,

@@ -6,9 +6,10 @@ use measure::threshold::Threshold;
 use crate::columns;
 
 /// What an undecided threshold means for the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum UndecidedArg {
     /// It passes.
+    #[default]
     Pass,
     /// It fails, like one that is not met.
     Fail,

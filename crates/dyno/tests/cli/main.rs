@@ -24,6 +24,7 @@ mod papers;
 mod planning;
 mod planted;
 mod refused;
+mod rerun;
 mod resume_elsewhere;
 mod sqlite;
 mod terminal;

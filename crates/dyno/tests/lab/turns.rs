@@ -263,3 +263,28 @@ fn three_variants_take_turns_on_two_instances_each() {
         assert!(blocks.iter().all(|(start_s, end_s)| end_s - start_s < 0.5));
     }
 }
+
+/// Two results of different settings become the variants of one study, which take turns.
+#[test]
+fn two_results_are_measured_anew_in_turns() {
+    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let [base, new] = ["1MB", "8MB"].map(|memory| {
+        let (load, _) = STUDY.split_once("[compare]").unwrap();
+        let study = load.replace("'3s'", "'1s'");
+        let out = place.path().join(memory);
+        let set = format!("server.config.work_mem={memory}");
+        let program = Program::study_to(&study, &out).args("--set").arg(set);
+        program.cache(&cache).succeeds();
+        out
+    });
+    let program = Program::new().arg("compare").arg(&base).arg(&new);
+    let done = program
+        .args("--rerun --starts 2 --out out")
+        .cache(&cache)
+        .succeeds();
+    cache.assert_nothing_left();
+    done.prints(&["new against base"]);
+    assert!(!done.stderr.contains("was measured with"), "{done}");
+    assert_eq!(done.all_completed().len(), 4);
+    assert_alternates(&done.result());
+}

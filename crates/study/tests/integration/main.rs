@@ -14,6 +14,7 @@ mod ledger;
 mod limits;
 mod messages;
 mod overrides;
+mod pair;
 mod plan;
 mod reference;
 mod repeats;

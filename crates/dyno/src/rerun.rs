@@ -1,0 +1,80 @@
+//! `dyno compare BASE NEW --rerun`: measures two results anew, as the variants of one study.
+
+use std::collections::BTreeSet;
+
+use lab::Lab;
+use study::{SIDES, Study, quoted};
+
+use crate::as_study::one_line;
+use crate::cli::{CompareArgs, RunArgs};
+use crate::failure::{Failure, stored};
+use crate::progress::Screen;
+use crate::resume;
+use crate::run::run_study;
+use crate::secrets::command_line;
+use crate::stored_result::StoredResult;
+use crate::study_file::PlannedStudy;
+
+/// Runs the studies of two results as one.
+pub(crate) fn rerun(
+    args: &CompareArgs,
+    sides: [&StoredResult; 2],
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let study = PlannedStudy::of(pair(args, sides)?);
+    for (side, name) in sides.into_iter().zip(SIDES) {
+        note_changes(side, name, &study, screen)?;
+    }
+    let run = RunArgs {
+        out: args.answer.out.clone(),
+        json: args.answer.json,
+        ..RunArgs::default()
+    };
+    run_study(&run, &study, &[])
+}
+
+/// The study of both sides.
+fn pair(args: &CompareArgs, [base, new]: [&StoredResult; 2]) -> Result<Study, Failure> {
+    let starts = args.starts.map(|starts| format!("starts = {starts}\n"));
+    let budget = args.budget.as_deref().map(quoted);
+    let budget = budget.map(|budget| format!("budget = {budget}\n"));
+    let compare: String = starts.into_iter().chain(budget).collect();
+    let (ours, theirs) = (as_run(base)?, as_run(new)?);
+    let text = ours.against(&theirs, &base.result.title, &compare);
+    let text = text.map_err(Failure::usage)?;
+    let text = format!("# {}\n{text}", one_line(&command_line()));
+    Study::parse("dyno compare --rerun", &text, engine::catalog()).map_err(Failure::usage)
+}
+
+fn as_run(side: &StoredResult) -> Result<Study, Failure> {
+    let text = store::read_study(&side.path).map_err(stored)?;
+    let label = side.path.join(store::names::STUDY).display().to_string();
+    Study::parse_as_run(&label, &text, engine::catalog()).map_err(Failure::usage)
+}
+
+/// Says what a side was measured with, if that has changed.
+fn note_changes(
+    side: &StoredResult,
+    name: &str,
+    study: &PlannedStudy,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let dyno = |version: &str| format!("dyno {version}");
+    let recorded = side.result.trials.iter().map(|trial| &trial.setup.engine);
+    let recorded = recorded.filter(|engine| !engine.is_empty()).cloned();
+    let mut then = BTreeSet::from([dyno(&side.result.environment.dyno_version)]);
+    then.extend(recorded);
+    let mut now = BTreeSet::from([dyno(env!("CARGO_PKG_VERSION"))]);
+    let (trials, mut known) = (study.trials(&Lab::default())?, Vec::new());
+    for trial in trials.iter().filter(|t| t.planned.variant() == Some(name)) {
+        now.insert(resume::engine(&trial.target, &mut known)?);
+    }
+    if then != now {
+        let [then, now] = [then, now].map(|all| Vec::from_iter(all).join(" and "));
+        let path = side.path.display();
+        let line =
+            format!("note: {path} was measured with {then}, and is measured anew with {now}");
+        screen.line(&line);
+    }
+    Ok(())
+}
