@@ -496,8 +496,8 @@ const checks = {
     assert.deepEqual(searches.traces.map((t) => t.name), names);
     const [curve, held, knee, overloaded, limit] = searches.traces;
     assert.deepEqual(curve.x, [175, 350, 700, 766.8, 802.6], "a point for each rate, in order");
-    assert.deepEqual(curve.y, [7.5, 8, 12, 18.5, 30], "the longer trial speaks for its rate");
-    assert.deepEqual([held.x, held.y], [[766.8], [18.5]]);
+    assert.deepEqual(curve.y, [7.5, 8, 12, 17.5, 30], "the mean of the steps at a rate");
+    assert.deepEqual([held.x, held.y], [[780], [20]], "the rate of all steps together, at the limit");
     assert.deepEqual([overloaded.x, limit.y], [[840], [20, 20]]);
     assert.ok(curve.x.includes(knee.x[0]));
     await noOverflow(page, "search");
