@@ -145,7 +145,12 @@ fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
     };
     let summary = &mut ran.summary;
     let block_ms = turns.block.as_secs_f64() * 1e3;
-    if summary.response_ms.is_none_or(|times| times.p50 > block_ms) {
+    // Without any that completed, errors are the more likely cause.
+    let are_long = match &summary.response_ms {
+        Some(times) => times.p50 > block_ms,
+        None => summary.errors.is_empty(),
+    };
+    if are_long {
         let number = trial.planned.number;
         let reason =
             format!("transactions of trial {number} take longer than a turn ({block_ms:.0} ms)");

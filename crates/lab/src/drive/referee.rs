@@ -167,15 +167,17 @@ impl Referee for ServersInTurns {
 
 impl Used {
     fn add(&mut self, before: &Reading, now: &Reading) {
-        self.seconds += now.at.duration_since(before.at).as_secs_f64();
         let both = before.servers.iter().zip(&now.servers);
-        for (before, now) in both {
-            let Some((before, now)) = before.as_ref().zip(now.as_ref()) else {
-                continue;
-            };
-            if let Some(change) = process::derive(before, now, 1.0) {
-                self.sum.get_or_insert_default().add(&change);
-            }
+        // A sum over some of the servers would pass for that of all.
+        let changes: Option<Vec<ProcessChange>> = both
+            .map(|(before, now)| process::derive(before.as_ref()?, now.as_ref()?, 1.0))
+            .collect();
+        let Some(changes) = changes else {
+            return;
+        };
+        self.seconds += now.at.duration_since(before.at).as_secs_f64();
+        for change in &changes {
+            self.sum.get_or_insert_default().add(change);
         }
     }
 
