@@ -130,10 +130,12 @@ function legend(place, traces, off) {
   const old = place.parentElement.querySelector(".legend");
   const focused = old ? [...old.querySelectorAll("button")].indexOf(document.activeElement) : -1;
   old?.remove();
-  if (traces.length < 2) return;
+  if (traces.filter(({ label }) => label !== undefined).length < 2) return;
   const box = element("div", { class: "legend", role: "group", "aria-label": "Lines of this figure" });
   let group = box;
   traces.forEach((trace, i) => {
+    // A line without a label is part of the one of the same name.
+    if (trace.label === undefined) return;
     if (trace.panel && trace.panel !== traces[i - 1]?.panel) {
       group = element("span", { class: "panel" }, element("span", {}, trace.panel));
       box.append(group);
@@ -150,7 +152,8 @@ function legend(place, traces, off) {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));
       off.set(trace.name, !on);
-      Plotly.restyle(place, { visible: on }, [i]);
+      const parts = traces.flatMap((other, k) => k === i || (other.label === undefined && other.name === trace.name) ? [k] : []);
+      Plotly.restyle(place, { visible: on }, parts);
     });
     group.append(button);
   });

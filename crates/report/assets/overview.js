@@ -142,13 +142,18 @@ function ramp(share) {
   return `rgb(${ends[0].map((from, i) => Math.round(from + share * (ends[1][i] - from))).join()})`;
 }
 
+// Which of many lines are shown at first: evenly spread ones.
+function spread(all, most) {
+  const step = Math.max(1, (all.length - 1) / (most - 1));
+  return Array.from({ length: most }, (_, k) => all[Math.round(k * step)]).filter((one) => one !== undefined);
+}
+
 // x is 1/(1-q): each further nine takes the same room. Of many curves some are shown,
 // evenly spread. Two sides of a point share its color, and the second is dashed.
 function curves() {
   const drawn = overview.curves.filter((c) => c.quantile.length), paired = drawn.some((c) => c.pair), MOST = paired ? 4 : 8;
   const points = [...new Set(drawn.map((c, k) => c.pair ? c.pair[0] : k))];
-  const step = Math.max(1, (points.length - 1) / (MOST - 1));
-  const shown = Array.from({ length: MOST }, (_, k) => points[Math.round(k * step)]).filter((point) => point !== undefined);
+  const shown = spread(points, MOST);
   const ordered = overview.sweep?.numeric && overview.sweep.lines.length === 1 && drawn.length > 2;
   const traces = drawn.map((c, k) => {
     const x = c.quantile.map((q) => q < 1 ? 1 / (1 - q) : Math.max(c.count, 1));
@@ -172,6 +177,26 @@ function curves() {
   })];
 }
 
+// The repeats of each point, faint and as one line with gaps between them, and their median. Each value is a step as long as its second.
+function recovery() {
+  const points = overview.recoveries, shown = spread([...points.keys()], 8), faint = [], bold = [];
+  points.forEach(({ name, from, median, n, repeats }, k) => {
+    const place = shown.indexOf(k), x = n.map((_, i) => from + i + 0.5);
+    const add = (to, x, y, width, more) => {
+      const trace = line(x, y, name, place < 0 ? k : place, Object.assign({ mode: "lines", visible: place >= 0 }, more));
+      Object.assign(trace.line, { shape: "hvh", width });
+      to.push(trace);
+    };
+    const text = n.map((many, i) => `${from + i} to ${from + i + 1} s, ${many === 1 ? "1 repeat" : `median of ${many} repeats`}`);
+    add(bold, x, unpack(median), 3, { label: name, text, hovertemplate: "%{y:,.4~g}/s, %{text}" });
+    if (!repeats.length) return;
+    add(faint, repeats.flatMap(() => [...x, null]), repeats.flatMap((values) => [...unpack(values), null]), 1, { opacity: 0.35, hoverinfo: "skip" });
+  });
+  return [[...faint, ...bold], layout({
+    hovermode: "closest", shapes: lines([[0]]), xaxis: axis("time since the fault's effect, s"), yaxis: axis("transactions/s", { rangemode: "tozero" }),
+  })];
+}
+
 function showOverview() {
   if (overview.sweep) {
     figure("sweep-tps", sweepTps);
@@ -181,5 +206,6 @@ function showOverview() {
   if (overview.searches.length) figure("searches", searches);
   if (overview.scale) figure("scale", scale);
   figure("curves", curves, { times: "yaxis" });
-  for (const id of ["searches", "scale", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
+  figure("recovery", recovery);
+  for (const id of ["recovery", "searches", "scale", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
 }

@@ -505,6 +505,33 @@ const checks = {
     await close();
   },
 
+  async "repeats are aligned at the effect of their fault, with their median"() {
+    const { page, close } = await open("faults", { viewport: { width: 1280, height: 900 } });
+    const { recovery } = await figures(page), [faint, median, single] = recovery.traces;
+    assert.deepEqual(recovery.traces.map((t) => t.name), ["async, 3 trials", "async, 3 trials", "galera, repeat 1"], "one repeat is a bold line alone");
+    assert.deepEqual(median.x, Array.from({ length: 15 }, (_, i) => i - 4.5));
+    assert.deepEqual(median.y, [...Array(5).fill(1000), 0, 0, ...Array(8).fill(1000)], "no transactions are a 0");
+    assert.deepEqual(single.y, [...Array(5).fill(800), 0, ...Array(9).fill(800)]);
+    const last = faint.y.slice(2 * 16);
+    assert.deepEqual(last, [...Array(5).fill(1000), 0, 0, 0, 1000, ...Array(7).fill(null)], "no data are a gap");
+    const buttons = page.locator("figure:has(#recovery) .legend button"), shown = () => page.locator("#recovery").evaluate((p) => p.data.map((t) => t.visible));
+    assert.deepEqual(await buttons.allTextContents(), ["async, 3 trials", "galera, repeat 1"]);
+    await buttons.first().click();
+    assert.deepEqual(await shown(), [false, false, true], "one button for all lines of a variant");
+    await buttons.first().click();
+    assert.deepEqual(await shown(), [true, true, true]);
+    await page.locator("#recovery").scrollIntoViewIfNeeded();
+    const at = await page.locator("#recovery").evaluate((p) => {
+      const { xaxis, yaxis } = p._fullLayout, { left, top } = p.getBoundingClientRect();
+      return [left + xaxis._offset + xaxis.d2p(4.5), top + yaxis._offset + yaxis.d2p(1000)];
+    });
+    await page.mouse.move(...at);
+    await page.locator("#recovery .hovertext", { hasText: "1,000/s, 4 to 5 s, median of 2 repeats" }).waitFor();
+    await noOverflow(page, "faults");
+    await picture(page, "faults");
+    await close();
+  },
+
   async "a single trial has no sweep"() {
     const { page, close } = await open("single");
     const drawn = await figures(page);

@@ -1,5 +1,6 @@
 //! The data of the figures, as JSON inside the page.
 
+mod aligned;
 pub(crate) mod captions;
 mod overview;
 mod thin;
@@ -42,13 +43,13 @@ impl Figures {
         });
         Self {
             trials: trials.collect(),
-            overview: Overview::of(result),
+            overview: Overview::of(result, report.faults),
         }
     }
 
     pub(crate) fn overview_of(result: &RunResult) -> Self {
         Self {
-            overview: Overview::of(result),
+            overview: Overview::of(result, &[]),
             trials: Vec::new(),
         }
     }

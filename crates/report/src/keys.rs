@@ -185,10 +185,16 @@ pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
     name.unwrap_or_else(|| format!("trial {}", planned.number))
 }
 
-/// What so many repeats are called together, of which this is one.
-pub(crate) fn repeats_name(trial: &TrialSummary, count: usize, result: &RunResult) -> String {
-    let point = around("", &point_name(trial, result), ", ");
-    format!("{point}{count} trials")
+/// What the repeats of a point are called together; `None` without any.
+pub(crate) fn repeats_name(repeats: &[&TrialSummary], result: &RunResult) -> Option<String> {
+    match repeats {
+        [] => None,
+        [one] => Some(trial_name(one, result)),
+        [first, ..] => {
+            let point = around("", &point_name(first, result), ", ");
+            Some(format!("{point}{} trials", repeats.len()))
+        }
+    }
 }
 
 /// Empty where there is only one point.

@@ -3,6 +3,7 @@
 pub(crate) mod points;
 mod setup;
 
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
@@ -29,7 +30,7 @@ const POINTS: &str = "One row per point: means over its n trials, with half of t
 impl Answer for Report<'_> {
     fn sheet(&self) -> Sheet {
         let result = self.result;
-        let mut sections = vec![results(result)];
+        let mut sections = vec![results(result, self.faults)];
         sections.extend(trials(self));
         sections.push(setup::section(result));
         sections.push(setup::environment(result));
@@ -52,7 +53,7 @@ impl Answer for Report<'_> {
 }
 
 pub fn outline(result: &RunResult) -> Sheet {
-    let mut sections = vec![results(result)];
+    let mut sections = vec![results(result, &[])];
     if let [only] = result.trials.as_slice() {
         let mut blocks = vec![Block::Words(describe::in_short(&only.setup))];
         blocks.extend(trial::blocks(only));
@@ -89,7 +90,7 @@ fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.map(|lines| lines.join(" ")).collect()
 }
 
-fn results(result: &RunResult) -> Section {
+fn results(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Section {
     let much = result.trials.len() > MOST_OPEN;
     // A single trial has a part of its own with all that tables of trials say.
     let are_several = result.trials.len() != 1;
@@ -99,6 +100,7 @@ fn results(result: &RunResult) -> Section {
     if are_several {
         let recovery = tables([recovery::distributions(result)]);
         blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
+        blocks.extend(captions::recoveries(result, faults));
         let mut ledgers = tables(ledger::of_study(result));
         let first = ledgers.next().into_iter();
         blocks.extend(first.flat_map(|table| Block::titled("Ledger", table, much)));

@@ -1,5 +1,7 @@
 //! How many transactions had completed at each time, and the series around each fault for figures.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Observed;
@@ -104,6 +106,37 @@ pub struct FaultSeries {
     /// Ends of intervals of about 10 ms, in seconds on the trial's clock.
     pub t_s: Vec<f64>,
     pub completed: Vec<u64>,
+}
+
+impl FaultSeries {
+    /// Identifies the fault in its trial, as [`FaultRecord::place`] does.
+    pub fn place(&self) -> (u32, u32, u32) {
+        (self.fault, self.instance, self.step)
+    }
+
+    /// Completed transactions in each whole second before and after `origin_s`, by the second's
+    /// start. A second that the series does not cover is absent; one in which no transaction
+    /// completed is 0.
+    pub fn by_second(&self, origin_s: f64) -> BTreeMap<i32, f64> {
+        let (Some(first_s), Some(last_s)) = (self.t_s.first(), self.t_s.last()) else {
+            return BTreeMap::new();
+        };
+        let mut total = 0_u64;
+        let counts = self.t_s.iter().zip(&self.completed);
+        let counts = counts.map(|(t_s, completed)| {
+            total = total.saturating_add(*completed);
+            Count { t_s: *t_s, total }
+        });
+        let counts = Counts(counts.collect());
+        // A series from a file may be of any length.
+        let begin = (first_s - origin_s).ceil().max(-AFTER_S) as i32;
+        let end = (last_s - origin_s).floor().min(AFTER_S) as i32;
+        let second = |begin: i32| {
+            let begin_s = origin_s + f64::from(begin);
+            (begin, counts.between(begin_s, begin_s + 1.0))
+        };
+        (begin..end).map(second).collect()
+    }
 }
 
 /// The series around each fault that had an effect, from 5 s before it to 60 s after it, or to the

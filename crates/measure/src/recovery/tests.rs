@@ -656,6 +656,32 @@ fn a_distribution_has_its_values_and_what_never_happened_is_longest() {
     assert_eq!(Distribution::of([]), None);
 }
 
+#[test]
+fn seconds_are_counted_from_the_effect() {
+    let observed = observed(30.0, failover);
+    let mut fault = fault(20.0, 20.001);
+    let series = series(&observed, &[&mut fault]).remove(0);
+    assert_eq!(series.place(), fault.place());
+    let seconds = series.by_second(fault.origin_s().unwrap());
+    let covered: Vec<i32> = seconds.keys().copied().collect();
+    assert_eq!(
+        covered,
+        (-4..9).collect::<Vec<_>>(),
+        "whole seconds of the series"
+    );
+    close(seconds.get(&-1).copied(), 1000.0, 5.0);
+    assert_eq!(seconds[&2], 0.0, "no transactions are a 0");
+    close(seconds.get(&6).copied(), 250.0, 5.0);
+
+    let endless = FaultSeries {
+        t_s: vec![-1e300, 1e300],
+        completed: vec![u64::MAX, u64::MAX],
+        ..FaultSeries::default()
+    };
+    assert_eq!(endless.by_second(0.0).len(), 120);
+    assert!(FaultSeries::default().by_second(0.0).is_empty());
+}
+
 mod any_series {
     use proptest::prelude::*;
 

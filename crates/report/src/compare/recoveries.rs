@@ -4,6 +4,7 @@ use measure::compare::{
     Boundary, Comparison, Gated, NoComparison, Observed, Question, Sense, compare_observed,
     compare_ranks,
 };
+use measure::interval::Estimate;
 use measure::recovery::{Distribution, Number, numbers};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -35,6 +36,7 @@ static LOSSES: Number = Number {
 
 type Compare = fn(&[Observed], &[Observed], &Question) -> Result<Comparison, NoComparison>;
 type Shown = fn(&[Observed]) -> String;
+type Center = fn(&[Observed]) -> Option<f64>;
 
 /// One number of one fault, over the repeats of each side.
 #[derive(Debug, Serialize)]
@@ -48,6 +50,26 @@ pub(crate) struct Recoveries {
     pub(crate) new: String,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) reason: Option<String>,
+    /// Of both sides: the median or the share of faults that lost commits, if known, and the number of faults.
+    #[serde(skip)]
+    centers: [(Option<f64>, usize); 2],
+}
+
+impl Recoveries {
+    /// For CSV: medians, or the shares of faults that lost commits.
+    pub(super) fn number(&self) -> super::Number {
+        let [(base, base_n), (new, new_n)] = self.centers;
+        super::Number {
+            column: self.column,
+            base: base.map(Estimate::exact),
+            new: new.map(Estimate::exact),
+            base_n,
+            new_n,
+            comparison: self.comparison,
+            reason: self.reason.clone(),
+            measured: [Vec::new(), Vec::new()],
+        }
+    }
 }
 
 /// Each number of each fault that either side has.
@@ -73,9 +95,10 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
         compared().chain([&LOSSES]).filter_map(move |number| {
             let of_side = |side| in_repeats(side, *place, number);
             let [base, new] = sides.map(of_side);
-            let (compare, shown): (Compare, Shown) = match number.name == LOSSES.name {
-                true => (compare_ranks, lost),
-                false => (compare_observed, times),
+            let is_loss = number.name == LOSSES.name;
+            let (compare, shown, center): (Compare, Shown, Center) = match is_loss {
+                true => (compare_ranks, lost, lost_share),
+                false => (compare_observed, times, median),
             };
             let found = compare(&base, &new, &question);
             (!base.is_empty() || !new.is_empty()).then(|| Recoveries {
@@ -84,6 +107,7 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
                 heading: head(number).text(),
                 base: shown(&base),
                 new: shown(&new),
+                centers: [&base, &new].map(|side| (center(side), side.len())),
                 reason: found.as_ref().err().map(ToString::to_string),
                 comparison: found.ok(),
             })
@@ -116,6 +140,17 @@ fn times(observed: &[Observed]) -> String {
         0 => shown,
         open => format!("{shown}, not over in {open} of {}", observed.len()),
     }
+}
+
+/// `None` if it is only known to be longer.
+fn median(observed: &[Observed]) -> Option<f64> {
+    let median = Distribution::of(observed.iter().map(|(_, value)| *value))?.median();
+    (!median.is_censored()).then(|| median.bound())
+}
+
+fn lost_share(observed: &[Observed]) -> Option<f64> {
+    let lost: f64 = observed.iter().map(|(_, lost)| lost.bound()).sum();
+    (!observed.is_empty()).then(|| lost / observed.len() as f64)
 }
 
 fn lost(observed: &[Observed]) -> String {

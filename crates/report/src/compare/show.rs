@@ -36,29 +36,41 @@ impl Answer for ResultComparison {
         let keys = self.points.first().map_or(&[][..], |point| &point.point);
         let keys = keys.iter().map(|(key, _)| key.as_str()).enumerate();
         let interval = |number: &Number| number.change_pct()?.interval;
-        let columns = Columns::<(&Matched, &Number)>::new()
+        let recoveries = self.points.iter().flat_map(|point| {
+            let all = point.recoveries.iter();
+            all.map(move |one| (point, &*one.fault, one.number()))
+        });
+        let recoveries: Vec<_> = recoveries.collect();
+        let columns = Columns::<(&Matched, &str, &Number)>::new()
             .each(keys, |columns, (place, key)| {
-                columns.with(key, move |(point, _)| point.point.get(place)?.1.as_ref())
+                columns.with(key, move |(point, ..)| point.point.get(place)?.1.as_ref())
             })
-            .with("column", |(_, number)| number.column)
-            .estimate("base", |(_, number)| number.base)
-            .with("base.n", |(_, number)| number.base_n)
-            .estimate("new", |(_, number)| number.new)
-            .with("new.n", |(_, number)| number.new_n)
-            .with("change_pct", |(_, number)| Some(number.change_pct()?.value))
-            .with("change_pct.low", move |(_, one)| Some(interval(one)?.low))
-            .with("change_pct.high", move |(_, one)| Some(interval(one)?.high))
-            .with("confidence", move |(_, number)| {
+            .when(!recoveries.is_empty(), |columns| {
+                columns.with("fault", |(_, fault, _)| fault)
+            })
+            .with("column", |(.., number)| number.column)
+            .estimate("base", |(.., number)| number.base)
+            .with("base.n", |(.., number)| number.base_n)
+            .estimate("new", |(.., number)| number.new)
+            .with("new.n", |(.., number)| number.new_n)
+            .with("change_pct", |(.., one)| Some(one.change_pct()?.value))
+            .with("change_pct.low", move |(.., n)| Some(interval(n)?.low))
+            .with("change_pct.high", move |(.., n)| Some(interval(n)?.high))
+            .with("confidence", move |(.., number)| {
                 interval(number).and(Some(number.comparison?.confidence))
             })
-            .with("p", |(_, number)| number.comparison?.p)
-            .with("p_adjusted", |(_, number)| number.comparison?.p_adjusted)
-            .with("decision", |(_, one)| Some(one.comparison?.decision.code()))
-            .with("repeats_needed", |(_, one)| {
+            .with("p", |(.., number)| number.comparison?.p)
+            .with("p_adjusted", |(.., number)| number.comparison?.p_adjusted)
+            .with("decision", |(.., n)| Some(n.comparison?.decision.code()))
+            .with("repeats_needed", |(.., one)| {
                 one.comparison?.decision.repeats_needed()
             })
-            .with("verdict", |(_, number)| words::verdict(number));
-        columns.csv(numbers(self))
+            .with("verdict", |(.., number)| words::verdict(number));
+        let of_points = numbers(self).map(|(point, number)| (point, "", number));
+        let of_faults = recoveries
+            .iter()
+            .map(|(point, fault, number)| (*point, *fault, number));
+        columns.csv(of_points.chain(of_faults))
     }
 
     fn figures(&self) -> Option<Figures> {

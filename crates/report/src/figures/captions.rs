@@ -1,9 +1,12 @@
 //! What stands below each figure of a whole result.
 
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 
+use super::aligned::aligned;
 use super::overview::{Sweep, sweep};
-use crate::list::joined_known;
+use crate::keys;
+use crate::list::{clause, joined_known};
 use crate::sheet::{Block, Figure};
 
 /// Throughput, response time and CPU time by the swept key, or `by` something else; nothing of a
@@ -67,6 +70,27 @@ pub(crate) fn curves_of_two() -> Block {
         "for both",
         format!("Response time by percentile, {of}. {AXIS}"),
     )
+}
+
+/// Of all repeats around their first fault; nothing without a series of it.
+pub(crate) fn recoveries(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Option<Block> {
+    let lines = " Bold: the median of the repeats, if at least half of them have data for the second. \
+                 Faint: single repeats.";
+    let caption = format!(
+        "Throughput around the first fault of each trial, in seconds from its effect, of planned \
+         faults (stop, restart, switchover) from the request.{}",
+        clause(keys::repeated(result), lines)
+    );
+    let label = "Line chart of throughput around the first fault at each point; the table of \
+                 recoveries has the main times.";
+    let is_drawn = !aligned(result, faults).is_empty();
+    is_drawn.then(|| {
+        Block::Figure(Figure {
+            id: "recovery",
+            label: label.to_owned(),
+            caption,
+        })
+    })
 }
 
 fn of_curves(which: &str, caption: String) -> Block {

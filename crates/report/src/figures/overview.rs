@@ -3,12 +3,14 @@
 use measure::curve::together;
 use measure::find_max::{AtRate, StepVerdict};
 use measure::interval::Estimate;
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::scale::Scaling;
 use measure::summary::{TrialSummary, counted};
 use plan::Value;
 use serde::Serialize;
 
+use super::aligned::{Aligned, aligned};
 use crate::cell::{Cell, runs};
 use crate::keys::{self, VARIANT, others, trials_of};
 use crate::{lead, scale, search};
@@ -24,6 +26,7 @@ pub(crate) struct Overview {
     searches: Vec<Search>,
     scale: Option<Scale>,
     curves: Vec<Curve>,
+    recoveries: Vec<Aligned>,
     cpu: [&'static str; 8],
     names: Vec<String>,
     /// The place of the trial that is shown first, from 1.
@@ -31,7 +34,7 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    pub(super) fn of(result: &RunResult) -> Self {
+    pub(super) fn of(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Self {
         let trials = result.trials.iter();
         let names = trials.map(|trial| keys::trial_name(trial, result));
         Self {
@@ -39,6 +42,7 @@ impl Overview {
             searches: searches(result),
             scale: scale(result),
             curves: curves(result),
+            recoveries: aligned(result, faults),
             cpu: CPU,
             names: names.collect(),
             best: lead::best_trial(result),
@@ -48,7 +52,7 @@ impl Overview {
     pub(super) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
         Self {
             curves: curves_of_two(result, variants),
-            ..Self::of(result)
+            ..Self::of(result, &[])
         }
     }
 }
@@ -319,11 +323,7 @@ fn curve(
     result: &RunResult,
 ) -> Option<Curve> {
     let counted = counted(trials);
-    let name = match counted.as_slice() {
-        [] => return None,
-        [one] => keys::trial_name(one, result),
-        [first, ..] => keys::repeats_name(first, counted.len(), result),
-    };
+    let name = keys::repeats_name(&counted, result)?;
     let parts = counted.iter().map(|trial| {
         let curve = trial.response_curve.as_slice();
         (trial.transactions.count, curve)

@@ -284,17 +284,16 @@ pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
 }
 
 pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
-    let drawn = series.iter().filter_map(|series| {
-        let place = (series.fault, series.instance, series.step);
-        let mut faults = trial.faults.iter();
-        fault(
-            trial,
-            faults.find(|fault| fault.place() == place)?,
-            series,
-            factor,
-        )
-    });
+    let drawn = series
+        .iter()
+        .filter_map(|series| fault(trial, record(trial, series)?, series, factor));
     drawn.collect()
+}
+
+/// The fault that a series is about.
+pub(super) fn record<'a>(trial: &'a TrialSummary, series: &FaultSeries) -> Option<&'a FaultRecord> {
+    let mut faults = trial.faults.iter();
+    faults.find(|fault| fault.place() == series.place())
 }
 
 fn fault(

@@ -7,24 +7,31 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::common::made::{Made, made};
 use crate::common::scale_up::{Left, incomplete, scale_up, with_variants};
 use crate::common::search::{FOUND, searched};
-use crate::common::{self, set};
+use crate::common::{self, report_of, set};
+use measure::fault::Recovery;
 use measure::instance::{NodeEvent, NodeEventKind};
+use measure::recovery::FaultSeries;
+use measure::result::RunResult;
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
-use report::Answer;
+use report::{Answer, Report};
 
 /// Writes the page of a study and its twins.
 fn write(dir: &Path, name: &str, left: &Left) {
-    let report = left.report();
+    write_report(dir, name, &left.report());
+}
+
+fn write_report(dir: &Path, name: &str, report: &Report<'_>) {
     let dir = dir.join(name);
     std::fs::create_dir_all(&dir).unwrap();
     let keep = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
     keep("report.html", &report.html().unwrap());
     keep("report.md", &report.markdown());
-    keep("results.csv", &report::csv::results(&left.result));
-    keep("tables.csv", &report::csv::tables(&left.result));
+    keep("results.csv", &report::csv::results(report.result));
+    keep("tables.csv", &report::csv::tables(report.result));
 }
 
 /// A study whose every word is an attempt to be more than a word.
@@ -108,6 +115,47 @@ fn partial() -> Left {
     left
 }
 
+/// Three repeats of one variant, with outages of 1 to 3 s, the last of which ended early; one of the other.
+fn failovers() -> (RunResult, Vec<Vec<FaultSeries>>) {
+    let variants: [&[(&str, &str)]; 2] = [&[("variant", "async")], &[("variant", "galera")]];
+    let trials: [Made<'_>; 4] = [
+        (variants[0], 1, 1000.0, 16.0),
+        (variants[1], 1, 800.0, 20.0),
+        (variants[0], 2, 1000.0, 16.0),
+        (variants[0], 3, 1000.0, 16.0),
+    ];
+    let mut result = made("Failover", &trials);
+    let fault = serde_json::json!({
+        "number": 1, "kind": "kill", "target": "primary", "instance": 1, "node": 1, "asked_s": 20.0,
+        "effect_s": 20.25,
+    });
+    let loads = [(250, 1, 10), (200, 1, 10), (250, 2, 10), (250, 3, 4)];
+    let all = result.trials.iter_mut().zip(loads);
+    let all = all.map(|(trial, (completed, outage_s, until_s))| {
+        trial.faults = vec![serde_json::from_value(fault.clone()).unwrap()];
+        trial.faults[0].recovery = Some(Recovery {
+            window_s: f64::from(until_s),
+            back_s: Some(f64::from(outage_s)),
+            ..Recovery::default()
+        });
+        let quarters = -20..=4 * until_s;
+        let is_out = |quarter: &i32| (1..=4 * outage_s).contains(quarter);
+        let ends_s = quarters
+            .clone()
+            .map(|quarter| 20.25 + 0.25 * f64::from(quarter));
+        let completed = quarters.map(|quarter| if is_out(&quarter) { 0 } else { completed });
+        vec![FaultSeries {
+            fault: 1,
+            instance: 1,
+            t_s: ends_s.collect(),
+            completed: completed.collect(),
+            ..FaultSeries::default()
+        }]
+    });
+    let all = all.collect();
+    (result, all)
+}
+
 fn single() -> Left {
     let (result, series) = common::study(&[8]);
     let monitors = Vec::new();
@@ -141,6 +189,12 @@ fn the_page_in_a_browser() {
     write(&pages, "outlier", &outlier());
     write(&pages, "partial", &partial());
     write(&pages, "single", &single());
+    let (result, faults) = failovers();
+    let report = Report {
+        faults: &faults,
+        ..report_of(&result)
+    };
+    write_report(&pages, "faults", &report);
 
     // The browser hangs on node and node on this process: neither outlives the test.
     // What they leave in the temporary directory goes with it.

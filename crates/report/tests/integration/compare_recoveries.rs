@@ -63,13 +63,16 @@ fn killed() -> FaultRecord {
     }
 }
 
-fn compared(result: &RunResult) -> (String, serde_json::Value) {
-    let side = |name| Side {
+fn side<'a>(result: &'a RunResult, name: &'a str) -> Side<'a> {
+    Side {
         name,
         result,
         variant: Some(name),
-    };
-    let both = ResultComparison::of(&side("old"), &side("fast"), &[]);
+    }
+}
+
+fn compared(result: &RunResult) -> (String, serde_json::Value) {
+    let both = ResultComparison::of(&side(result, "old"), &side(result, "fast"), &[]);
     let json = json(&both);
     (flat(&both.text(Layout::DEFAULT)), json)
 }
@@ -97,6 +100,24 @@ fn recovery_times_are_compared_in_pairs() {
     let p = losses["p"].as_f64().unwrap();
     assert!((p - 2.0 / 924.0).abs() < 1e-9, "{p}");
     assert_eq!(losses["decision"]["decision"], "faster");
+}
+
+/// A median that is not known is empty; of losses, the share is there.
+#[test]
+fn recoveries_are_lines_of_the_csv() {
+    let old = [6.0, 6.2, 5.9, 6.1, 6.0, 6.3].map(Some);
+    let stuck = [Some(9.0), None, None, None, None, None];
+    let result = failovers([old, stuck], [5, 0]);
+    let csv = ResultComparison::of(&side(&result, "old"), &side(&result, "fast"), &[]).csv();
+    says(
+        &csv,
+        &[
+            "fault,column,base,base.half_width,base.n,new,new.half_width,new.n,change_pct,",
+            "\r\n,tps,",
+            "\r\nkill of primary,recovery.first_write_s,6.05,,6,,,6,,",
+            "\r\nkill of primary,recovery.lost_commits,1,,6,0,,6,,",
+        ],
+    );
 }
 
 /// What was not over in its trial is longer than all that was, and has no mean.
