@@ -17,10 +17,10 @@ fn an_interruption_says_what_is_recorded() {
     let lost = with_fate(stopped(), false).message;
     assert_eq!(
         lost,
-        "interrupted; nothing is recorded, because too few starts were complete"
+        "interrupted; nothing is recorded, because too few starts completed"
     );
     let kept = with_fate(stopped(), true).message;
-    assert!(kept.ends_with("were complete is recorded"), "{kept}");
+    assert!(kept.ends_with("completed starts is recorded"), "{kept}");
 }
 
 #[test]

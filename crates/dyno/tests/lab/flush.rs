@@ -1,4 +1,4 @@
-//! Comparisons of writes, whose servers write after the load what they postponed.
+//! Comparisons of writes, whose servers are flushed after the load.
 
 use crate::common::{Cache, Program, has_program};
 
@@ -27,7 +27,7 @@ fn compare(engine: &str) {
 }
 
 #[test]
-fn servers_write_what_they_postponed() {
+fn servers_are_flushed() {
     compare("mariadb");
     compare("postgres");
     if has_program("mysqld") {
