@@ -213,7 +213,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
             ),
             (
                 "topology.cluster",
-                "members that are frozen are suspected to be dead: remove `compare.pause`",
+                "the cluster would suspect that frozen members are dead: remove `compare.pause`",
             ),
         ] {
             if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))

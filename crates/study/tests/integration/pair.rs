@@ -5,7 +5,7 @@ use study::{SIDES, Study};
 
 use crate::common::{SMALLEST, plan, study};
 
-/// The study of both, as it is written, with two starts.
+/// The study of both, with two starts.
 fn pair(base: &Study, new: &Study) -> Plan {
     let text = base.against(new, "a \"pair\"", "starts = 2\n");
     let pair = plan(&text.map_err(|e| e.to_string()).unwrap(), &[]);
@@ -13,7 +13,7 @@ fn pair(base: &Study, new: &Study) -> Plan {
     pair
 }
 
-/// What a trial runs, whatever it is called.
+/// A trial without what identifies it.
 fn what(trial: &Trial) -> Trial {
     Trial {
         number: 0,
