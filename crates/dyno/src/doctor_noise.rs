@@ -48,7 +48,7 @@ pub(crate) fn measure(time: Duration, trials: &[Trial]) -> Result<(), Failure> {
     let ran = lab::run(&mut lab, &trials, &mut run);
     let here = results::environment(&[]);
     let is_kept = noise::keep(&here, &observer.trials, observer.spent)?;
-    ran.map_err(|failure| with_fate(failure, is_kept))?;
+    ran.map_err(|failure| with_note(failure, is_kept))?;
     if !is_kept {
         let message = "the servers took too few turns to show how much they differ";
         return Err(Failure::server(message).remedy("give --noise more time"));
@@ -73,8 +73,8 @@ fn check_length(time: Duration) -> Result<(), Failure> {
 }
 
 /// Adds to a failure whether the noise of the completed starts is recorded.
-fn with_fate(failure: Failure, is_kept: bool) -> Failure {
-    let fate = match is_kept {
+fn with_note(failure: Failure, is_kept: bool) -> Failure {
+    let note = match is_kept {
         true => "the noise of the completed starts is recorded",
         false => "nothing is recorded, because too few starts completed",
     };
@@ -84,7 +84,7 @@ fn with_fate(failure: Failure, is_kept: bool) -> Failure {
         _ => &failure.message,
     };
     Failure {
-        message: format!("{message}; {fate}"),
+        message: format!("{message}; {note}"),
         ..failure
     }
 }

@@ -91,8 +91,8 @@ pub(crate) fn as_recorded(
     true
 }
 
-/// The completed trials except those that took turns with an incomplete one, whose whole start runs
-/// again; and the numbers of the excepted ones.
+/// The completed trials, without those that took turns with an incomplete one, because their start
+/// runs again as a whole; and the numbers of the latter.
 pub(crate) fn without_partial_starts(
     complete: Vec<TrialSummary>,
     trials: &[Trial],

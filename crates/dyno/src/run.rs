@@ -69,7 +69,6 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     )
 }
 
-/// An interrupted run that is resumed.
 struct Resumed {
     dir: PathBuf,
     /// Its result, with only the completed trials.

@@ -54,7 +54,7 @@ pub(crate) fn run(
     ran.and(results.conclude(conclusion))
 }
 
-/// Adds to a failure that it left a comparison with too few starts, if it did.
+/// Adds to a failure how many starts completed, if they are too few for a look.
 fn with_starts_left(failure: Failure, results: &Results) -> Failure {
     let Some([left, first]) = too_few_starts(results.result()) else {
         return failure;

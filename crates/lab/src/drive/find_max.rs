@@ -30,7 +30,6 @@ pub fn max_trials() -> u32 {
     MAX_TRIALS
 }
 
-/// Maximum time under load of a search.
 pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
     warmup.saturating_add(step).saturating_mul(MAX_TRIALS)
 }

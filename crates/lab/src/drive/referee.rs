@@ -53,7 +53,7 @@ struct Reading {
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     seconds: f64,
-    /// The sum over all servers, as if it were one second's; `None` if they cannot be read.
+    /// The sum over all servers, derived as if over one second; `None` if they cannot be read.
     sum: Option<ProcessChange>,
 }
 
