@@ -66,7 +66,7 @@ pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<S
         }
     }
     if own == [""; 2] {
-        let message = "nothing differs from the study of base".to_owned();
+        let message = "this study does not differ from that of base".to_owned();
         let help = "to compare two versions of a server, set `server.basedir` in each study";
         return Err((Span::NOWHERE, message, help));
     }

@@ -115,7 +115,7 @@ impl Guest {
         let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
         let try_kvm = || match Path::new(PVM).exists() {
             true => Err(Failed::Boot(
-                "KVM is PVM here, which needs kernels that no distribution has".to_owned(),
+                "KVM here is PVM, which needs kernels that no distribution has".to_owned(),
             )),
             false => boot(Accelerator::Kvm),
         };
