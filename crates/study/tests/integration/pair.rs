@@ -112,7 +112,7 @@ fn what_both_must_have_in_common_is_told() {
         format!("topology.cluster = \"galera\"\n[[fault]]\nat = \"1s\"\nkill = {server}")
     };
     told(&fault(1), &fault(2), "`fault` is [{ at = \"1s\", kill = 2,");
-    told("load.repeats = 4", "description = \"d\"", "nothing differs");
+    told("load.repeats = 4", "description = \"d\"", "does not differ");
     let variants = "[[variant]]\nname = \"a\"";
     told(variants, "", "has variants\n --> s.toml:4:");
 }
