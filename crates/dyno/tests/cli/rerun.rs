@@ -80,7 +80,7 @@ fn what_cannot_be_measured_again_is_refused_before_anything_runs() {
     let instances = format!("{STUDY}[topology]\ninstances = 2\n");
     let think = format!("{instances}[load.until]\nci = \"2%\"\n");
     let refused_of = |new: &str, texts: &[&str]| refused(results(STUDY, new).path(), texts);
-    refused_of(STUDY, &["nothing differs"]);
+    refused_of(STUDY, &["does not differ"]);
     let found = "`load.until.ci` is \"2%\" here, but not set in base";
     refused_of(&think, &[found, "new/study.toml:", "same value"]);
     let running = STUDY.replace("engine = \"sqlite\"", "url = \"postgres://u@h/d\"");
