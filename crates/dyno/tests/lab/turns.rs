@@ -209,7 +209,7 @@ fn the_doctor_measures_the_noise_of_this_host() {
     plan().succeeds().prints(&["run dyno doctor --noise 60s"]);
     doctor("8s")
         .succeeds()
-        .prints(&["from pair to pair", "after 20 starts"]);
+        .prints(&["between pairs of turns", "after 20 starts"]);
     cache.assert_nothing_left();
     plan()
         .succeeds()
