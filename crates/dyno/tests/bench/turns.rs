@@ -19,7 +19,7 @@ fn servers_take_turns_and_are_compared_without_a_verdict() {
         .arg(&urls[1])
         .args(SHORT)
         .succeeds();
-    done.prints(&["two against", "only about these two running servers"]);
+    done.prints(&["two against", "these two running servers only"]);
     assert!(!done.stdout.contains("faster"), "{done}");
     let result = done.result();
     assert_eq!(result.trials.len(), 2);

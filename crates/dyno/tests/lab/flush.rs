@@ -41,7 +41,7 @@ fn sqlite_writes_its_log() {
 }
 
 #[test]
-fn reads_postpone_nothing() {
+fn reads_defer_nothing() {
     let study = STUDY.replace("ENGINE", "sqlite");
     let study = study.replace("oltp_update_index", "oltp_point_select");
     let done = Program::study(&study).succeeds();
