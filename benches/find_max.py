@@ -1,4 +1,4 @@
-"""Holds the highest rate of a search against the server. Called by find_max.sh, which documents the options."""
+"""Checks the highest rate of a search against the server. Called by find_max.sh, which documents the options."""
 
 import argparse
 import datetime
@@ -13,7 +13,7 @@ from server import Server, fail
 
 HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
-# A rate below the lower end of the interval, which must hold the limit, and one above its upper end, which must not.
+# The rates below the interval, which must keep the limit, and above it, which must not, as shares of its ends.
 BELOW, ABOVE = 0.9, 1.1
 USERS = 64
 DATA = ["--workload", "oltp_read_write", "--tables", "4", "--rows", "20000"]
@@ -39,7 +39,7 @@ class Bench:
         return json.loads((out / "result.json").read_text())
 
     def search(self):
-        """What a search finds: the end of its interval, its rate, and how it ended; None without an interval."""
+        """Runs a search; returns its result, and its rate with half of the interval, or None without an interval."""
         options = ["--find-max", "--p99", f"{self.args.limit_ms}ms", "--warmup", "2s", "--time", f"{self.args.step}s"]
         (found,) = self.bench(*options)["searches"]
         rate = found["rate"]
@@ -54,7 +54,7 @@ class Bench:
 
 
 def row(number, bench):
-    """A search and its two checks: a line of the table, and whether each check came out as it should."""
+    """A search and its two checks: a line of the table, and whether each check succeeded."""
     found, interval = bench.search()
     ended = f"{found['end']['how']}, {len(found['steps'])} steps"
     if interval is None:
@@ -91,13 +91,13 @@ def main():
             held, broke = held + holds, broke + breaks
             say(line)
         bench.server.stop()
-    lines = ["## The highest rate, held against the server", "",
+    lines = ["## The highest rate, checked against the server", "",
              f"Searches with `--p99 {args.limit_ms}ms` on a private MariaDB: read-write, {USERS} users, 4 tables of 20,000 rows, steps "
-             f"of {args.step} s; client and server on the same CPUs. After each, the server is driven for {args.check} s at {BELOW} of "
-             f"the lower end of the interval and at {ABOVE} of its upper end. Infinite: arrivals exceeded throughput.", "",
+             f"of {args.step} s; client and server on the same CPUs. After each search, the server was driven for {args.check} s at "
+             f"{BELOW} of the lower end of the interval and at {ABOVE} of its upper end. Infinite: arrivals exceeded throughput.", "",
              f"| search | highest rate/s | ended | p99 at {BELOW} of the lower end, ms | p99 at {ABOVE} of the upper end, ms |",
              "|---|---|---|---|---|", *rows, "",
-             f"The lower rate held the limit in {held} of {args.searches}; the upper one broke it in {broke} (goal: 9 of 10).", "",
+             f"The lower rate kept the limit in {held} of {args.searches}; the upper one exceeded it in {broke} (goal: 9 of 10).", "",
              f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs; {version}."]
     if out == "-":
         print("\n".join(lines))

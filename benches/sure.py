@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 WORK = pathlib.Path(os.environ["WORK"]).resolve()
 OUTCOMES = pathlib.Path(os.environ["OUTCOMES"]).resolve()
 Z = statistics.NormalDist().inv_cdf(0.975)
-# The boundary of dyno for at most 10 starts, and Student's t of 5 repeats, both at 5 %: docs/statistics.md.
+# dyno's boundary for at most 10 starts, and Student's t for 5 repeats, both at 5 %: docs/statistics.md.
 BOUNDARY = {6: 3.64, 8: 2.88, 10: 2.53}
 T_OF_5 = 2.776
 RESAMPLED = 10_000
@@ -36,10 +36,10 @@ SEED = 20
 @dataclasses.dataclass
 class Experiment:
     name: str
-    # Of the transaction that both variants share, and how often each of its statements runs in the first variant.
+    # The statements of the transaction, and how often each of them runs in the first variant.
     statements: tuple
     times: int
-    # How often in the second one.
+    # How often each runs in the second variant.
     times_b: int
     time_s: int
     studies: int
@@ -56,8 +56,8 @@ READS = ("point_selects",)
 WRITES = ("point_selects", "index_updates", "non_index_updates")
 TURNS = 'alternate = "always"'
 WHOLE = 'alternate = "never"'
-# Without transactions around them, the statements are all there is: 21 instead of 20 are 4.76 % fewer transactions.
-# Five starts are fewer than the first look needs, so that none of those studies ends early.
+# The statements commit one by one, so a transaction with 21 instead of 20 of each takes longer in proportion: 4.76 % fewer
+# transactions. Five starts are fewer than the first look needs, so none of those studies ends early.
 EXPERIMENTS = {
     "aa": Experiment("A/A in turns", READS, 20, 20, 8, 30, f"starts = 5\n{TURNS}"),
     "whole": Experiment("A/A, whole trials", READS, 20, 20, 20, 8, f"starts = 5\n{WHOLE}"),
@@ -178,7 +178,7 @@ def decision(outcome, column="tps"):
 
 
 def logs(outcome):
-    """The logarithm of the ratio of each start, in percent."""
+    """The log ratio of each start, in percent."""
     return [100 * math.log(b / a) for a, b in outcome["tps"]]
 
 
@@ -227,7 +227,7 @@ def slowdowns(kept):
         if not found:
             continue
         count = sum(decision(outcome) == "slower" for outcome in found)
-        yield (f"| {experiment.name}: decided rightly | {share(count, len(found))} "
+        yield (f"| {experiment.name}: decided correctly | {share(count, len(found))} "
                f"| ≥ {experiment.goal_pct} % {met(100 * count >= experiment.goal_pct * len(found))} |")
         holding += [outcome["numbers"]["tps"]["low"] <= experiment.truth_pct <= outcome["numbers"]["tps"]["high"]
                     for outcome in found]
@@ -237,7 +237,7 @@ def slowdowns(kept):
 
 
 def is_called_different(series):
-    """Whether one of the looks at a series of starts calls a difference of at least 2 %."""
+    """Whether a look at a series of starts finds a difference of at least 2 %."""
     for starts, critical in BOUNDARY.items():
         seen = series[:starts]
         mean, half = statistics.mean(seen), critical * statistics.stdev(seen) / math.sqrt(starts)
@@ -290,11 +290,11 @@ def spreads(kept):
 def report(kept):
     last = max(sum(kept.values(), []), key=lambda outcome: outcome["ended"])
     return [
-        "## How often a comparison decides rightly", "",
-        "Studies with `[compare]` of two variants of a private MariaDB with eight users on the same two CPUs, judged by "
+        "## How often a comparison decides correctly", "",
+        "Studies with `[compare]` of two variants of a private MariaDB, with eight users on the same two CPUs, judged by "
         "`dyno compare`. The statements of a transaction commit one by one, and the slower variant runs 21 of each "
         f"instead of 20, so it completes {-EXPERIMENTS['read'].truth_pct:.2f} % fewer transactions. Read-only variants take turns "
-        "within 10 starts at most; writes run as whole trials, within 20.", "",
+        "in at most 10 starts; variants that write run as whole trials, in at most 20 starts.", "",
         "| what | measured | goal |", "|---|---|---|", *slowdowns(kept), *alarms(kept), "",
         "| experiment | starts | mean change, % | standard deviation of a start, % | half of a study's interval, % "
         "| starts of a study | minutes of a study | tps of the first variant | other processes, CPUs |",

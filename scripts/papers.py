@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Write docs/papers.md: the claims of five papers beside what dyno measures on this machine.
+"""Write docs/papers.md: the claims of five papers next to what dyno measures on this machine.
 
   scripts/papers.py RESULTS                   run the recipes that have no complete result in the directory RESULTS,
                                               export the results to docs/papers, and write the page and its charts
-  scripts/papers.py RESULTS RECIPE...         run only these
+  scripts/papers.py RESULTS RECIPE...         run only these recipes
   scripts/papers.py --page                    write the page from docs/papers
-  scripts/papers.py --check                   fail if the page is not what docs/papers has
+  scripts/papers.py --check                   fail if the page does not match docs/papers
   scripts/papers.py RESULTS --short PAPER     run the recipes of one paper that have a short form, and write everything
-                                              to RESULTS: shows that the claims can be tested, not what is true
+                                              to RESULTS: shows that the claims can be tested, not whether they hold
 
-scripts/papers.toml has the claims and the recipes. Set DYNO to use another program than target/release/dyno. Needs
-python3 3.11 or later; the studies of platforms and storage need root. An interrupted run continues with the first
+scripts/papers.toml has the claims and the recipes. Set DYNO to use a program other than target/release/dyno. Needs
+Python 3.11 or later; the studies of platforms and storage need root. An interrupted run continues with the first
 incomplete trial. Results of another study, other overrides, or another build are refused.
 """
 
@@ -27,7 +27,7 @@ CLAIMS = Path(os.environ.get("PAPERS_TOML", papers_run.ROOT / "scripts" / "paper
 
 
 def run_all(data, names, results, docs, short=False):
-    """Runs recipes and exports those that are complete; says which are not."""
+    """Runs recipes and exports the complete results; returns the names of the others."""
     incomplete = []
     for name in names:
         result = papers_run.run(results, name, data["recipe"][name], short)
@@ -61,7 +61,7 @@ def of_paper(data, paper):
 def check(data):
     for path, text in papers_page.write(data, papers_run.read_all(data, DOCS / "papers")).items():
         if not (DOCS / path).exists() or (DOCS / path).read_text() != text:
-            raise papers_run.Refused(f"{DOCS / path} is not what docs/papers has: run scripts/papers.py --page")
+            raise papers_run.Refused(f"{DOCS / path} does not match docs/papers: run scripts/papers.py --page")
 
 
 def main(words):
@@ -74,7 +74,7 @@ def main(words):
             check(data)
         case [results, "--short", paper]:
             data, docs = of_paper(data, paper), Path(results)
-            papers_page.LIMIT_PCT = 100.0  # What else runs here does not matter.
+            papers_page.LIMIT_PCT = 100.0  # Other programs on this machine do not matter.
             incomplete = run_all(data, data["recipe"], docs / "runs", docs, short=True)
             write_page(data, docs, short=True)
         case [results, *names] if not any(word.startswith("-") for word in words):
@@ -86,7 +86,7 @@ def main(words):
         case _:
             sys.exit(__doc__)
     if incomplete:
-        sys.exit(f"papers: no complete result of {', '.join(incomplete)}; see the logs beside the results")
+        sys.exit(f"papers: no complete result of {', '.join(incomplete)}; see the logs next to the results")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from html import escape
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 20, 66, 58
-LOG_FROM = 8.0  # the ratio of the axis' ends from which it is logarithmic
+LOG_FROM = 8.0  # An axis is logarithmic if the ratio of its ends exceeds this.
 STYLE = """
 svg { --ground: #ffffff; --ink: #24292f; --grid: #d0d7de; --paper: #b35900; --dyno: #0969da; }
 @media (prefers-color-scheme: dark) {
@@ -23,7 +23,7 @@ def is_number(text):
 
 
 def places(values):
-    """A place from 0 to 1 for each value of the axis; names stand at equal distances."""
+    """A place from 0 to 1 for each value of the axis; names are equally spaced."""
     if len(values) < 2 or not all(is_number(value) and float(value) > 0 for value in values):
         return {value: (at + 0.5) / len(values) for at, value in enumerate(values)}
     numbers = [float(value) for value in values]
@@ -65,7 +65,7 @@ def svg(title, x_label, paper, dyno):
     for tick in ticks(top):
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    # Long names of neighbors stand on two lines.
+    # Long names alternate between two lines.
     long = sum(len(value) for value in values) > 75
     for place, value in enumerate(values):
         drop = 16 * (place % 2) if long else 0

@@ -7,7 +7,7 @@ import papers_chart
 import papers_run
 from papers_statistics import HOLDS, FAMILY_LEVEL, Finding, Ratio, decide, region
 
-LIMIT_PCT = 5.0  # of CPU time that the hypervisor or other programs took; a start with more of it is left out
+LIMIT_PCT = 5.0  # A start is left out if the hypervisor or other programs took more than this share of CPU time.
 VERDICTS = ["inside", "equivalent", "outside", "undecided", "not testable"]
 NONE = "–"
 
@@ -17,7 +17,7 @@ def number(text):
 
 
 def value_of(trial, spec):
-    """A column of a trial, a sum of several, or one of these per another column."""
+    """A column of a trial, or the sum of several; either may be divided by another column."""
     spec, _, per = spec.partition(" / ")
     found = [number(trial.get(column)) for column in spec.split(" + ")]
     divisor = number(trial.get(per)) if per else 1.0
@@ -37,7 +37,7 @@ def is_usable(trial):
 
 
 def at(trials, point):
-    """{repeat: trial} at a point, which must name one trial of each repeat."""
+    """{repeat: trial} at a point, which must identify one trial of each repeat."""
     found = [trial for trial in trials if has(trial, point)]
     by_repeat = {trial["repeat"]: trial for trial in found}
     if len(by_repeat) < len(found):
@@ -261,8 +261,8 @@ def paragraph(paper, found):
     words = []
     holds = [one for one in found if one.verdict in HOLDS]
     against = [one for one in found if one.verdict == "outside"]
-    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} contradicted, ")
-    words[-1] += f"{counts['undecided']} undecided."
+    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} are contradicted, ")
+    words[-1] += f"and {counts['undecided']} are undecided."
     for heading, some in (("Holds", holds), ("Contradicted", against)):
         named = [f"{bare(one.claim['says'])} (here {shown(one.ratio.value)})" for one in some]
         words += [f"**{heading}:** {'; '.join(named)}."] if some else []
@@ -309,25 +309,25 @@ def intro(runs, found, windows):
     decided = sum(one.verdict in (*HOLDS, "outside") for one in testable)
     return f"""# Five papers, measured again
 
-dyno repeats five published studies of MySQL on a small scale. Absolute values cannot agree with those of other hardware, so each
-claim of a paper is a ratio of two points, or of two times around a failure. `scripts/papers.py` made the runs and this page
-({where}). {decided} of {len(testable)} testable claims are decided.
+dyno repeats five published studies of MySQL on a small scale. Absolute values are not comparable with those of other hardware,
+so each claim of a paper is a ratio of two points, or of two times around a failure. `scripts/papers.py` produced the runs and
+this page ({where}). {decided} of {len(testable)} testable claims are decided.
 
-A start of the servers is a repeat; both points of a claim in one repeat are a pair. dyno's ratio is the geometric mean of the
-pairs, in parentheses its 95 % interval (Student's t on the logarithms). *Inside*: two one-sided tests reject that the ratio
-is off the paper's by more than the margin; *equivalent*: the same, for a claim of no effect; *outside*: a test rejects that
-the ratio is within the margin; *undecided*: neither. Margins were fixed before anything was measured; that of an effect is
-at most half of it, on a logarithmic scale, so that no effect is never inside. For a claim of a direction, all ratios above,
-or below, the bound are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected to be wrong
-(false discovery rate, Benjamini and Yekutieli). Pairs with a zero, or without spread, have no verdict.
+Each repeat starts the servers again; the two points of a claim in one repeat are a pair. dyno's ratio is the geometric mean of
+the pairs, with its 95 % interval in parentheses (Student's t on the logarithms). *Inside*: two one-sided tests show that the
+ratio differs from the paper's by less than the margin; *equivalent*: the same, for a claim of no effect; *outside*: a test shows
+that it differs by more than the margin; *undecided*: neither. Margins were fixed before anything was measured; the margin of an
+effect is at most half of it, on a logarithmic scale, so that no effect is never inside. For a claim that states only a direction,
+all ratios above, or below, the bound are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected
+to be wrong (false discovery rate, Benjamini and Yekutieli). There is no verdict if a pair has a zero or the pairs do not vary.
 
 Claims about a failure compare throughput in fixed windows: *before*, the {windows['before']} s until the fault was due; *during*,
 the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end.
 
-Steal is CPU time that the hypervisor gave to others, and others' is that of programs besides servers and dyno, as shares of
-all CPUs; tables show the highest of the starts that count, or of all where none does. A trial with more than {LIMIT_PCT:.0f} %
-of either is left out, with its pair: {sum(map(is_disturbed, trials))} of {len(trials)} trials. {NONE} stands for what a paper
-does not state or dyno did not measure."""
+*Steal* is CPU time that the hypervisor gave to other guests, and *others* is that of programs other than the servers and dyno,
+as shares of all CPUs; tables show the highest value of the starts that count, or of all starts if none counts. A trial with more
+than {LIMIT_PCT:.0f} % of either is left out, with its pair: {sum(map(is_disturbed, trials))} of {len(trials)} trials. {NONE} means
+that a paper does not state a value or dyno did not measure it."""
 
 
 def overview(data, found, runs):

@@ -18,7 +18,7 @@ PINNED = ("study", "study sha256", "set", "build")
 
 
 class Refused(Exception):
-    """A result that is not of its recipe."""
+    """A result that does not match its recipe."""
 
 
 def overrides(recipe, short=False):
@@ -39,7 +39,7 @@ def sha256(path):
 
 
 def expected(name, recipe, short=False):
-    """What identifies a run, but for the build."""
+    """What identifies a run, except for the build."""
     path = study(name, recipe)
     return {"study": path, "study sha256": sha256(ROOT / path), "set": " ".join(overrides(recipe, short))}
 
@@ -68,8 +68,8 @@ def is_complete(result, whole=False):
 
 
 def run(results, name, recipe, short=False):
-    """Runs a recipe, or continues it, and repeats trials that failed once; a result of another study, other overrides,
-    or another build is refused."""
+    """Runs a recipe, or continues it, and repeats failed trials once. Refuses a result of another study, other
+    overrides, or another build."""
     results.mkdir(parents=True, exist_ok=True)
     result, log, pinned = (results / f"{name}{end}" for end in ("", ".log", ".recipe.json"))
     head = expected(name, recipe, short) | {"build": build()}
@@ -86,8 +86,8 @@ def run(results, name, recipe, short=False):
 
 
 def run_dyno(name, words, log):
-    """Runs dyno, which gets the signals that end this program, so that it takes its servers down; a second one ends it
-    at once."""
+    """Runs dyno, and forwards the signals that end this program, so that dyno stops its servers; a second signal ends
+    dyno at once."""
     print(f"== {name}", end="", flush=True)
     begin, received = time.monotonic(), []
     with log.open("a") as file:
@@ -114,7 +114,7 @@ def lines_of(path):
 
 
 def columns_of(claim):
-    """The columns of the export that a claim or a chart reads: of, over."""
+    """The columns of the export that a claim or a chart reads, for `of` and `over`."""
     if "fault" in claim:
         faults = {"of": claim["fault"], "over": claim.get("over_fault", claim["fault"])}
         return [f"fault[{number}].{claim[side]}_tps" for side, number in faults.items()]
@@ -130,16 +130,16 @@ def needed(data, name):
 
 
 def rate(seconds, begin, end):
-    """Mean throughput from `begin` to `end`, or "" if the load was not measured all that time."""
-    # A second's `t_s` is its beginning.
+    """Mean throughput from `begin` to `end`, or "" if the load was not measured throughout."""
+    # `t_s` is when a second begins.
     parts = [(max(0.0, min(one["t_s"] + one["seconds"], end) - max(one["t_s"], begin)), one["tps"]) for one in seconds]
     covered = sum(length for length, _ in parts)
     return str(sum(length * tps for length, tps in parts) / covered) if covered > end - begin - 0.1 else ""
 
 
 def fault_rates(faults, seconds, windows):
-    """Throughput in fixed windows around each fault of a trial. They count from when the fault was due, because the cost
-    of a planned one begins before its effect; `after` ends with the next fault or the load."""
+    """Throughput in fixed windows around each fault of a trial. They are relative to when the fault was due, because a
+    planned fault has a cost before it takes effect; `after` ends with the next fault or the load."""
     seconds = [one for one in seconds if one["phase"] == "measure"]
     due = {one["number"]: one["asked_s"] for one in faults if one["asked_s"] is not None}
     rates = {}
@@ -159,7 +159,7 @@ def seconds_of(result, number):
 
 
 def others_pct(line, cpus):
-    """The share of all CPUs that programs besides servers and dyno used; "" without monitors."""
+    """The share of all CPUs that programs other than servers and dyno used; "" without monitors."""
     if not line.get("cpu.idle"):
         return ""
     used = sum(float(value) for name, value in line.items() if re.fullmatch(r"other\[.*\]\.cpu", name) and value)
@@ -167,7 +167,7 @@ def others_pct(line, cpus):
 
 
 def cpu_without_dyno(line, cpus):
-    """CPU time of the host, but for the load generator's, in % of one CPU; "" without monitors."""
+    """CPU time of the host without the load generator's, in % of one CPU; "" without monitors."""
     user, system, own = (line.get(name) for name in ("cpu.user", "cpu.system", "generator.cpu"))
     return str((float(user) + float(system)) * cpus - float(own)) if user and system and own else ""
 
@@ -178,7 +178,7 @@ def git_description():
 
 
 def export(data, name, result, to):
-    """Writes a result as a CSV file: a head that says what was run where, then a line for each trial."""
+    """Writes a result as a CSV file: comments that say what ran where, then a line for each trial."""
     found = content(result)
     env = found["environment"]
     setups = [trial["setup"] for trial in found["trials"]]
@@ -219,7 +219,7 @@ def read(path):
 
 
 def read_all(data, place, short=False):
-    """{recipe: (head, trials)} of all CSV files, which must be those of the recipes, and of one build and host."""
+    """{recipe: (head, trials)} of all CSV files, which must match the recipes and come from one build and host."""
     found = {}
     for path in sorted(place.glob("*.csv")):
         name = path.stem

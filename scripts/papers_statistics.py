@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 FAMILY_LEVEL = 0.05
 CONFIDENCE = 0.95
-# Fewer pairs than this say nothing about their spread.
+# Fewer pairs than this do not show how much they vary.
 FEWEST_PAIRS = 3
 HOLDS = ("inside", "equivalent")
 
@@ -65,7 +65,7 @@ class Ratio:
 
     @classmethod
     def of(cls, pairs):
-        """Of the pairs without a zero, which has no logarithm."""
+        """The ratio of pairs, without those that have a zero, which has no logarithm."""
         return cls([math.log(of / over) for of, over in pairs if of and over])
 
     @property
@@ -102,8 +102,8 @@ class Ratio:
 
 
 def region(claim, margins):
-    """The ratios that agree with a claim. A margin takes at most half of the way to 1, on a logarithmic scale, so that
-    an effect and no effect never agree with the same claim."""
+    """The ratios that agree with a claim. A margin covers at most half of the distance to 1, on a logarithmic scale, so
+    that an effect and no effect never agree with the same claim."""
     kind = claim.get("kind", "ratio")
     if kind in ("higher", "lower"):
         bound = claim.get("bound", 1.0)
@@ -116,7 +116,7 @@ def region(claim, margins):
 
 @dataclass
 class Finding:
-    """What dyno says of a claim."""
+    """What dyno found on a claim."""
 
     claim: dict
     ratio: Ratio = field(default_factory=lambda: Ratio([]))
@@ -128,7 +128,7 @@ class Finding:
 
 
 def tests(finding, margins):
-    """(p-value, verdict) of the likelier of both verdicts. The ratio cannot be inside and outside, so one of the two
+    """(p-value, verdict) of the more likely verdict. The ratio cannot be both inside and outside, so one of the two
     hypotheses is true, and the pair counts as one test."""
     low, high = region(finding.claim, margins)
     above, below = finding.ratio.p_above, lambda end: 1.0 - finding.ratio.p_above(end)
@@ -140,10 +140,10 @@ def tests(finding, margins):
 
 
 def decide(findings, margins):
-    """Verdicts of one family by Benjamini and Yekutieli: of all verdicts on the page, at most 5 % are expected to be
-    wrong. Holm's method would bound the chance of a single wrong one, which is not what a reader of dozens of claims
-    asks, at the price of many that stay undecided. Claims that share a point, one as `of` and one as `over`, depend on
-    each other negatively, which the method of Benjamini and Hochberg does not allow."""
+    """Decides all findings as one family, by Benjamini and Yekutieli: of all verdicts on the page, at most 5 % are
+    expected to be wrong. Holm's method would bound the probability of even one wrong verdict, which a reader of dozens
+    of claims does not need, and leave many claims undecided. Claims that share a point, as `of` in one and as `over` in
+    the other, are negatively dependent, which the method of Benjamini and Hochberg does not allow."""
     tested = []
     for finding in findings:
         if finding.verdict == "undecided" and not finding.why and not finding.ratio.unfit():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the page of the papers, without a run: crates/dyno/tests/cli/papers.rs calls them."""
+"""Tests of the page of the papers, without a run. Called by crates/dyno/tests/cli/papers.rs."""
 
 import json
 import math
@@ -71,7 +71,7 @@ def trial(instances, repeat, tps, **other):
 
 
 def trials(**of_third):
-    """Five starts of one, two, and four servers: ratios of about 1.8 and 1.66."""
+    """Five starts of one, two, and four servers, with ratios of about 1.8 and 1.66."""
     rates = {1: (100, 104, 97, 101, 99), 2: (181, 185, 176, 180, 181), 4: (300, 301, 305, 296, 302)}
     lines = [trial(count, repeat, tps) for count, some in rates.items() for repeat, tps in enumerate(some, 1)]
     lines[7] |= of_third
@@ -140,7 +140,7 @@ class Statistics(unittest.TestCase):
         for count, verdict in ((1, "inside"), (8, "undecided")):
             some = [finding(logs, kind="higher") for _ in range(count)]
             decide(some, MARGINS)
-            # Benjamini and Hochberg would allow 0.05 to each of several alike; here it is 0.05 / (1 + 1/2 + … + 1/8).
+            # Benjamini and Hochberg would test equal findings at 0.05 each; here, it is 0.05 / (1 + 1/2 + … + 1/8).
             self.assertTrue(0.05 / 2.72 < p < 0.05)
             self.assertEqual({one.verdict for one in some}, {verdict})
 
@@ -185,7 +185,7 @@ class Page(unittest.TestCase):
         rates = papers_run.fault_rates(faults, seconds, {"before": 5, "during": 5, "after": 7})
         wanted = {"before": 20, "during": 6, "after": 15}
         self.assertEqual({phase: float(rates[f"fault[1].{phase}_tps"]) for phase in wanted}, wanted)
-        # No seven seconds are left after the second fault's own five.
+        # After the second fault's five seconds, fewer than seven are left.
         self.assertEqual((len(rates), rates["fault[2].after_tps"]), (6, ""))
 
     def test_pairs_with_a_zero_are_left_out_and_decide_nothing(self):
@@ -234,7 +234,7 @@ class Provenance(unittest.TestCase):
                 papers_run.read_all(data, Path(place))
 
     def use(self, place, script=""):
-        """Puts a shell script in dyno's place."""
+        """Replaces dyno by a shell script."""
         program = Path(place) / "dyno"
         program.write_text(f"#!/bin/sh\n[ $1 = --version ] && exit\n{script}\n")
         program.chmod(0o755)

@@ -18,7 +18,7 @@ use crate::study_file::PlannedStudy;
 const LONGEST_TITLE: usize = 200;
 /// Maximum length of a variant's name, without a number.
 const LONGEST_NAME: usize = 50;
-/// What servers that take turns in one start cannot have.
+/// Options that cannot be combined with several servers.
 const NOT_IN_TURNS: [&str; 4] = ["load.rate", "load.events", "load.until.ci", "load.repeats"];
 
 /// The study without its server, to check the options before connecting to a server.
@@ -61,7 +61,7 @@ pub(crate) fn as_study(
     parse(&text(args, title, &server, &variants, &|_| true))
 }
 
-/// The servers as variants: a name and a URL of each.
+/// The name and URL of each server's variant.
 fn variants(databases: &[Database]) -> Vec<[String; 2]> {
     let urls = databases.iter().map(|database| database.shown());
     names(databases)

@@ -16,15 +16,15 @@ use crate::failure::{Exit, Failure};
 use crate::study_file::PlannedStudy;
 use crate::{noise, results, signals};
 
-/// Each start of both servers has two pairs of turns at least.
+/// Enough for two pairs of turns in each of two starts.
 const SHORTEST: Duration = Duration::from_secs(8);
 const LONGEST: Duration = Duration::from_secs(3600);
 const MOST_STARTS: u32 = 10;
-/// Aimed at: long enough for several pairs.
+/// Intended length of a start: enough for several pairs.
 const START: Duration = Duration::from_secs(10);
 
-/// Measures for so long, keeps what it finds, and prints it. `trials` of a study name the engine;
-/// otherwise, it is the first that is installed.
+/// Measures the noise for about this long, records it, and prints it. The engine is that of the
+/// study's `trials`, or the first one that is installed.
 pub(crate) fn measure(time: Duration, trials: &[Trial]) -> Result<(), Failure> {
     check_length(time)?;
     noise::check()?;
@@ -48,7 +48,7 @@ pub(crate) fn measure(time: Duration, trials: &[Trial]) -> Result<(), Failure> {
     let ran = lab::run(&mut lab, &trials, &mut run);
     let here = results::environment(&[]);
     let is_kept = noise::keep(&here, &observer.trials, observer.spent)?;
-    ran.map_err(|failure| with_fate(failure, is_kept))?;
+    ran.map_err(|failure| with_note(failure, is_kept))?;
     if !is_kept {
         let message = "the servers took too few turns to show how much they differ";
         return Err(Failure::server(message).remedy("give --noise more time"));
@@ -64,27 +64,27 @@ fn check_length(time: Duration) -> Result<(), Failure> {
             "give it 60s or more",
         ),
         _ if time > LONGEST => (
-            "too long: it takes 1h at most",
-            "repeat shorter ones, which are evaluated together",
+            "too long: the maximum is 1h",
+            "repeat shorter measurements, which are evaluated together",
         ),
         _ => return Ok(()),
     };
     Err(Failure::usage(format!("--noise is {problem}")).remedy(remedy))
 }
 
-/// The failure of a measurement, and what became of the starts before it.
-fn with_fate(failure: Failure, is_kept: bool) -> Failure {
-    let fate = match is_kept {
-        true => "the noise of the starts that were complete is recorded",
-        false => "nothing is recorded, because too few starts were complete",
+/// Adds to a failure whether the noise of the completed starts is recorded.
+fn with_note(failure: Failure, is_kept: bool) -> Failure {
+    let note = match is_kept {
+        true => "the noise of the completed starts is recorded",
+        false => "nothing is recorded, because too few starts completed",
     };
     let message = match failure.exit {
-        // What it says of results is meant for runs.
+        // The rest of the message is about the results of a run.
         Exit::Interrupted if failure.message.starts_with("interrupted") => "interrupted",
         _ => &failure.message,
     };
     Failure {
-        message: format!("{message}; {fate}"),
+        message: format!("{message}; {note}"),
         ..failure
     }
 }
@@ -97,15 +97,15 @@ fn shown(noise: &Noise) -> String {
         format!("{half:.1} % after {starts} starts")
     });
     format!(
-        "noise of this host, over all kept runs: {:.1} % from pair to pair of turns, {:.1} % from start to start\n\
-         half width to expect with {pairs} pairs in a start: {}",
+        "noise of this host, over all recorded runs: {:.1} % between pairs of turns, {:.1} % between starts\n\
+         expected half width with {pairs} pairs per start: {}",
         100.0 * noise.sd_pair,
         100.0 * noise.sd_start,
         half.join(", ")
     )
 }
 
-/// The engine, and the trials of two of its servers.
+/// The engine, and the trials of two identical servers.
 fn identical(time: Duration, trials: &[Trial], lab: &Lab) -> Result<(String, Vec<Trial>), Failure> {
     let named = trials.iter().find_map(|trial| match &trial.target {
         Target::Private(spec) => Some(spec.engine.value.clone()),
@@ -115,12 +115,12 @@ fn identical(time: Duration, trials: &[Trial], lab: &Lab) -> Result<(String, Vec
         Some(name) => vec![name.as_str()],
         None if trials.is_empty() => engine::servers().map(|server| server.name()).collect(),
         None => {
-            let message = "--noise needs servers that dyno starts; those of the study are not";
+            let message = "--noise needs servers that dyno starts; the study has none";
             let remedy = "omit --study: the noise is that of the host";
             return Err(Failure::usage(message).remedy(remedy));
         }
     };
-    let none = "no engine is installed that can alternate";
+    let none = "no engine is installed whose servers can take turns";
     let mut missing = Failure::usage(none);
     for engine in engines {
         let trials = PlannedStudy::of(study_of(engine, time)?).trials(lab)?;
@@ -152,13 +152,13 @@ fn study_of(engine: &str, time: Duration) -> Result<Study, Failure> {
     Study::parse("dyno doctor", &text, engine::catalog()).map_err(Failure::internal)
 }
 
-/// Keeps the summaries of complete trials in memory, and no more.
+/// Keeps only the summaries of completed trials, in memory.
 struct Collected {
     dir: PathBuf,
     files: u32,
     began: Instant,
     trials: Vec<TrialSummary>,
-    /// Until the last of them was complete.
+    /// Time until the last of them completed.
     spent: Duration,
 }
 

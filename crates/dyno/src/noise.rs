@@ -1,5 +1,5 @@
-//! The noise of this host in comparisons whose variants take turns: a file in the cache that grows
-//! with each such run.
+//! The noise of this host in comparisons whose variants take turns: a file in the cache, to which
+//! each such run adds a record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ use crate::results::environment;
 use crate::study_file::PlannedStudy;
 
 const FILE: &str = "noise.json";
-/// Older runs are forgotten.
+/// Older runs are dropped.
 const MOST_RUNS: usize = 50;
 const READ_LIMIT_BYTES: u64 = 1 << 20;
 const NONE_KEPT: &str = "the noise of this host has not been measured: run dyno doctor --noise 60s";
@@ -57,12 +57,12 @@ fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
     })
 }
 
-/// Fails if what is known of the noise cannot be read.
+/// Fails if the recorded noise cannot be read.
 pub(crate) fn check() -> Result<(), Failure> {
     read(&place()?).map(drop)
 }
 
-/// Keeps the noise of trials, which took so long in all; returns whether they show it.
+/// Records the noise of trials that took `spent` in total; returns whether they had enough turns.
 pub(crate) fn keep(
     environment: &Environment,
     trials: &[TrialSummary],
@@ -75,8 +75,8 @@ pub(crate) fn keep(
     Ok(is_useful)
 }
 
-/// Writes a file beside it, then renames that, so that no link is followed and no half file is left.
-/// Others wait meanwhile, so that no record is lost.
+/// Writes a temporary file and renames it, so that no link is followed and no partial file is left.
+/// The lock keeps concurrent runs from losing records.
 fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
     let dir = path.parent().unwrap_or(path);
     let lock = File::open(dir).and_then(|lock| lock.lock().map(|()| lock));
@@ -87,7 +87,7 @@ fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
     let text = serde_json::to_vec(&runs).map_err(Failure::internal)?;
     let beside = path.with_extension("new");
     let write = || {
-        // One that is there was left by a process that was killed.
+        // An existing one was left by a killed process.
         match fs::remove_file(&beside) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -103,27 +103,26 @@ fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
         fs::rename(&beside, path)
     };
     write().map_err(|error| {
-        // Half a file is of no use.
         let _ = fs::remove_file(&beside);
         Failure::at("write", path)(error)
     })
 }
 
-/// What is known of the noise of this host; `Err` with the reason.
+/// The recorded noise of this host, or why there is none.
 pub(crate) fn known() -> Result<Noise, String> {
     let path = place().map_err(|failure| failure.message)?;
     let runs = read(&path).map_err(|failure| failure.message)?;
     let found = Noise::of(&runs, &host_of(&environment(&[])));
     found.ok_or_else(|| match runs.is_empty() {
         true => NONE_KEPT.to_owned(),
-        false => format!("{NONE_KEPT} ({} is of another host)", path.display()),
+        false => format!("{NONE_KEPT} ({} is from another host)", path.display()),
     })
 }
 
-/// Where the study leaves it open, trials that take turns last as long as the noise of this host asks
-/// for.
+/// Unless the study sets `load.time`, gives trials that take turns the best length for the noise of
+/// this host.
 pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
-    // One start has no noise of starts to weigh that of its pairs against.
+    // A single start has no noise between starts to balance against that of its pairs.
     let has_starts = |compare: Compare| compare.starts > 1;
     let mut in_turns = trials.iter().filter_map(|trial| trial.planned.turns());
     let is_open = in_turns.any(has_starts) && !study.source.sets("load.time");
@@ -141,14 +140,13 @@ fn pair_s(compare: &Compare) -> f64 {
     2.0 * compare.block.as_secs_f64()
 }
 
-/// How a study's variants are compared, and how precisely to expect it; `None` without `[compare]`.
+/// How a study compares its variants, and the expected precision; `None` without `[compare]`.
 pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String> {
     let compare = trials.first()?.planned.compare?;
     if compare.alternate != Alternate::Always {
         let planned = study.plan.trials.first().and_then(|trial| trial.compare);
         let is_open = planned.is_some_and(|compare| compare.alternate == Alternate::Auto);
-        let why =
-            || against_turns(trials).unwrap_or("this host cannot have all servers up at once");
+        let why = || against_turns(trials).unwrap_or("this host cannot run all servers at once");
         let why = is_open.then(|| format!(": {}", why()));
         return Some(format!("compare: whole trials{}", why.unwrap_or_default()));
     }
@@ -159,7 +157,7 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     let time = points[0].load.time;
     let pairs = time.div_duration_f64(compare.block) as u32;
     let time_text = format_duration(time);
-    let design = format!("compare: in turns, {pairs} pairs in a start (load.time {time_text})");
+    let design = format!("compare: in turns, {pairs} pairs per start (load.time {time_text})");
     if compare.starts < 2 {
         return Some(design);
     }
@@ -168,7 +166,7 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
         let error_rate = ERROR_RATE / comparisons.max(1) as f64;
         let half = noise.half_width_pct(pairs.max(1), compare.starts, (&boundary, error_rate));
         format!(
-            "half width to expect after {} starts: {half:.1} %",
+            "expected half width after {} starts: {half:.1} %",
             compare.starts
         )
     });

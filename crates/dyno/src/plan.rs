@@ -36,14 +36,14 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     budget.refuse(&study)
 }
 
-/// Decides what the study leaves open, and fails if this host has too little disk space, memory or
-/// CPUs for it, or if one of its servers is not installed.
+/// Settles what the study leaves to dyno. Fails if this host has too little disk space or memory or
+/// too few CPUs, or if a server is not installed.
 pub(crate) fn settle(study: &PlannedStudy, lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
     let cache = lab.home()?.root();
     Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
 }
 
-/// Fails if this host has too little for trials in which nothing is left open.
+/// Fails if this host has too little for trials that are settled.
 pub(crate) fn check_feasible(
     study: &PlannedStudy,
     lab: &Lab,
@@ -63,8 +63,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// The budget of trials, which run as a whole if this host cannot have the servers of all variants
-    /// up at once, and the study leaves it open.
+    /// The budget of trials. If the study leaves the choice to dyno, they do not take turns on a host
+    /// that cannot run the servers of all variants at once.
     fn settled(
         study: &PlannedStudy,
         cache: &Path,
@@ -80,7 +80,7 @@ impl Budget {
             trials.clone_from_slice(&settled);
             return Ok(budget);
         }
-        // Whole trials have the study's length.
+        // Whole trials keep the study's length.
         lab::alternate(trials, false);
         Self::of(study, cache, trials, needs)
     }

@@ -294,7 +294,7 @@ impl Screen {
         let text = live_line(&point);
         match self.detail {
             Detail::Nothing => {}
-            // The lines of variants that take turns alternate.
+            // Variants that take turns alternate their lines.
             Detail::Seconds if trials > 1 => self.line(&format!("{}{}", self.title, text.trim())),
             Detail::Seconds => self.line(&text),
             Detail::Bar => {

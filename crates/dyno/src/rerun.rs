@@ -1,4 +1,4 @@
-//! `dyno compare BASE NEW --rerun`: measures two results anew, as the variants of one study.
+//! `dyno compare BASE NEW --rerun`: measures two results again, as the variants of one study.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::secrets::command_line;
 use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
 
-/// Runs the studies of two results as one.
+/// Runs the studies of two results as one study.
 pub(crate) fn rerun(
     args: &CompareArgs,
     sides: [&StoredResult; 2],
@@ -52,7 +52,7 @@ fn as_run(side: &StoredResult) -> Result<Study, Failure> {
     Study::parse_as_run(&label, &text, engine::catalog()).map_err(Failure::usage)
 }
 
-/// Says what a side was measured with, if that has changed.
+/// Notes the versions that a side was measured with, if they have changed.
 fn note_changes(
     side: &StoredResult,
     name: &str,
@@ -73,7 +73,7 @@ fn note_changes(
         let [then, now] = [then, now].map(|all| Vec::from_iter(all).join(" and "));
         let path = side.path.display();
         let line =
-            format!("note: {path} was measured with {then}, and is measured anew with {now}");
+            format!("note: {path} was measured with {then}, and is measured again with {now}");
         screen.line(&line);
     }
     Ok(())

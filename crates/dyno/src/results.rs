@@ -206,7 +206,7 @@ impl Results {
     /// Judges the results, prints them, and writes the report, even if one of these fails.
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
         load::release_memory();
-        // How long the starts of an interrupted run took is unknown.
+        // For a resumed run, the time that its starts took is unknown.
         if !self.is_resumed {
             let spent = self.spent.iter().map(|(_, spent)| *spent).sum();
             if let Err(failure) = noise::keep(&self.result.environment, &self.result.trials, spent)

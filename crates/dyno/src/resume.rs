@@ -71,8 +71,8 @@ pub(crate) fn check(
     Ok(changed.into_iter().map(warning).collect())
 }
 
-/// Decides what a study leaves open as it was decided for its complete trials: whether variants take
-/// turns, and, unless it `sets_time`, for how long. Returns whether there was such a trial.
+/// Settles what a study leaves to dyno as in its completed trials: whether variants take turns and,
+/// unless the study `sets_time`, for how long. Returns whether there was such a trial.
 pub(crate) fn as_recorded(
     trials: &mut [Trial],
     complete: &[TrialSummary],
@@ -91,8 +91,8 @@ pub(crate) fn as_recorded(
     true
 }
 
-/// The complete trials without those that took turns with an incomplete one, whose start runs again
-/// as a whole; and the numbers of those.
+/// The completed trials, without those that took turns with an incomplete one, because their start
+/// runs again as a whole; and the numbers of the latter.
 pub(crate) fn without_partial_starts(
     complete: Vec<TrialSummary>,
     trials: &[Trial],

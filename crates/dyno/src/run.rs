@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     run_study(args, &study, &["--study", &file])
 }
 
-/// Runs the trials of a study that has been read; with the arguments `of`, `dyno doctor` examines it.
+/// Runs the trials of a study; with the arguments `of`, `dyno doctor` examines it.
 pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Result<(), Failure> {
     let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
@@ -69,10 +69,9 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     )
 }
 
-/// The interrupted run that continues.
 struct Resumed {
     dir: PathBuf,
-    /// Its result, with the complete trials only.
+    /// Its result, with only the completed trials.
     stored: RunResult,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(
     ran.and(results.conclude(conclusion))
 }
 
-/// The failure of a comparison that has too few starts because of failures says so.
+/// Adds to a failure how many starts completed, if they are too few for a look.
 fn with_starts_left(failure: Failure, results: &Results) -> Failure {
     let Some([left, first]) = too_few_starts(results.result()) else {
         return failure;

@@ -28,19 +28,19 @@ pub struct About {
     pub flush: Flush,
 }
 
-/// How a server is made to write what it has postponed, such as changed pages.
+/// How to make a server write out what it has deferred, such as dirty pages.
 #[derive(Debug)]
 pub struct Flush {
-    /// Statements that begin it, or do it.
+    /// Statements that start the flush, or perform it.
     pub start: &'static [&'static str],
-    /// Whose last cell becomes `0`; `None` if the statements return only once it is done.
+    /// A query whose last column is `0` once the flush is complete; `None` if `start` waits for that.
     pub left: Option<&'static str>,
-    /// Statements on the same connection that set everything back.
+    /// Statements that restore the settings, on the same connection.
     pub restore: &'static [&'static str],
 }
 
 impl Flush {
-    /// A statement that returns once everything is written.
+    /// One statement that returns when the flush is complete.
     pub(crate) const fn by(statement: &'static [&'static str]) -> Self {
         Self {
             start: statement,

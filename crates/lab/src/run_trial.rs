@@ -20,8 +20,8 @@ use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
 /// 4. Open the ledgers' connections (`ledger/`).
 /// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
 ///    run, and faults are injected, until the loads have ended.
-/// 6. In a comparison of writes, let the servers write what they postponed (`drive/flush.rs`). Count
-///    the space of the data, and look for foreign servers and logins.
+/// 6. In a comparison of writes, flush the servers (`drive/flush.rs`). Count the space of the data,
+///    and look for foreign servers and logins.
 /// 7. Verify the ledgers on every member.
 /// 8. Summarize.
 /// 9. Take down what was set up, or keep it for the next trial.

@@ -138,7 +138,7 @@ fn drive_one(
     ended
 }
 
-/// Fails a trial whose typical transactions do not end within a turn, so that hardly any are counted.
+/// Fails a trial whose median transaction does not end within a turn: hardly any are counted.
 fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
     let Some(turns) = trial.planned.turns().filter(|_| ran.failure.is_none()) else {
         return ran;
@@ -154,8 +154,8 @@ fn refuse_long(trial: &Trial, mut ran: FinishedTrial) -> FinishedTrial {
         let number = trial.planned.number;
         let reason =
             format!("transactions of trial {number} take longer than a turn ({block_ms:.0} ms)");
-        let remedy = "set `compare.block` to at least ten times the time that a transaction takes, \
-                      or benchmark one server at a time";
+        let remedy = "benchmark one server at a time; in a study, set `compare.block` to at least \
+                      ten times as long as a transaction takes";
         ran.failure = Some(Failure::usage(&reason).remedy(remedy));
         summary.outcome = Outcome::Failed { reason };
     }
@@ -173,8 +173,8 @@ impl Drop for EndOthers<'_> {
     }
 }
 
-/// Tells the failure of a trial from its consequences for the others, whose part of the start is left
-/// out. Without a failure, the user has interrupted them.
+/// Separates the failure of a trial from its consequences for the others, whose part of the start does
+/// not count. Without a failure, the user has interrupted them.
 fn blame(trials: &[&Trial], ended: &mut [Ended]) {
     let Some(cause) = ended.iter().position(has_failed) else {
         return;

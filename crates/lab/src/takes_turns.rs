@@ -5,7 +5,7 @@ use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
 
-/// Decides whether variants take turns where the study leaves it open, and refuses turns where they
+/// Decides whether variants take turns if the study leaves the choice to dyno, and refuses turns that
 /// are impossible, before anything runs.
 pub fn settle_turns(trials: &mut [Trial]) -> Result<(), Failure> {
     let compare = trials.iter().find_map(|trial| trial.planned.compare);
@@ -24,7 +24,7 @@ pub fn settle_turns(trials: &mut [Trial]) -> Result<(), Failure> {
     }
 }
 
-/// Has the variants of all starts take turns, or run as whole trials.
+/// Makes the variants of all starts take turns, or run as whole trials.
 pub fn alternate(trials: &mut [Trial], in_turns: bool) {
     let compares = trials
         .iter_mut()
@@ -37,7 +37,7 @@ pub fn alternate(trials: &mut [Trial], in_turns: bool) {
     });
 }
 
-/// Why trials run as a whole where the study leaves it open.
+/// Why variants do not take turns if the study leaves the choice to dyno; `None` if they do.
 pub fn against_turns(trials: &[Trial]) -> Option<&'static str> {
     let writes = |trial: &Trial| {
         let kinds = trial.statement_kinds();

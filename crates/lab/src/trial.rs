@@ -161,7 +161,7 @@ impl Trial {
         }
     }
 
-    /// How many times longer its load is than what is counted: without turns, 1.
+    /// The length of its load as a multiple of the counted time; 1 without turns.
     pub fn stretch(&self) -> f64 {
         let turns = self.planned.turns();
         turns.map_or(1.0, |turns| {

@@ -100,12 +100,12 @@ pub enum Method {
     Ranks {
         base: usize,
         new: usize,
-        /// The share (0 to 1) of all pairs of runs in which the new one is longer; ties count half.
+        /// The share (0 to 1) of all pairs of runs in which the new one is longer; ties count as half.
         new_longer: f64,
     },
     /// A side has a single run, so there is no interval.
     SingleRun,
-    /// The turns of one start, in each round of which both sides had two.
+    /// The turns of one start, in rounds of two turns for each side.
     Turns { rounds: usize },
 }
 
@@ -181,9 +181,9 @@ pub enum NoComparison {
     /// A ratio to or of 0.
     #[error("a trial measured 0, so there is no ratio")]
     Zero,
-    /// Ranks of a single run, of times that may be 0 or not over.
+    /// Ranks of a single run: a time is 0 or censored, so there are no ratios.
     #[error(
-        "0, or not over when the trial ended, and a single run does not show how much runs differ"
+        "a time is 0 or was not over when its trial ended, and a single run does not show how much runs differ"
     )]
     SingleRank,
     /// A percentile of too few transactions, which is a matter of chance.
@@ -240,21 +240,21 @@ pub fn compare(
     Ok(found.compared(method, question))
 }
 
-/// What both sides come to, before it is decided.
+/// The numbers of a comparison before its verdict.
 struct Found {
     base: f64,
     new: f64,
     /// In percent.
     change: f64,
     log_ratio: Option<LogRatio>,
-    /// As if there were a single look.
+    /// For a single look.
     p: Option<f64>,
     /// Why single runs have no verdict.
     single: Option<NoVerdict>,
 }
 
 impl Found {
-    /// As a single comparison.
+    /// The comparison, decided alone.
     fn compared(self, method: Method, question: &Question) -> Comparison {
         let reason = match (question.interleaved, question.restarted) {
             (false, _) => Some(NoVerdict::NotInterleaved),
@@ -289,8 +289,8 @@ impl Found {
     }
 }
 
-/// Compares the throughput of two variants that took turns in one start, whose turns these are. The
-/// interval is about these processes: there is no verdict.
+/// Compares the throughput of two variants by their turns in one start. The interval applies to these
+/// processes only, so there is no verdict.
 pub fn compare_turns(
     base: &[Turn],
     new: &[Turn],

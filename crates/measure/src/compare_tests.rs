@@ -373,8 +373,8 @@ fn verdicts_of_looks_stand() {
     }
 }
 
-/// A start of an order of turns, with what every block adds to the logarithm of 1,000 after
-/// the block before it.
+/// A start with this order of turns, where the logarithm of a block's rate is that of 1,000 plus a
+/// term that depends on the block before it.
 fn start(order: &str, log: impl Fn(char, char) -> f64) -> Vec<Block> {
     let before = order.chars().take(1).chain(order.chars());
     let block = |(before, own): (char, char)| Block {
@@ -401,7 +401,7 @@ fn carry_over_is_the_difference_after_itself_against_after_another() {
     let found = carry_over(&starts(-0.03), [0, 1], None).unwrap();
     assert!((found.log_ratio.unwrap().mean - 0.03).abs() < 1e-9);
     assert_eq!(found.decision, Decision::Faster);
-    // Against a third variant, each of whose turns comes between theirs.
+    // With a third variant, whose turns always come between theirs.
     let three = [start("ABCCBA", |_, _| 0.0), start("CBAABC", |_, _| 0.0)];
     assert_eq!(carry_over(&three, [0, 1], None), Err(NoComparison::Nothing));
     let three = ["ABCCBAABCCBABB", "CBAABCCBAABCBB"].map(|order| start(order, |_, _| 0.0));
@@ -419,10 +419,10 @@ fn noise_run(host: &str, starts: &[&[f64]]) -> NoiseRun {
 fn noise_is_split_by_analysis_of_variance() {
     let run = noise_run("here", &[&[1.0, 3.0], &[4.0, 6.0], &[9.0, 7.0]]);
     let found = Noise::of(std::slice::from_ref(&run), "here").unwrap();
-    // Means 2, 5, 8 of variance 9; 6 / 3 within starts, of which each mean has half.
+    // Means 2, 5, 8 have variance 9; within starts, it is 6 / 3, of which each mean has half.
     assert!((found.sd_pair - 2_f64.sqrt()).abs() < 1e-12);
     assert!((found.sd_start - 8_f64.sqrt()).abs() < 1e-12);
-    // Another run of other servers, which differ, adds nothing but degrees of freedom.
+    // Another run, of other servers that differ, adds only degrees of freedom.
     let shifted = noise_run("here", &[&[101.0, 103.0], &[104.0, 106.0], &[109.0, 107.0]]);
     let both = Noise::of(
         &[run.clone(), noise_run("there", &[&[0.0, 99.0]]), shifted],

@@ -111,8 +111,8 @@ fn share(curve: &[CurvePoint], ms: f64) -> f64 {
 }
 
 /// The share of one trial's transactions that took longer than `ms`. A tail falls off about
-/// exponentially, so its logarithm is interpolated: a straight line between the percentiles 99 and
-/// 99.5 would be up to 6 % too high.
+/// exponentially, so its logarithm is interpolated: a straight line between the 99th and the 99.5th
+/// percentile would be up to 6 % too high.
 pub(crate) fn share_above(curve: &[CurvePoint], ms: f64) -> f64 {
     match around(curve, ms) {
         [Some(before), Some(after)] if after.quantile < 1.0 => {
@@ -130,7 +130,7 @@ fn around(curve: &[CurvePoint], ms: f64) -> [Option<&CurvePoint>; 2] {
     [before, curve.get(after)]
 }
 
-/// How far `ms` is on the way from one point (0) to the other (1).
+/// The position of `ms` between two points, from 0 to 1.
 fn way(before: &CurvePoint, after: &CurvePoint, ms: f64) -> f64 {
     (ms - before.ms) / (after.ms - before.ms)
 }

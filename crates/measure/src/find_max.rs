@@ -1,4 +1,4 @@
-//! Searches for the highest rate under a limit: what they have found, and which rate is next.
+//! Searches for the highest rate under a limit: their results so far, and the next rate.
 //!
 //! A search first brackets the limit, and then probes on either side of the pooled estimate, until
 //! its confidence interval is narrow enough.
@@ -18,9 +18,9 @@ use knee::knee;
 use pooled::{Probe, highest_rate};
 use probes::{NextProbe, next_probe};
 
-/// The most steps of a search.
+/// Maximum number of steps of a search.
 pub const MAX_STEPS: usize = 26;
-/// Rates up to this multiple of the lowest one of them are one point of the curve.
+/// Rates up to this multiple of the lowest of them are one point of the curve.
 const SAME_RATE: f64 = 1.02;
 
 /// A search with its steps and its result. Rates are those of all servers together.
@@ -37,8 +37,8 @@ pub struct FoundMax {
     pub capacity_per_s: Option<f64>,
     /// In the order in which they ran.
     pub steps: Vec<SearchStep>,
-    /// The highest rate that keeps the limit, in arrivals per second, from all steps; `None` before
-    /// one of them was below the limit and one above it.
+    /// The highest rate that keeps the limit, in arrivals per second, estimated from all steps; `None`
+    /// until one of them was below the limit and one above it.
     pub rate: Option<Estimate>,
     pub end: SearchEnd,
 }
@@ -97,7 +97,7 @@ pub struct AtRate {
 }
 
 impl SearchStep {
-    /// What a trial at this rate showed.
+    /// The result of a trial at this rate.
     pub fn of(
         summary: &TrialSummary,
         search: &FoundMax,
@@ -145,7 +145,7 @@ impl FoundMax {
         None
     }
 
-    /// The limit of the mean over transactions: of the share that is slower than `limit_ms`, or of
+    /// The limit of a mean over transactions: the share of them that is slower than `limit_ms`, or
     /// their response time in milliseconds.
     fn limit(&self) -> f64 {
         percentile(&self.column).map_or(self.limit_ms, |share| 1.0 - share)
@@ -159,8 +159,8 @@ impl FoundMax {
                 true => Some(step.slower),
                 false => step.mean_ms,
             };
-            // Of a step that is overloaded, or has no transactions, it is only known that its rate was too
-            // high: what completed may have been fast.
+            // An overloaded or empty step only shows that its rate was too high: the transactions that
+            // completed may have been fast.
             let transactions = step.transactions.max(1) as f64;
             Probe {
                 rate_per_s: step.rate_per_s,
@@ -171,7 +171,7 @@ impl FoundMax {
         self.steps.iter().map(probe).collect()
     }
 
-    /// The highest rate of a step that kept the limit.
+    /// The step with the highest rate that kept the limit.
     pub fn held(&self) -> Option<&SearchStep> {
         let held = self
             .steps
@@ -180,7 +180,7 @@ impl FoundMax {
         held.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
     }
 
-    /// The lowest rate of a step that did not.
+    /// The step with the lowest rate that did not keep it.
     pub fn failed(&self) -> Option<&SearchStep> {
         let failed = self
             .steps

@@ -6,15 +6,15 @@ use statrs::distribution::{Beta, ContinuousCDF};
 use crate::interval::CONFIDENCE;
 use crate::quantile::Range;
 
-/// The 95 % confidence interval of the share (0 to 1) of cases that show something, if `count` of
-/// `of` did. Where none did, all of the error is left to the upper bound: for 0 of 20, it is 14 %.
+/// The 95 % confidence interval of a share (0 to 1) that was observed as `count` of `of` cases. If
+/// `count` is 0, the upper bound takes the whole error probability: 14 % for 0 of 20.
 pub fn interval(count: usize, of: usize) -> Range {
     let tail = match count {
         0 => 1.0 - CONFIDENCE,
         _ => (1.0 - CONFIDENCE) / 2.0,
     };
     let (yes, no) = (count as f64, of.saturating_sub(count) as f64);
-    // Undefined where the bound is that of all shares.
+    // Undefined where the bound is 0 or 1.
     let quantile = |yes, no, share| Beta::new(yes, no).ok().map(|beta| beta.inverse_cdf(share));
     Range {
         low: quantile(yes, no + 1.0, tail).unwrap_or(0.0),

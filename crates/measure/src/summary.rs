@@ -76,8 +76,8 @@ pub struct TrialSummary {
     /// What became of acknowledged commits, by the ledger beside each instance's load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<LedgerSummary>,
-    /// How long the servers took after the load to write what they had postponed; `None` unless dyno made
-    /// them.
+    /// How long the servers took after the load to write out what they had deferred; `None` unless they
+    /// were flushed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_s: Option<f64>,
     /// Disk space of the data after the load; `None` unless dyno started the servers.
@@ -90,10 +90,10 @@ pub struct TrialSummary {
     pub warnings: Vec<Warning>,
 }
 
-/// The counted part of a turn. The turns of all variants of a start are on the same clock.
+/// The counted part of a turn. The turns of all variants of a start have the same clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// From the zero of the trial's clock.
+    /// On the trial's clock.
     pub start_s: f64,
     pub length_s: f64,
     pub transactions: u64,
@@ -110,7 +110,7 @@ impl From<&Second> for Turn {
 }
 
 impl TrialSummary {
-    /// Transactions per second of the measurement and of its share of the flush, which also writes what
+    /// Transactions per second over the measurement plus its share of the flush, which also writes what
     /// the warm-up left.
     pub fn flushed_per_s(&self) -> Option<f64> {
         let warmup_s = self.setup.planned.load.warmup.as_secs_f64();
@@ -177,7 +177,7 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether the numbers are not valid.
+    /// Whether its numbers are invalid.
     pub fn has_failed(&self) -> bool {
         matches!(
             self.outcome,

@@ -103,8 +103,9 @@ warnings! {
          for 60 s, or repeat the trial (--repeats; in a study, load.repeats).");
     /// Transactions that do not end within a turn are not counted.
     LongForTurns { p95_ms: f64, block_ms: f64, } = "long transactions for turns", p95_ms / block_ms,
-        format!("transactions are long for turns of {block_ms:.0} ms: 5 % take at least {p95_ms:.0} ms, and those \
-         that do not end within a turn are not counted. Set `compare.block` to at least ten times as long.");
+        format!("transactions are long for turns of {block_ms:.0} ms: 5 % take {p95_ms:.0} ms or longer, and those \
+         that do not end within a turn are not counted. Benchmark one server at a time; in a study, set \
+         `compare.block` to at least ten times as long.");
     NoWarmup = "no warm-up", 0.0,
         "no warm-up: the first seconds count, with cold caches and new connections. Use --warmup.";
     Misses {
@@ -199,9 +200,9 @@ warnings! {
     } = "faults healed early", noticed_s - healed_s,
         format!("a fault was healed after {healed_s} s, but noticing it may take {noticed_s} s ({detector}), so there \
          may have been no failover. To measure one, use a longer `heal`.");
-    /// The servers did not write all that they had postponed.
+    /// The servers did not write out all that they had deferred.
     NotFlushed { reason: String, } = "not flushed", 0.0,
-        format!("the servers did not write what they had postponed, so throughput with the flush is unknown: {reason}.");
+        format!("the servers did not flush their deferred writes, so throughput with the flush is unknown: {reason}.");
     LedgerUnchecked { reason: String, } = "ledger not checked", 0.0,
         format!("the ledger proves nothing about acknowledged commits: {reason}. Let the trial end with a member that \
          can be read, long enough after a fault for transfers to go on.");

@@ -35,7 +35,7 @@ impl Compare {
 choice! {
     /// Whether the variants of a start run at once and take turns.
     Alternate {
-        /// Where nothing forbids it, and transactions only read.
+        /// In turns if nothing rules them out and transactions only read.
         Auto = "auto",
         Always = "always",
         /// One trial after the other.

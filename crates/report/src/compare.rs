@@ -202,7 +202,7 @@ pub(crate) struct Matched {
     /// Whether transactions arrive at a rate, so that the mean response time is tested first.
     pub(crate) open_loop: bool,
     pub(crate) numbers: Vec<Number>,
-    /// What turns leave to the next ones; `None` unless the variants took turns.
+    /// The carry-over between turns; `None` unless the variants took turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) carried: Option<Comparison>,
     #[serde(skip)]
@@ -246,7 +246,7 @@ impl Matched {
         numbers.any(|number| number.base_n > 0 && number.new_n > 0)
     }
 
-    /// Of two variants of one result.
+    /// Finds the carry-over between two variants of one result, which may rule out verdicts.
     fn find_carried(&mut self, result: &RunResult, sides: [&str; 2]) {
         let mut trials = trials_of(result);
         trials.retain(|trial| trial.setup.planned.common_point() == self.common);

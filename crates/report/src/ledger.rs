@@ -98,7 +98,7 @@ fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
     members.into_iter().chain(ledgers).chain(stopped)
 }
 
-/// The share of faults that lost commits; how little it proves if none of a few did.
+/// The share of faults that lost commits; if none did, how many still might.
 fn exposure(result: &RunResult) -> Option<String> {
     let faults = result.trials.iter().flat_map(|trial| &trial.faults);
     let of_primary =

@@ -18,7 +18,7 @@ pub(crate) const NUMBERS: [(&str, Sense); 5] = [
     ("response_ms.p99", Sense::LowerIsBetter),
 ];
 const THROUGHPUT: &str = "tps";
-/// Only a comparison of writes has it.
+/// Only comparisons of writes have it.
 pub(crate) const FLUSHED: &str = "tps_flushed";
 const MEAN: &str = "response_ms.mean";
 
@@ -79,7 +79,7 @@ pub(crate) fn against(
         boundary: Boundary::of_trials(base.iter().chain(new)),
         ..question(sense, interleaved, restarted)
     };
-    // More trials would be more turns of the same processes, at other times.
+    // Further trials would be turns of the same processes at other times.
     if let ([base], [new], THROUGHPUT, false) = (base, new, column, restarted)
         && interleaved
         && base.setup.planned.takes_turns_with(&new.setup.planned)

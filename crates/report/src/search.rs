@@ -253,7 +253,7 @@ fn seen(step: &SearchStep, search: &FoundMax) -> String {
     }
 }
 
-/// How far the rate is from the capacity, and the end of the sentence.
+/// The rate as a share of the capacity, which ends the sentence.
 fn share(rate: Estimate, search: &FoundMax, result: &RunResult) -> String {
     let Some(capacity) = search.capacity_per_s else {
         return ".".to_owned();

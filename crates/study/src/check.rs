@@ -194,7 +194,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
         Some(_) if is_once && in_turns => {}
         None if is_once => {
             let message = "one start does not show how much starts differ";
-            let help = "write starts = 2 or more; 1 is for servers that are already running (`server.url`)";
+            let help = "set `starts` to 2 or more; 1 is only for servers that are already running (`server.url`)";
             diagnostics.refuse(starts, message, help);
         }
         url => {
@@ -213,7 +213,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
             ),
             (
                 "topology.cluster",
-                "members that are frozen are suspected to be dead: remove `compare.pause`",
+                "the cluster would suspect that frozen members are dead: remove `compare.pause`",
             ),
         ] {
             if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))

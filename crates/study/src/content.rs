@@ -53,7 +53,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// Puts these values in the place of its own. A variant has either an engine or a URL.
+    /// Replaces its values by these. A variant has either an engine or a URL.
     pub(crate) fn replace(&mut self, entries: Entries) {
         let is_either = entries.keys().any(|name| EITHER.contains(&name.as_str()));
         self.entries
@@ -62,12 +62,12 @@ impl Variant {
     }
 }
 
-/// What takes the place of values of the file if this size is chosen.
+/// Replacements for values of the file, used if this size is chosen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Size {
     pub(crate) part: Part,
     pub(crate) variants: Vec<Variant>,
-    /// Instead of all faults of the file; without any, these stay.
+    /// Replace all faults of the file, unless there are none here.
     pub(crate) faults: Vec<TypedFault>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Content {
     pub(crate) variants: Vec<Variant>,
     pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TableSpec>,
-    /// By their names.
+    /// By name.
     pub(crate) sizes: BTreeMap<String, Size>,
     /// The chosen size, which has already replaced the values of the file.
     pub(crate) size: Option<String>,

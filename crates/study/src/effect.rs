@@ -114,7 +114,7 @@ impl<'a> Subject<'a> {
 
     fn record(&mut self, at: &Point<'_>, read: &BTreeSet<&str>, settings_apply: bool) {
         let name = self.names[0];
-        // Without valid starts, nothing of a comparison is read.
+        // Without a valid number of starts, no key of a comparison is read.
         let is_compared = name.key.needs == Needs::Compare && at.find(COMPARE).is_some();
         if name.key.needs == Needs::Nothing
             || is_compared

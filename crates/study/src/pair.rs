@@ -1,4 +1,4 @@
-//! Two studies as one: what they have in common, and a variant for what each has of its own.
+//! Two studies as one: what they have in common, and a variant for what is particular to each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use plan::{Span, shown};
 
 /// The names of the variants.
 pub const SIDES: [&str; 2] = ["base", "new"];
-/// The sections in which variants may differ. The others are the work and the points.
+/// The sections in which the variants may differ. The others define the load and the points.
 const MAY_DIFFER: [&str; 5] = ["server", "site", "volume", "log_volume", "topology"];
-/// The pair has these of its own.
+/// Keys that are left out: the pair decides them.
 const OF_ONE_STUDY: [&str; 3] = ["load.repeats", "load.order", "load.order_seed"];
 
-/// Where a study cannot be one of a pair, why, and what to do instead.
+/// Where and why a study cannot be part of a pair, and what to do instead.
 pub(crate) type Refusal = (Span, String, &'static str);
 
-/// What a study says of a key, its axes or its faults, as TOML.
+/// A key, the axes, or the faults of a study, as TOML.
 struct Line {
     at: Span,
     value: String,
     may_differ: bool,
 }
 
-/// Why no pair has this study.
+/// Why a study cannot be part of any pair.
 pub(crate) fn obstacle(content: &Content) -> Option<Refusal> {
     let refusal = |(at, message, help): (_, &str, _)| (at, message.to_owned(), help);
     let variant = content.variants.first().map(|variant| {
@@ -34,13 +34,13 @@ pub(crate) fn obstacle(content: &Content) -> Option<Refusal> {
         (variant.name.span, "this study has variants", help)
     });
     let url = content.place(URL).map(|at| {
-        let help = "compare servers as they run: dyno bench URL1 URL2";
-        (at, "dyno cannot start this server anew", help)
+        let help = "compare running servers: dyno bench URL1 URL2";
+        (at, "dyno cannot restart this server", help)
     });
     variant.or(url).map(refusal)
 }
 
-/// The text of the study of both. A refusal is about the second one.
+/// The text of the study of both. A refusal is about the second study.
 pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<String, Refusal> {
     let given = sides.map(lines);
     let names: BTreeSet<&String> = given.iter().flat_map(BTreeMap::keys).collect();
@@ -66,8 +66,8 @@ pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<S
         }
     }
     if own == [""; 2] {
-        let message = "nothing differs from the study of base".to_owned();
-        let help = "to compare servers of two versions, start each from its `server.basedir`";
+        let message = "this study does not differ from that of base".to_owned();
+        let help = "to compare two versions of a server, set `server.basedir` in each study";
         return Err((Span::NOWHERE, message, help));
     }
     text += &format!("\n[compare]\n{compare}");
@@ -77,7 +77,7 @@ pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<S
     Ok(text)
 }
 
-/// What describes the trials of a study.
+/// The part of a study that describes its trials.
 fn lines(content: &Content) -> BTreeMap<String, Line> {
     let line = |at, value, may_differ| Line {
         at,
@@ -117,7 +117,7 @@ fn toml(entry: &Entry) -> String {
     })
 }
 
-/// Without a seed that is yet to be drawn.
+/// Without a seed that the study does not set.
 fn fault(typed: &TypedFault) -> String {
     let text = fault_toml(&typed.fault);
     let lines = text.lines().skip(1);

@@ -321,7 +321,7 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
     }
 }
 
-/// The budget of several starts is enough for one.
+/// Refuses a budget that is too small for one start.
 fn budget(at: &Point<'_>, trial: &Trial, content: &Content) {
     let Some(compare) = trial.compare.filter(|compare| compare.starts > 1) else {
         return;
@@ -331,7 +331,7 @@ fn budget(at: &Point<'_>, trial: &Trial, content: &Content) {
         None => (whole, "a trial runs"),
         Some(_) => {
             let all = whole.saturating_mul(content.variants.len().max(1) as u32);
-            // What the beginnings of turns take, which do not count.
+            // The beginnings of turns, which do not count, take time, too.
             (all.saturating_add(all / 10), "variants in turns run")
         }
     };

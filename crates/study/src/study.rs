@@ -106,8 +106,8 @@ impl Study {
         repeats::plan(&self.content, &self.trials, self.engines)
     }
 
-    /// The text of a study of two variants, this study and another one, by the names of
-    /// [`SIDES`](crate::SIDES). `compare` are the lines of its `[compare]`.
+    /// The text of a study whose variants are this study and another one, with the names in
+    /// [`SIDES`](crate::SIDES). `compare` has the lines of its `[compare]`.
     pub fn against(&self, new: &Self, title: &str, compare: &str) -> Result<String, StudyError> {
         let refused = |side: &Self, (at, message, help): Refusal| side.error_at(at, message, help);
         for side in [self, new] {

@@ -1,4 +1,4 @@
-//! Writes a value as a study has it.
+//! Writes values as they stand in a study.
 
 use std::fmt::Write;
 

@@ -25,8 +25,8 @@ pub struct SqliteSession {
 impl Connect for SqliteConnector {
     type Session = SqliteSession;
 
-    /// The end of the load's last connection does not write the log, which may be a large part of the
-    /// load's work: the time of that is measured.
+    /// Closing the load's last connection does not checkpoint the write-ahead log: that may be a large
+    /// part of the load's work, and is timed separately.
     async fn connect(&self, catalog: &Arc<Catalog>) -> Result<SqliteSession, SessionError> {
         let open = || {
             let connection = self.target.open()?;

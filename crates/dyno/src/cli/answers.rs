@@ -42,14 +42,14 @@ pub(crate) struct CompareArgs {
     /// Compare even results of different workloads.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Measure both results anew, as variants of one study, so that their difference gets a verdict.
-    /// --out is then the new result. [default: results/TIME-TITLE]
+    /// Measure both again, as variants of one study, so that their difference gets a verdict. --out
+    /// is then the directory of the new result. [default: results/TIME-TITLE]
     #[arg(long, requires = "new_result", conflicts_with_all = ["base", "new", "force"])]
     pub(crate) rerun: bool,
-    /// With --rerun: at most this many starts of each side. [default: 20]
+    /// With --rerun: maximum number of starts of each side. [default: 20]
     #[arg(long, requires = "rerun", value_name = "N")]
     pub(crate) starts: Option<u32>,
-    /// With --rerun: after this time for a point, no further start of it begins. [default: 30m]
+    /// With --rerun: time for a point after which no further start of it begins. [default: 30m]
     #[arg(long, requires = "rerun", value_name = "TIME")]
     pub(crate) budget: Option<String>,
     #[command(flatten)]

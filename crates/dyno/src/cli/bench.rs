@@ -109,10 +109,10 @@ pub(super) fn examples() -> String {
   dyno bench {} --threads 4 --time 10s
   dyno bench {local} {remote} --time 60s
 
-Several servers take turns of about a second, so that a slow moment of the host affects all of
-them, and the throughput of each is compared with that of the first. The interval is about these
+Several servers take turns of about a second, so that a slowdown of the host affects all of them,
+and the throughput of each is compared with that of the first. The interval applies to these
 server processes only: a restart alone can change throughput by several percent. To compare
-configurations, let dyno start the servers: [compare] in a study.",
+configurations, let dyno start the servers: use [compare] in a study.",
         engine::in_process()
             .map(|any| any.temporary_url)
             .next()
@@ -139,7 +139,7 @@ fn error_code(text: &str) -> Result<String, String> {
     Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
-/// Refuses workloads and commands, which other tools take in this place.
+/// Refuses workloads and commands, which other tools expect here.
 fn address(text: &str) -> Result<String, String> {
     match habits::is_of_another_tool(text) {
         true => Err("this is not a URL".to_owned()),

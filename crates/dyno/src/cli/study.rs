@@ -52,8 +52,8 @@ pub(crate) struct DoctorArgs {
     /// Override a value of the study, such as load.threads=64.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
     pub(crate) overrides: Vec<(String, String)>,
-    /// Instead, alternate two identical servers for about this long, such as 60s, and record how
-    /// much they differ.
+    /// Run no checks; alternate two identical servers for about this long, such as 60s, and record
+    /// how much they differ.
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration,
         conflicts_with_all = ["url", "verbose", "fail_on", "json"])]
     pub(crate) noise: Option<Duration>,

@@ -14,13 +14,13 @@ fn a_measurement_has_a_sensible_length() {
 #[test]
 fn an_interruption_says_what_is_recorded() {
     let stopped = || Failure::interrupted("interrupted; results until then are kept");
-    let lost = with_fate(stopped(), false).message;
+    let lost = with_note(stopped(), false).message;
     assert_eq!(
         lost,
-        "interrupted; nothing is recorded, because too few starts were complete"
+        "interrupted; nothing is recorded, because too few starts completed"
     );
-    let kept = with_fate(stopped(), true).message;
-    assert!(kept.ends_with("were complete is recorded"), "{kept}");
+    let kept = with_note(stopped(), true).message;
+    assert!(kept.ends_with("completed starts is recorded"), "{kept}");
 }
 
 #[test]

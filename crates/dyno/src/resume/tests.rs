@@ -171,7 +171,7 @@ fn a_point_that_had_not_begun_has_the_recorded_design_too() {
         recorded[0].planned.load.time = time;
         let complete = kept(&recorded).trials;
         let mut trials = planned.clone();
-        // What is known of the noise now would take another time.
+        // The noise known by now would lead to another time.
         trials
             .iter_mut()
             .for_each(|trial| trial.planned.load.time = 2 * minute);

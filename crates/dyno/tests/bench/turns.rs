@@ -6,7 +6,7 @@ use measure::setup::Outcome;
 const SHORT: &str =
     "--workload oltp_read_only --tables 1 --rows 100 --threads 2 --warmup 1s --time 9s";
 
-/// Two databases of one server do: each has connections and a load of its own.
+/// Two databases of one server suffice: each has its own connections and load.
 #[test]
 fn servers_take_turns_and_are_compared_without_a_verdict() {
     let server = postgres();
@@ -19,7 +19,7 @@ fn servers_take_turns_and_are_compared_without_a_verdict() {
         .arg(&urls[1])
         .args(SHORT)
         .succeeds();
-    done.prints(&["two against", "only about these two running servers"]);
+    done.prints(&["two against", "these two running servers only"]);
     assert!(!done.stdout.contains("faster"), "{done}");
     let result = done.result();
     assert_eq!(result.trials.len(), 2);

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 const SHORT: &str = "title = \"how much may arrive?\"\ndata.rows = 300\n\
     [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"400ms\"\n";
 
-/// What follows from the steps must be what is said, whatever they showed.
+/// The answer must follow from the steps, whatever they showed.
 #[track_caller]
 fn assert_consistent(search: &FoundMax, result: &RunResult) {
     assert!(search.capacity_per_s.unwrap() > 0.0);

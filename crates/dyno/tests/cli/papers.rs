@@ -1,5 +1,5 @@
-//! The page of the papers: its claims name what the studies have, leave nothing of a paper out, and
-//! take less than four hours; and its own tests.
+//! The page of the papers: its claims match the studies, cover all of each paper, and take less than
+//! four hours. Also runs the page's own tests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use measure::column::is_known;
 use plan::Plan;
 use toml::{Table, Value};
 
-/// Fewer starts of a point than this decide nothing.
+/// Minimum number of starts of a point.
 const FEWEST_STARTS: usize = 5;
 const MOST_MINUTES: i64 = 240;
-/// A column of the export that dyno's own results do not have.
+/// A column of the export that is not in dyno's own results.
 const DERIVED: &str = "cpu_without_dyno";
 const FEWEST_TESTABLE: usize = 40;
 
@@ -66,7 +66,7 @@ fn planned(data: &Table, name: &str, forms: &[&str]) -> Plan {
     parsed.unwrap().plan()
 }
 
-/// The page compares starts at one point: neither none nor those of several.
+/// The page compares the starts of exactly one point.
 #[track_caller]
 fn assert_is_one_point(plan: &Plan, wanted: &[(&str, &str)], what: &str) {
     let is_at = |trial: &&plan::Trial| {

@@ -1,4 +1,4 @@
-//! `dyno compare BASE NEW --rerun`. No server is needed; `lab/turns.rs` has one with servers.
+//! `dyno compare BASE NEW --rerun`, without servers; `lab/turns.rs` runs one with servers.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn refused(folder: &Path, texts: &[&str]) {
 }
 
 #[test]
-fn both_are_measured_anew_as_variants() {
+fn both_are_measured_again_as_variants() {
     let base = format!("# --set load.time=200ms\n{STUDY}");
     let new = format!("# --set load.time=200ms\n{STUDY}[topology]\ninstances = 2\n");
     let folder = results(&base, &new);
@@ -47,7 +47,7 @@ fn both_are_measured_anew_as_variants() {
     let recorded = &result().trials[0].setup.engine;
     done.tells(&[
         &format!(
-            "base was measured with {recorded} and dyno 0.0.1, and is measured anew with SQLite"
+            "base was measured with {recorded} and dyno 0.0.1, and is measured again with SQLite"
         ),
         "new was measured with",
         "results go to out",
@@ -76,11 +76,11 @@ fn both_are_measured_anew_as_variants() {
 }
 
 #[test]
-fn what_cannot_be_measured_anew_is_refused_before_anything_runs() {
+fn what_cannot_be_measured_again_is_refused_before_anything_runs() {
     let instances = format!("{STUDY}[topology]\ninstances = 2\n");
     let think = format!("{instances}[load.until]\nci = \"2%\"\n");
     let refused_of = |new: &str, texts: &[&str]| refused(results(STUDY, new).path(), texts);
-    refused_of(STUDY, &["nothing differs"]);
+    refused_of(STUDY, &["does not differ"]);
     let found = "`load.until.ci` is \"2%\" here, but not set in base";
     refused_of(&think, &[found, "new/study.toml:", "same value"]);
     let running = STUDY.replace("engine = \"sqlite\"", "url = \"postgres://u@h/d\"");

@@ -1,4 +1,4 @@
-//! Comparisons of writes, whose servers write after the load what they postponed.
+//! Comparisons of writes, whose servers are flushed after the load.
 
 use crate::common::{Cache, Program, has_program};
 
@@ -27,7 +27,7 @@ fn compare(engine: &str) {
 }
 
 #[test]
-fn servers_write_what_they_postponed() {
+fn servers_are_flushed() {
     compare("mariadb");
     compare("postgres");
     if has_program("mysqld") {
@@ -41,7 +41,7 @@ fn sqlite_writes_its_log() {
 }
 
 #[test]
-fn reads_postpone_nothing() {
+fn reads_defer_nothing() {
     let study = STUDY.replace("ENGINE", "sqlite");
     let study = study.replace("oltp_update_index", "oltp_point_select");
     let done = Program::study(&study).succeeds();

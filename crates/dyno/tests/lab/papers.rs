@@ -1,4 +1,4 @@
-//! The page of the papers in its short form: runs, export, verdicts, and page, for one paper.
+//! The short form of the page of the papers: runs, export, verdicts, and page, for one paper.
 
 use std::fs;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn the_claims_of_a_paper_get_verdicts() {
         verdicts.len() >= 5 && verdicts.iter().all(is_verdict),
         "{verdicts:?}"
     );
-    // Every trial is a line of the export, and counted on the page.
+    // The export has a line for every trial, and the page counts them.
     let export = fs::read_to_string(dir.path().join("papers/p2-scale-up.csv")).unwrap();
     let trials = export
         .lines()

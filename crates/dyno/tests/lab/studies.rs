@@ -317,7 +317,7 @@ fn each_study_has_its_papers_sizes() {
         planned.prints(&["sizes:  paper"]);
         assert!(planned.code() == Some(0) || planned.stderr.contains("the study needs"));
     }
-    // Times of faults and limits of single variants, too.
+    // A size may also set times of faults, and limits of single variants.
     let paper = |name: &str| plan(name, &[("sizes", "paper")]).trials;
     let faults = &paper("p5-disk-loss")[0].topology.faults;
     assert!(faults.iter().all(|fault| fault.at.as_secs() >= 15 * 60));

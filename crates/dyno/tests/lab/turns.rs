@@ -150,8 +150,8 @@ fn a_server_that_dies_ends_its_start_only() {
     assert_eq!(trials.len(), 4);
 }
 
-/// Where the study leaves it open, variants that only read take turns, and their noise is kept for the
-/// next study, whose starts are as long as it asks for; those that write run as whole trials.
+/// By default, variants that only read take turns, and their noise is recorded and decides how long
+/// the next study's starts are; variants that write run as whole trials.
 #[test]
 fn only_variants_that_read_take_turns_by_default() {
     let cache = Cache::new();
@@ -165,7 +165,7 @@ fn only_variants_that_read_take_turns_by_default() {
     assert!(result.trials.iter().all(|trial| !trial.turns.is_empty()));
     let plan = Program::plan(&reads.replace("time = '3s'\n", "")).cache(&cache);
     let plan = plan.succeeds();
-    plan.prints(&["compare: in turns", "half width to expect after 2 starts"]);
+    plan.prints(&["compare: in turns", "expected half width after 2 starts"]);
     assert!(!plan.stdout.contains("load.time 1m"), "{plan}");
     let writes = reads.replace("oltp_point_select", "oltp_read_write");
     let plan = Program::plan(&writes).cache(&cache).succeeds();
@@ -209,17 +209,17 @@ fn the_doctor_measures_the_noise_of_this_host() {
     plan().succeeds().prints(&["run dyno doctor --noise 60s"]);
     doctor("8s")
         .succeeds()
-        .prints(&["from pair to pair", "after 20 starts"]);
+        .prints(&["between pairs of turns", "after 20 starts"]);
     cache.assert_nothing_left();
     plan()
         .succeeds()
-        .prints(&["half width to expect after 6 starts"]);
+        .prints(&["expected half width after 6 starts"]);
     let kept = cache.path().join("noise.json");
     let text = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, text.replace("\"host\":\"", "\"host\":\"another ")).unwrap();
     plan()
         .succeeds()
-        .prints(&["run dyno doctor --noise 60s", "is of another host"]);
+        .prints(&["run dyno doctor --noise 60s", "is from another host"]);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn three_variants_take_turns_on_two_instances_each() {
 
 /// Two results of different settings become the variants of one study, which take turns.
 #[test]
-fn two_results_are_measured_anew_in_turns() {
+fn two_results_are_measured_again_in_turns() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let [base, new] = ["1MB", "8MB"].map(|memory| {
         let (load, _) = STUDY.split_once("[compare]").unwrap();

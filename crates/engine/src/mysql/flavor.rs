@@ -46,7 +46,7 @@ pub(crate) struct Flavor {
     pub(super) memory_bytes: [u64; 2],
 }
 
-/// With the default of `innodb_io_capacity`, a server would write no more than that, however fast its disk is.
+/// The default of `innodb_io_capacity` would limit the rate of writes, however fast the disk is.
 const FLUSH: Flush = Flush {
     start: &[
         "SET @dirty = @@GLOBAL.innodb_max_dirty_pages_pct, @low = @@GLOBAL.innodb_max_dirty_pages_pct_lwm, \

@@ -168,7 +168,7 @@ impl Server for Postgres {
             paths.data.clone().into(),
             SUPERUSER.into(),
         ];
-        // Before, only a superuser could flush the server.
+        // Earlier versions let only superusers run CHECKPOINT.
         let may_flush = match version::is_since(&installed.version, CHECKPOINT_ROLE_SINCE, 0) {
             true => format!("GRANT pg_checkpoint TO {ROLE};\n"),
             false => String::new(),

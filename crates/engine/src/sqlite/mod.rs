@@ -167,7 +167,7 @@ impl Database for SqliteDatabase {
     }
 }
 
-/// Writes what the connections of loads left in the log, as the last connection that is closed does.
+/// Checkpoints the log that the loads' connections left behind: closing the last connection does that.
 impl Drop for SqliteDatabase {
     fn drop(&mut self) {
         if self.target.has_log() {
@@ -176,7 +176,7 @@ impl Drop for SqliteDatabase {
     }
 }
 
-/// A call cannot be given up, so there are no limits.
+/// A call cannot be canceled, so time limits are ignored.
 struct SqliteSql(rusqlite::Connection);
 
 impl Sql for SqliteSql {

@@ -23,14 +23,13 @@ const SHORTFALL: f64 = 0.02;
 /// The random variation of Poisson arrivals, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
-/// The most trials of a search, with the closed loop.
+/// Maximum number of trials of a search, including the closed loop.
 const MAX_TRIALS: u32 = 1 + MAX_STEPS as u32;
 
 pub fn max_trials() -> u32 {
     MAX_TRIALS
 }
 
-/// The longest time under load of a search.
 pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
     warmup.saturating_add(step).saturating_mul(MAX_TRIALS)
 }
@@ -250,8 +249,8 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
         || (summary.transactions.count as f64) < expected
 }
 
-/// A progress line: `766.8/s: response_ms.p99 18.3 of 20 ms, within limit; …`, with what all steps
-/// so far found.
+/// A progress line: `766.8/s: response_ms.p99 18.3 of 20 ms, within limit; …`, with the estimate
+/// from all steps so far.
 fn progress_line(step: &SearchStep, found: &FoundMax) -> String {
     let rate = step.rate_per_s;
     let value = step

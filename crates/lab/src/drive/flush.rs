@@ -1,5 +1,5 @@
-//! After a load that writes: the servers write what they have postponed, such as changed pages, and the
-//! time is measured. A server that postpones more looks faster in a short trial than it is.
+//! The flush after a load that writes: the servers write out what they have deferred, such as dirty pages,
+//! and the time is measured. A server that defers more looks faster in a short trial than it is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,12 +16,12 @@ use workload::session::SessionError;
 use crate::trial::Target;
 use crate::{Database, Rig, Run, Trial};
 
-/// How long it may take.
+/// Time limit of a flush.
 const LIMIT: Duration = Duration::from_secs(600);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Flushes the servers that took the writes, and adds the time to the summary; only in a comparison of
-/// whole trials, whose variants begin with clean data, and never a server that dyno did not start.
+/// Flushes the servers that took the writes, and adds the time to the summary: only in a comparison of
+/// whole trials, whose variants begin with clean data, and only servers that dyno started.
 pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &mut Run<'_>) {
     let is_compared = trial.planned.compare.is_some_and(|one| !one.alternates());
     let is_own = !matches!(trial.target, Target::Given(_));
@@ -34,12 +34,11 @@ pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &
     {
         return;
     }
-    run.observer
-        .stage("writing what the servers have postponed");
+    run.observer.stage("flushing the servers' deferred writes");
     let begin = Instant::now();
     match all(rig, begin + LIMIT, run.interrupted) {
         Ok(()) => summary.flush_s = Some(begin.elapsed().as_secs_f64()),
-        // The trial is incomplete, so that it is repeated when the study is resumed.
+        // An incomplete trial is repeated when the study is resumed.
         Err(_) if run.interrupted.load(Ordering::Relaxed) => {
             summary.outcome = Outcome::Interrupted;
         }
@@ -47,7 +46,7 @@ pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &
     }
 }
 
-/// All primaries at once, each in a thread that is abandoned if its server does not answer in time.
+/// Flushes all primaries at once, each in a thread that is abandoned if its server does not answer in time.
 fn all(rig: &Rig, deadline: Instant, interrupted: &AtomicBool) -> Result<(), String> {
     let (sender, flushed) = channel();
     for instance in &rig.instances {
@@ -105,9 +104,10 @@ fn wait(connection: &mut dyn Sql, flush: &Flush, deadline: Instant) -> Result<()
             .flatten();
         match last.as_deref() {
             Some("0") => return Ok(()),
-            None => return Err(format!("the server does not answer {query}")),
+            None => return Err(format!("the server returned nothing for {query}")),
             Some(left) if Instant::now() >= deadline => {
-                return Err(format!("{left} pages are left after {} s", LIMIT.as_secs()));
+                let limit_s = LIMIT.as_secs();
+                return Err(format!("{left} dirty pages remain after {limit_s} s"));
             }
             Some(_) => sleep(POLL_INTERVAL),
         }

@@ -1,5 +1,5 @@
-//! The servers of variants that take turns: what they do in their own turns and in those of the others,
-//! and whether they are frozen while they wait.
+//! The servers of variants that take turns: measures what they use in their own turns and in those of
+//! the others, and freezes them while they wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -14,14 +14,14 @@ use crate::Failure;
 use crate::observe::monitors::MonitoredServer;
 use crate::servers::freeze;
 
-/// Signals, not the freezer of a control group: what the freezer of version 1 has frozen cannot be killed, so it
-/// would outlive a dyno that is killed.
+/// Freezes with signals, not with control groups: a process in the freezer of version 1 cannot be killed, so it
+/// would outlive a killed dyno.
 #[derive(Debug)]
 pub(crate) struct ServersInTurns {
     /// The servers of each variant.
     variants: Vec<Vec<ServerInTurns>>,
     pauses: bool,
-    /// Ends the loads if a server does not obey.
+    /// Ends the loads if a server ignores a signal.
     stop: Arc<Stop>,
     state: Mutex<State>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ServersInTurns {
 #[derive(Debug)]
 pub(crate) struct ServerInTurns {
     pub(crate) monitored: MonitoredServer,
-    /// Whether dyno started it; others may serve somebody else, so they are never frozen.
+    /// Whether dyno started it. Others may have other clients, so they are never frozen.
     pub(crate) is_own: bool,
 }
 
@@ -53,7 +53,7 @@ struct Reading {
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     seconds: f64,
-    /// The sum over all servers, as if in one second; `None` if they cannot be read.
+    /// The sum over all servers, derived as if over one second; `None` if they cannot be read.
     sum: Option<ProcessChange>,
 }
 
@@ -72,7 +72,7 @@ impl ServersInTurns {
         }
     }
 
-    /// The metrics of a variant: its CPU time is that of its own turns.
+    /// The metrics of a variant; `server.cpu` covers only its own turns.
     pub(crate) fn metrics(&self, variant: usize) -> Metrics {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut metrics = Metrics::new();
@@ -97,7 +97,7 @@ impl ServersInTurns {
         state.failure.take()
     }
 
-    /// Other machines take too long to answer.
+    /// Only servers on this host: other machines take too long to answer.
     fn read(&self) -> Vec<Reading> {
         let read = |server: &ServerInTurns| {
             let server = &server.monitored;
@@ -120,14 +120,14 @@ impl ServersInTurns {
                 monitored: server,
                 is_own,
             } = server;
-            // A server that has died is noticed by its trial.
+            // Its trial notices if a server has died.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
             *is_own
                 && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };
         if self.variants[variant].iter().any(disobeys) {
-            let message = "a server of a variant in turns did not obey SIGSTOP or SIGCONT";
+            let message = "a server of a variant that takes turns ignored SIGSTOP or SIGCONT";
             let failure = (variant, Failure::server(message));
             state.failure.get_or_insert(failure);
             self.stop.interrupt();
@@ -154,7 +154,7 @@ impl Referee for ServersInTurns {
         let waits = |state: &State, index| {
             !state.is_over && next.is_some_and(|(variant, _)| variant != index)
         };
-        // The servers of the next variant come first.
+        // The servers of the next variant are resumed first.
         for frozen in [false, true] {
             for index in 0..self.variants.len() {
                 if waits(&state, index) == frozen {

@@ -22,7 +22,7 @@ pub(crate) struct Start {
     pub(crate) turn: Option<Turn>,
     /// The servers of all trials that take turns, which are no foreign programs to any of them.
     pub(crate) servers: Arc<[ProcessId]>,
-    /// What those do in turns.
+    /// Measures and freezes these servers.
     pub(crate) referee: Option<Arc<ServersInTurns>>,
 }
 
@@ -99,7 +99,7 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
     }))
 }
 
-/// The same for all variants. Less than the 80 % of a block that the shortest ones have.
+/// The same for all variants, and less than the shortest blocks, which have 80 % of the mean length.
 pub(crate) fn lead_in(block: Duration) -> Duration {
     let share = block.mul_f64(LEAD_IN);
     share.max(SHORTEST_LEAD_IN).min(block / 2)

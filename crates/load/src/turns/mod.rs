@@ -33,9 +33,9 @@ pub struct TurnsSpec {
     pub seed: u64,
 }
 
-/// Is told of the turns, while no load runs.
+/// Receives notice of each turn, while no load runs.
 pub trait Referee: Send + Sync + std::fmt::Debug {
-    /// The turn of a variant begins; `None` if the loads are ending. May be told again of the same.
+    /// A variant's turn begins, or, with `None`, the loads are ending. The latter may be repeated.
     fn turn(&self, next: Option<(u32, Phase)>);
 }
 
@@ -194,7 +194,7 @@ impl Seat {
         if state.is_waiting(self.number, block) {
             return Next::Wait;
         }
-        // The referee may take a moment, which is no part of the block.
+        // The referee's time is not part of the block.
         let began_ns = *state.began_ns.get_or_insert_with(|| {
             self.turns.tell(Some((block.variant, block.phase)));
             now_ns()

@@ -1,21 +1,21 @@
 //! Whether variants that take turns disturb each other.
 //!
-//! In the order ABBA, one block of each variant follows one of the other, and one its own. What a variant
-//! leaves to the next block, such as dirty pages or a warm cache, falls on the other variant in the first case
-//! and on itself in the second. If both show the same difference, turns are fair: the carry-over of
-//! crossover designs (Jones and Kenward, *Design and Analysis of Cross-Over Trials*).
+//! In the order ABBA, some blocks follow a block of the other variant, and some follow one of their own.
+//! What a block leaves behind, such as dirty pages or a warm cache, affects the other variant in the first
+//! case and the same one in the second. If both show the same difference, turns are fair. This is the
+//! carry-over of crossover designs (Jones and Kenward, *Design and Analysis of Cross-Over Trials*).
 
 use super::{Block, Boundary, Comparison, Measured, NoComparison, Question, Sense, compare, mean};
 use crate::interval::Estimate;
 
-/// The least carry-over that matters: 1 %.
+/// The smallest carry-over that matters: 1 %.
 pub const CARRY_OVER: f64 = 0.01;
 
-/// The ratio of two variants' rates in blocks that follow one of the same variant, against that in blocks
-/// that follow one of another; one value for each start. [`super::Decision::Equivalent`]: alternation
-/// is fair. `Faster` and `Slower`: it is not. `Undecided`: the starts do not tell.
+/// Compares the ratio of two variants' rates in blocks after their own variant with that in blocks after
+/// another; each start has one value. [`super::Decision::Equivalent`]: turns are fair. `Faster` and
+/// `Slower`: they are not. `Undecided`: unknown.
 ///
-/// Starts in which no block of a variant follows its own, or another's, are left out.
+/// Starts in which a variant has no block of either kind are left out.
 pub fn carry_over(
     starts: &[Vec<Block>],
     [base, new]: [usize; 2],
@@ -42,8 +42,8 @@ pub fn carry_over(
     compare(&side(false), &side(true), &question)
 }
 
-/// The mean logarithm of the rate of a variant's blocks after its own or after another's; `None` if there
-/// are none.
+/// The mean logarithm of the rate of a variant's blocks that follow its own, or another's; `None` if
+/// there are none.
 fn mean_log(blocks: &[Block], variant: usize, after_itself: bool) -> Option<f64> {
     let pairs = blocks.windows(2).filter_map(|pair| {
         let [before, block] = pair else { return None };

@@ -1,12 +1,12 @@
-//! How much servers differ on a host, from pair to pair of blocks and from start to start, and how many
-//! pairs a start should have.
+//! How much servers differ on a host, between pairs of blocks and between starts, and how many pairs a
+//! start should have.
 //!
-//! One-way random effects: the log ratio of a pair is that of its start plus noise of its own. The two
+//! One-way random effects: the log ratio of a pair is that of its start plus its own noise. The two
 //! variances are estimated from mean squares around the mean of each run (unweighted means: Searle,
-//! Casella and McCulloch, *Variance Components*, chapter 4), over all kept runs of the host. The noise of the
-//! mean over starts is least for the time it takes with sqrt(c1 / c2) s2 / s1 pairs in each start (Kalibera
-//! and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), where c1 and c2 are what a start and
-//! a pair take, and s1 and s2 their standard deviations.
+//! Casella and McCulloch, *Variance Components*, chapter 4), over all recorded runs of the host. In a given
+//! time, the mean over starts is most precise with sqrt(c1 / c2) s2 / s1 pairs per start (Kalibera and
+//! Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), where c1 and c2 are the times of a start
+//! and a pair, and s1 and s2 their standard deviations.
 
 use std::collections::BTreeSet;
 
@@ -16,22 +16,22 @@ use super::{Block, Boundary, percent, starts_in_turns};
 use crate::interval::mean;
 use crate::summary::TrialSummary;
 
-/// The fewest and most pairs of a start: with fewer, an unlucky block decides; more hardly help.
+/// Minimum and maximum number of pairs per start: with fewer, one unlucky block decides; more hardly help.
 pub const PAIRS: [u32; 2] = [6, 40];
 
-/// What a run showed of variants that took turns, kept for the next run on the same host. The variants
-/// may differ: only their ratio's noise counts.
+/// The noise of a run whose variants took turns, recorded for later runs on the same host. The variants
+/// may differ: only the noise of their ratio counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoiseRun {
     /// Identifies the host.
     pub host: String,
-    /// What a start took besides its pairs.
+    /// Time of a start without its pairs.
     pub start_s: f64,
     /// Of pairs around the mean of their start.
     pairs: Squares,
     /// Of the starts' means around the mean of all.
     starts: Squares,
-    /// The sum, over the degrees of freedom of `starts`, of the mean of 1 / pairs in a start.
+    /// The sum, over the degrees of freedom of `starts`, of the mean of 1 / pairs per start.
     shares: f64,
 }
 
@@ -44,16 +44,15 @@ struct Squares {
 /// The noise of a host: standard deviations of the log ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// From start to start, besides that of its pairs.
+    /// Between starts, without the noise of their pairs.
     pub sd_start: f64,
-    /// From pair to pair of a start.
+    /// Between pairs of the same start.
     pub sd_pair: f64,
-    /// What a start takes besides its pairs.
+    /// Time of a start without its pairs.
     pub start_s: f64,
 }
 
-/// The log ratio of each pair of adjacent blocks of two variants, the later one over the earlier one
-/// of `variants`.
+/// The log ratio, new over base, of each pair of adjacent blocks of two variants.
 pub(super) fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
     let (mut pairs, mut rest) = (Vec::new(), blocks);
     while let [one, two, ..] = rest {
@@ -70,7 +69,7 @@ pub(super) fn pairs(blocks: &[Block], [base, new]: [usize; 2]) -> Vec<f64> {
 }
 
 impl NoiseRun {
-    /// Of trials that took so long in all; `None` unless they took turns in several starts.
+    /// Of trials that took `spent_s` in total; `None` unless they took turns in several starts.
     pub fn of(host: String, trials: &[TrialSummary], spent_s: f64) -> Option<Self> {
         let mut run = Self::new(host, 0.0);
         let (mut starts, mut turns_s) = (0, 0.0);
@@ -106,7 +105,7 @@ impl NoiseRun {
         }
     }
 
-    /// Adds two variants of a point: for each start the log ratio of each pair.
+    /// Adds two variants of a point, given the log ratios of each start's pairs.
     pub(super) fn add(&mut self, starts: &[Vec<f64>]) {
         let starts: Vec<_> = starts.iter().filter(|pairs| !pairs.is_empty()).collect();
         if starts.is_empty() {
@@ -119,7 +118,7 @@ impl NoiseRun {
         self.shares += (means.len() as f64 - 1.0) * mean(&shares.collect::<Vec<_>>());
     }
 
-    /// Whether both variances can be estimated from it.
+    /// Whether it suffices to estimate both variances.
     fn is_useful(&self) -> bool {
         self.pairs.degrees > 0.0 && self.starts.degrees > 0.0
     }
@@ -135,7 +134,7 @@ impl Squares {
 }
 
 impl Noise {
-    /// The noise in all runs of a host; `None` without a useful one.
+    /// The noise in all runs of a host; `None` if none of them is useful.
     pub fn of(runs: &[NoiseRun], host: &str) -> Option<Self> {
         let runs = runs.iter().filter(|run| run.host == host);
         let runs: Vec<&NoiseRun> = runs.filter(|run| run.is_useful()).collect();
@@ -150,16 +149,16 @@ impl Noise {
         })
     }
 
-    /// The best number of pairs in a start, within [`PAIRS`]: even, so that both variants come first
+    /// The best number of pairs per start, within [`PAIRS`]: even, so that both variants come first
     /// equally often.
     pub fn pairs(&self, pair_s: f64) -> u32 {
         let best = (self.start_s / pair_s).sqrt() * self.sd_pair / self.sd_start;
-        // Without noise of starts, the quotient is infinite or unknown.
+        // Without noise between starts, the quotient is infinite or NaN.
         let best = best.min(f64::from(PAIRS[1]));
         PAIRS[0].max(2 * (best / 2.0).floor() as u32)
     }
 
-    /// Half of the width, in percent, to expect of an interval after `starts` starts of so many pairs.
+    /// Expected half width of an interval, in percent, after this many starts of this many pairs.
     pub fn half_width_pct(
         &self,
         pairs: u32,

@@ -1,11 +1,11 @@
-//! Comparisons of recovery times, which may be censored or 0, and of yes and no.
+//! Comparisons of recovery times, which may be censored or 0, and of yes-or-no outcomes.
 //!
-//! What has a logarithm on both sides is compared like any other number. A time that was not over
+//! If all values have a logarithm, they are compared like any other number. A time that was not over
 //! when its trial ended is only known to be longer, and 0 has no logarithm: then the sides are
-//! compared by ranks, for which neither matters (Mann and Whitney, "On a test of whether one of two
-//! random variables is stochastically larger than the other", Annals of Mathematical Statistics 18,
-//! 1947). The distribution of the rank sum is the exact one of all ways to divide the observed
-//! values, ties included, so that of yes and no it is Fisher's exact test.
+//! compared by ranks, which need neither (Mann and Whitney, "On a test of whether one of two random
+//! variables is stochastically larger than the other", Annals of Mathematical Statistics 18, 1947).
+//! The distribution of the rank sum is exact, over all ways to divide the observed values, including
+//! ties; for yes-or-no outcomes, this is Fisher's exact test.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{Comparison, Found, Measured, Method, NoComparison, Question, compare
 use crate::interval::Estimate;
 use crate::recovery::{Distribution, Observation};
 
-/// A number of one repeat, counted from 1, that may be censored.
+/// A repeat, counted from 1, and its value, which may be censored.
 pub type Observed = (u32, Observation);
 
 /// Compares by log ratios if both sides consist of known numbers above 0, otherwise by ranks.
@@ -73,11 +73,11 @@ pub fn compare_ranks(
     Ok(found.compared(method, question))
 }
 
-/// Probability (0 to 1) of a rank sum at least this far from its mean by chance, and the share of all pairs
-/// in which the new value is longer, ties counted half.
+/// The probability (0 to 1) of a rank sum at least this far from its mean by chance, and the share of all
+/// pairs in which the new value is longer, with ties as half.
 fn rank_test(base: &[Observation], new: &[Observation]) -> (f64, f64) {
     let all: Vec<Observation> = base.iter().chain(new).copied().collect();
-    // Twice the mean rank of equal values, so that ranks are whole. Censored times are equal: which
+    // Twice the mean rank of tied values, so that ranks are integers. Censored times are tied: which
     // is longer is unknown.
     let is_less = |one: &Observation, other: &Observation| match (one, other) {
         (Observation::Longer(_), _) => false,
@@ -89,7 +89,7 @@ fn rank_test(base: &[Observation], new: &[Observation]) -> (f64, f64) {
         let greater = all.iter().filter(|other| is_less(one, other)).count();
         all.len() + 1 + less - greater
     };
-    // How many ways lead to each rank sum of so many of the values so far.
+    // `ways[n]`: the number of ways to reach each rank sum with n of the values so far.
     let mut ways: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); new.len() + 1];
     ways[0].insert(0, 1.0);
     for one in &all {

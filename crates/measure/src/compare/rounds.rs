@@ -1,22 +1,22 @@
-//! The change between two variants that took turns, from the turns of one start: a jackknife over rounds
-//! (Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981).
+//! The change between two variants from their turns in one start: a jackknife over rounds (Efron and
+//! Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981).
 
 use super::{LogRatio, mean};
 use crate::summary::Turn;
 
-/// Fewer rounds hardly show how much rounds differ.
+/// Fewer rounds hardly show how much rounds vary.
 const FEWEST_ROUNDS: usize = 4;
-/// In a round, each variant has two turns, in an order and then in its reverse.
+/// Turns of each variant in a round: one in some order, and one in the reverse order.
 const TURNS: usize = 2;
 
 /// Transactions and seconds of both sides.
 type Sums = [(f64, f64); 2];
 
-/// Throughput of both sides, and its log ratio with an error from a jackknife over rounds; `None`
-/// with too few rounds that both sides completed, or without transactions.
+/// Throughput of both sides, their log ratio with its error, and the number of rounds; `None` if both
+/// sides completed too few rounds or a side has no transactions.
 ///
-/// A drift cancels within a round, so that the errors of rounds are almost independent although those
-/// of turns are not. The ratio is one of sums: the mean of the turns' log ratios is biased where one side stalls.
+/// A drift cancels within a round, so the errors of rounds are almost independent, although those of
+/// turns are not. The ratio is one of sums: the mean of the turns' log ratios is biased if a side stalls.
 pub(super) fn by_rounds(sides: [&[Turn]; 2]) -> Option<([f64; 2], LogRatio, usize)> {
     let [base, new] = sides.map(|turns| turns.chunks_exact(TURNS).map(sums));
     let rounds: Vec<Sums> = base.zip(new).map(|(base, new)| [base, new]).collect();

@@ -9,11 +9,12 @@ use crate::summary::{TrialSummary, counted};
 pub struct Block {
     /// Which variant had its turn.
     pub variant: usize,
-    /// Transactions per second; 0 in a block in which none completed, which has no logarithm.
+    /// Transactions per second; 0, which has no logarithm, if none completed.
     pub rate: f64,
 }
 
-/// The blocks of each start of a point in order of time; empty unless its variants took turns. Variants that are not among `variants` have the next number.
+/// The blocks of each start of a point in order of time; empty unless its variants took turns. Variants
+/// that are not in `variants` share the next number.
 pub fn starts_in_turns(trials: &[&TrialSummary], variants: &[&str]) -> Vec<Vec<Block>> {
     let mut starts: BTreeMap<u32, Vec<(f64, Block)>> = BTreeMap::new();
     for trial in counted(trials) {

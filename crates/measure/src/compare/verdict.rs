@@ -108,8 +108,8 @@ impl fmt::Display for NoVerdict {
         match self {
             Self::NotInterleaved => f.write_str("no verdict: not interleaved"),
             Self::NotRestarted => f.write_str(
-                "no verdict: not restarted, so only about these two running servers; a restart alone \
-                 can change it by several percent",
+                "no verdict: the servers were not restarted, so this applies to these two running \
+                 servers only; a restart alone can change it by several percent",
             ),
             Self::SingleRun {
                 repeats_needed: None,

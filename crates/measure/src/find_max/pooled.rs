@@ -1,40 +1,39 @@
 //! The highest rate under a limit, with its confidence interval, from all probes of a search.
 //!
-//! What is limited is a mean over transactions: the share that is slower than the limit, or the
-//! response time itself. Near the highest rate it is modeled as exp(a + b r), which is what the tail
-//! of a queue near saturation does. Quasi-Poisson regression
-//! (McCullagh and Nelder 1989) needs no distribution of the amounts.
-//! The slope comes from all probes within [`WIDE`]; the level from those close to the estimate,
-//! because a curve that bends would shift it. The interval is a jackknife over groups of adjacent
-//! probes (Efron and Stein 1981), so that it includes stalls and slow drift.
+//! The limit applies to a mean over transactions: the share slower than the limit, or the response
+//! time itself. Near the highest rate, it is modeled as exp(a + b r), like the tail of a queue near
+//! saturation. Quasi-Poisson regression (McCullagh and Nelder 1989) assumes no distribution of the
+//! amounts. The slope comes from all probes within [`WIDE`]; the level comes from those close to the
+//! estimate, because a curve that bends would shift it. The interval is a jackknife over groups of
+//! adjacent probes (Efron and Stein 1981), so that it includes stalls and slow drift.
 
 use crate::interval::student_t;
 
-/// Probes farther from the estimate do not count, as a share of it.
+/// Probes farther from the estimate than this share of it do not count.
 const WIDE: f64 = 0.25;
-/// The flattest slope: with it, the limited amount grows about in proportion to the rate.
+/// Minimum slope: the limited amount grows about in proportion to the rate.
 const FLATTEST: f64 = 1.0;
 /// A probe counts as at most this multiple of the limit, so that one overload or stall does not
 /// outweigh all others.
 const MOST: f64 = 10.0;
-/// The distance of probes from the estimate at which the limited amount changes by this factor's
-/// logarithm.
+/// Probes are placed where the logarithm of the limited amount differs by this from that of the
+/// limit.
 const CONTRAST: f64 = 0.2;
 const SHORTEST_DISTANCE: f64 = 0.008;
-/// The mean grows slowly with the rate, and along a curve: probes farther away would be off the line.
+/// A mean response time grows slowly with the rate, and not as modeled: farther probes would not fit.
 const LONGEST_DISTANCE: f64 = 0.02;
-/// The reach of the level, in distances of the probes.
+/// Width of the weights for the level, as a multiple of the probes' distance.
 const REACH: f64 = 3.0;
-/// Probes within this share of the estimate count as groups of the jackknife.
+/// Probes within this share of the estimate are in the groups of the jackknife.
 const GROUPED: f64 = 0.1;
 /// Number of adjacent probes in a group: one on either side of the estimate.
 const GROUP: usize = 2;
 const FEWEST_GROUPS: usize = 4;
 /// Widens the interval; found by simulation (`tests/integration/find_max.rs`).
 const CALIBRATION: f64 = 2.0;
-/// An estimate lies at most this factor outside the rates that were probed.
+/// The estimate is at most this factor outside the rates that were probed.
 const OUTSIDE: f64 = 1.1;
-/// The share of the limit up to which hardly anything is slow.
+/// Up to this share of the limit, hardly anything is slow.
 const NOTHING: f64 = 0.01;
 const MOST_STEPS: usize = 60;
 
@@ -49,7 +48,7 @@ pub struct Probe {
     pub amount: f64,
 }
 
-/// The rate at which the limited amount for each transaction reaches its limit.
+/// The rate at which the limited amount per transaction reaches its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PooledRate {
     pub per_s: f64,
@@ -59,7 +58,7 @@ pub struct PooledRate {
     pub distance: f64,
 }
 
-/// The highest rate from probes in the order in which they ran; `None` if no amount was seen.
+/// The highest rate from probes in the order in which they ran; `None` if all amounts are 0.
 pub fn highest_rate(probes: &[Probe], limit: f64) -> Option<PooledRate> {
     let probes: Vec<Probe> = probes.iter().map(|probe| probe.bounded(limit)).collect();
     let line = Line::fit(&probes, limit)?;
@@ -88,8 +87,8 @@ impl Probe {
     }
 }
 
-/// The highest rate below the limit and the lowest above it, if no rate is on the wrong side of another and
-/// hardly anything was slow below.
+/// The highest rate below the limit and the lowest above it, if the first is less than the second and hardly
+/// anything was slow at the rates below.
 pub(super) fn separated(probes: &[Probe], limit: f64) -> Option<(f64, f64)> {
     let (above, below): (Vec<&Probe>, Vec<&Probe>) =
         probes.iter().partition(|probe| probe.exceeds(limit));
@@ -151,7 +150,7 @@ impl Line {
         (CONTRAST / self.slope).clamp(SHORTEST_DISTANCE, LONGEST_DISTANCE)
     }
 
-    /// By what share the probes close to the rate say that it is too high.
+    /// The share by which the rate is too high, judged by the probes close to it.
     fn correction(self, probes: &[Probe], limit: f64) -> f64 {
         let reach = REACH * self.distance();
         let (mut seen, mut expected) = (0.0, 0.0);

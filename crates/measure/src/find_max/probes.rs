@@ -8,17 +8,17 @@ use super::pooled::{PooledRate, Probe, highest_rate, separated};
 
 /// The first rate, as a fraction of the capacity.
 const START: f64 = 0.8;
-/// The factor to the next rate while no probe was above the limit.
+/// The factor to the next rate as long as no probe was above the limit.
 const UP: f64 = 1.15;
-/// The factor to the second rate if the first probe was above the limit; it is squared with each
-/// further one. A stall near the highest rate costs little, and a limit far below it is found soon.
+/// The factor to the second rate if the first probe was above the limit, squared with each further
+/// one: a stall near the highest rate costs little, and a much lower rate is soon reached.
 const DOWN: f64 = 0.85;
 /// The lowest rate that is tried, as a fraction of the capacity.
 const LOWEST: f64 = 1.0 / 128.0;
-/// Number of probes before the first that is placed by the estimate.
+/// Number of probes before the estimate decides where the next one is.
 const BRACKET: usize = 3;
 /// The search ends when half of the interval is at most this share of the rate, but not before
-/// [`FEWEST`] probes: an interval of fewer is narrow by chance too often.
+/// [`FEWEST`] probes: an interval from fewer is too often narrow by chance.
 const PRECISE: f64 = 0.03;
 const FEWEST: usize = 14;
 
@@ -67,7 +67,7 @@ fn other_side(rate: PooledRate, probes: &[Probe]) -> f64 {
     rate.per_s * (1.0 + side * rate.distance)
 }
 
-/// With four significant digits.
+/// Rounded to four significant digits.
 fn rounded(rate: f64) -> f64 {
     let factor = 10_f64.powi(3 - rate.log10().floor() as i32);
     let rounded = (rate * factor).round() / factor;

@@ -299,7 +299,7 @@ fn judge_at(
     result
 }
 
-/// Whether two variants took turns at a point and are shown to have disturbed each other.
+/// Whether two variants took turns at a point and verifiably disturbed each other.
 fn turns_disturb(trials: &[TrialSummary], sides: [&[&TrialSummary]; 2]) -> bool {
     let [Some(base), Some(here)] = sides.map(|side| side.first()) else {
         return false;
@@ -308,7 +308,7 @@ fn turns_disturb(trials: &[TrialSummary], sides: [&[&TrialSummary]; 2]) -> bool 
     let [Some(base), Some(new)] = planned.map(|planned| planned.variant()) else {
         return false;
     };
-    // Of all variants, because turns of others stand between.
+    // The trials of all variants, because the turns of others come in between.
     let point = planned[0].common_point();
     let all = trials.iter();
     let all = all.filter(|trial| trial.setup.planned.common_point() == point);

@@ -1,4 +1,4 @@
-//! Searches for the highest rate on simulated hosts whose highest rate is known.
+//! Searches for the highest rate on simulated hosts where it is known.
 //!
 //! `DYNO_TEST_ALL=1 cargo test -p measure --test integration find_max -- --nocapture` prints what
 //! `benches/RESULTS.md` reports.
@@ -35,7 +35,7 @@ const DRIFTING: Kind = Kind::Drifting {
     seconds: 120.0,
 };
 
-/// From `at_s` on, the host does `speed` seconds of work in each, and has done `work_s`.
+/// From `at_s` on, the host does `speed` seconds of work per second; by then, it has done `work_s`.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     at_s: f64,
@@ -67,7 +67,7 @@ impl Host {
         -(1.0 - self.random.chance()).ln() * mean
     }
 
-    /// What the host does in so many seconds.
+    /// The stretches of this many seconds.
     fn stretches(&mut self, length_s: f64) -> Vec<Stretch> {
         let (mut at_s, mut work_s, mut all) = (0.0, 0.0, Vec::new());
         while at_s < length_s {
@@ -99,8 +99,8 @@ impl Host {
         all
     }
 
-    /// Poisson arrivals at one queue with several servers, which is empty at first. Times are
-    /// translated into work and back, so that slow and stalled hosts are the same to the queue.
+    /// Poisson arrivals at one queue with several servers, initially empty. Times are converted to
+    /// work and back, so that the queue need not know of slow and stalled hosts.
     fn probe(&mut self, rate_per_s: f64, length_s: f64) -> Probe {
         let end_s = WARMUP_S + length_s;
         let stretches = self.stretches(end_s);
@@ -178,8 +178,8 @@ fn slower(rate: f64, per_s: f64) -> f64 {
     served * (1.0 + waits * (1.0 - (-per_s * LIMIT_S * spare).exp()) / spare)
 }
 
-/// The rate of a stalling host has no formula: it is interpolated between two rates with about 4,000
-/// stalls each.
+/// There is no formula for the rate of a stalling host: it is interpolated between two rates with
+/// about 4,000 stalls each.
 fn stalling_truth() -> f64 {
     let rates = [3200.0, 3340.0];
     let [low, high] = rates.map(|rate| {
@@ -205,7 +205,7 @@ struct Searches {
 }
 
 impl Searches {
-    /// Few searches show only that the rate is found; many, how often the interval holds it.
+    /// Few searches only show that the rate is found; many also show how often the interval holds it.
     #[track_caller]
     fn assert_found(&self, most_error: f64) {
         assert!(self.error < most_error, "{}", self.error);
@@ -245,7 +245,7 @@ fn searches(kind: Kind, truth: Option<f64>, count: usize) -> Searches {
     found
 }
 
-/// All searches if all tests were asked for; few otherwise, as each takes a million arrivals.
+/// All searches with `DYNO_TEST_ALL=1`, otherwise few: each simulates a million arrivals.
 fn count() -> usize {
     match runs(MANY) {
         MANY => MANY,

@@ -25,8 +25,8 @@ const VERY_NOISY: Host = Host {
 };
 
 impl Host {
-    /// The blocks of a start, of which the new variant is faster by `change`, and what is left of
-    /// a block changes the rate of the next by `carried` if that is of the other variant.
+    /// The blocks of a start in which the new variant is faster by `change`, and a block changes the
+    /// rate of the next one by `carried` if that belongs to the other variant.
     fn start(&self, random: &mut Random, [change, carried]: [f64; 2]) -> Vec<Block> {
         let of_start = change.ln_1p() + self.sd_start * random.normal();
         let mut order = Vec::new();
@@ -225,8 +225,7 @@ fn as_many_more_starts_as_are_asked_for_decide() {
     assert!(share >= 0.8 - luck(0.8, ended), "{share}");
 }
 
-/// What a variant leaves to the other's block is found where blocks are steady, and turns without it
-/// are rarely called unfair.
+/// Carry-over is found where blocks are steady, and turns without it are rarely called unfair.
 #[test]
 fn carry_over_is_found() {
     let mut random = Random::new(20_261_128);

@@ -1,4 +1,4 @@
-//! The interval about two processes from the turns of one start, on simulated hosts.
+//! The interval for two processes that take turns in one start, on simulated hosts.
 
 use measure::compare::{Comparison, LEAST, Question, Sense, compare_turns};
 use measure::summary::Turn;

@@ -5,14 +5,14 @@ use measure::summary::TrialSummary;
 
 use super::Matched;
 
-/// What the turns of two variants leave to the next ones at a point, of all of whose variants these
-/// are the trials; `None` unless they took turns.
+/// The carry-over between two variants at a point, from the trials of all its variants; `None` unless
+/// they took turns.
 pub(super) fn of_point(trials: &[&TrialSummary], sides: [&str; 2]) -> Option<Comparison> {
     let starts = starts_in_turns(trials, &sides);
     carry_over(&starts, [0, 1], Boundary::of_trials(trials.iter())).ok()
 }
 
-/// Leaves a comparison without a verdict if turns disturb each other.
+/// Takes the verdict from a comparison if turns disturb each other.
 pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {
     let shown =
         carried.filter(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower));
@@ -21,7 +21,7 @@ pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {
     }
 }
 
-/// What to know beside the verdicts where the starts do not tell.
+/// A caution if the starts do not show whether turns are fair.
 pub(super) fn caution(points: &[Matched]) -> Option<String> {
     let carried = points.iter().filter_map(|point| point.carried);
     let unknown = carried.filter(|one| matches!(one.decision, Decision::Undecided { .. }));
@@ -30,8 +30,8 @@ pub(super) fn caution(points: &[Matched]) -> Option<String> {
         error(one).total_cmp(&error(other))
     })?;
     Some(format!(
-        "Whether turns disturb each other by more than 1 % is not known: blocks after their own \
-         variant against blocks after another: {}. alternate = \"never\" runs whole trials.",
+        "It is not known whether turns disturb each other by more than 1 %: the carry-over between \
+         them is {}. alternate = \"never\" runs whole trials instead.",
         least_known.change_pct
     ))
 }

@@ -68,8 +68,8 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     })
 }
 
-/// Of the point where failures left the fewest starts: their number, and that of the first look;
-/// `None` if each point has as many as its first look. The only look is possible after two.
+/// For the point where failures left the fewest starts: their number, and the number that the first
+/// look needs; `None` if every point has enough. A comparison with a single look needs only two.
 pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
     let trials = trials_of(result);
     let point_of = |trial: &TrialSummary| trial.setup.planned.common_point();

@@ -1,4 +1,4 @@
-//! How the recoveries of two sides from the same fault compare, and how many of the faults lost commits.
+//! Compares the recoveries of two sides from the same fault, and the shares of faults that lost commits.
 
 use measure::compare::{
     Boundary, Comparison, Gated, NoComparison, Observed, Question, Sense, compare_observed,
@@ -116,7 +116,7 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     rows.collect()
 }
 
-/// What had not happened before the interrupt says nothing about the servers.
+/// What had not happened when a trial was interrupted says nothing about the servers.
 fn is_interrupted(trial: &TrialSummary) -> bool {
     trial.outcome == Outcome::Interrupted
 }
@@ -158,7 +158,7 @@ fn lost(observed: &[Observed]) -> String {
     lost_of(lost.count(), observed.len())
 }
 
-/// Decides all of them together: a family beside that of throughput and response times.
+/// Decides all of them together, as a family separate from throughput and response times.
 pub(super) fn decide<'a>(points: impl Iterator<Item = &'a mut Matched>) {
     let all = points.flat_map(|point| &mut point.recoveries);
     let gated = all.filter_map(|one| {
@@ -206,10 +206,10 @@ pub(super) fn grid(all: &[ResultComparison]) -> Grid {
         });
     columns.grid(
         "Recovery compared: medians with the minimum and maximum, and the share of faults that lost \
-         acknowledged commits with its exact interval. Change: the ratio of geometric means. Where \
-         a time is 0 or was not over when its trial ended (>), and for losses, ranks are compared: an \
-         exact test without an interval. Faster is the smaller number. All verdicts of this table are decided together: family-wise \
-         error rate 5 % (Holm).",
+         acknowledged commits with its exact interval. Change: the ratio of geometric means. Losses, \
+         and times of which one is 0 or was not over when its trial ended (>), are compared by an exact \
+         test of ranks, without an interval. The smaller number is faster. Family-wise error rate of \
+         this table: 5 % (Holm).",
         rows,
     )
 }

@@ -209,7 +209,7 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     cautions.extend(carried::caution(points));
     cautions.extend(single_runs(points));
     cautions.extend(one_sided(base, new, points));
-    cautions.extend(postponed(points));
+    cautions.extend(deferred(points));
     let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
     if points.iter().any(|point| point.open_loop) {
         cautions.push(
@@ -226,9 +226,8 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     cautions
 }
 
-/// Where throughput says something else once the time is counted in which the servers write what they
-/// have postponed.
-fn postponed(points: &[Matched]) -> Option<String> {
+/// A caution if counting the time of the flush changes the verdict on throughput.
+fn deferred(points: &[Matched]) -> Option<String> {
     let found = |point: &Matched, column| {
         let mut numbers = point.numbers.iter();
         numbers.find(|number| number.column == column)?.comparison
@@ -246,7 +245,7 @@ fn postponed(points: &[Matched]) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "With the flush counted, throughput compares differently at {count} of {} points: one side \
-             postponed more writes than the other. A longer load.time shows more of what they cost.",
+             deferred more writes than the other. A longer load.time shows more of what they cost.",
             points.len()
         )
     })

@@ -171,7 +171,7 @@ fn servers_that_were_not_restarted_are_not_told_apart() {
         let text = outlined(&result);
         for (words, is_said) in [
             ("so the points are not compared", true),
-            ("only about these two running servers", true),
+            ("these two running servers only", true),
             (" times the ", false),
             (" faster", false),
             (" slower", false),

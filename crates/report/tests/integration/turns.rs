@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::common::made::made;
 use crate::common::{flat, outline};
 
-/// Six starts in turns ABBA BAAB, in which B is slower by 5 %, and by `carried` more after A's turns;
-/// A's rates vary by `noise` from start to start where B comes first.
+/// Six starts with turns ABBA BAAB. B is slower by 5 %, and by `carried` more after A's turns; A's rates
+/// vary by `noise` between starts where B comes first.
 fn in_turns(carried: f64, noise: f64) -> RunResult {
     let points = [[("variant", "A")], [("variant", "B")]];
     let trials = (1..=6).flat_map(|repeat| {
@@ -72,7 +72,7 @@ fn turns_that_disturb_each_other_have_no_verdict_and_end_the_point() {
 
 #[test]
 fn a_carry_over_that_is_unknown_is_a_caution() {
-    let caution = "Whether turns disturb each other by more than 1 % is not known";
+    let caution = "It is not known whether turns disturb each other by more than 1 %";
     let text = flat(&outline(&in_turns(0.0, 0.0)));
     assert!(
         !text.contains(caution) && !text.contains("disturb"),

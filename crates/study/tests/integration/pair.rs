@@ -5,7 +5,7 @@ use study::{SIDES, Study};
 
 use crate::common::{SMALLEST, plan, study};
 
-/// The study of both, as it is written, with two starts.
+/// The study of both, with two starts.
 fn pair(base: &Study, new: &Study) -> Plan {
     let text = base.against(new, "a \"pair\"", "starts = 2\n");
     let pair = plan(&text.map_err(|e| e.to_string()).unwrap(), &[]);
@@ -13,7 +13,7 @@ fn pair(base: &Study, new: &Study) -> Plan {
     pair
 }
 
-/// What a trial runs, whatever it is called.
+/// A trial without what identifies it.
 fn what(trial: &Trial) -> Trial {
     Trial {
         number: 0,
@@ -112,7 +112,7 @@ fn what_both_must_have_in_common_is_told() {
         format!("topology.cluster = \"galera\"\n[[fault]]\nat = \"1s\"\nkill = {server}")
     };
     told(&fault(1), &fault(2), "`fault` is [{ at = \"1s\", kill = 2,");
-    told("load.repeats = 4", "description = \"d\"", "nothing differs");
+    told("load.repeats = 4", "description = \"d\"", "does not differ");
     let variants = "[[variant]]\nname = \"a\"";
     told(variants, "", "has variants\n --> s.toml:4:");
 }

@@ -308,7 +308,7 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
     times.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
-/// Stops all processes of a server with a signal, or resumes them; returns whether all obeyed.
+/// Stops or resumes all processes of a server with a signal; returns whether all of them obeyed.
 pub(crate) fn freeze(site: &dyn Site, id: &ProcessId, frozen: bool) -> bool {
     let (signal, obeys): (_, fn(&Relative) -> bool) = match frozen {
         true => (Signal::STOP, |one| one.is_stopped),

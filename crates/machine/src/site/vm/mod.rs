@@ -40,8 +40,8 @@ const EMULATED: &str = "emulated, not KVM";
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// How long booting may take with KVM, which does not work on all hosts that have it.
 const KVM_LIMIT: Duration = Duration::from_secs(20);
-/// The module of a KVM that runs only guests whose kernels are made for it. It interprets all other
-/// kernels instruction by instruction: none boots in minutes.
+/// The module of a KVM that runs only kernels that are made for it. It interprets all others
+/// instruction by instruction: none of them boots within minutes.
 const PVM: &str = "/sys/module/kvm_pvm";
 /// A message on the console after which ssh can connect.
 const IS_UP: &str = "Server listening on";
@@ -115,7 +115,7 @@ impl Guest {
         let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
         let try_kvm = || match Path::new(PVM).exists() {
             true => Err(Failed::Boot(
-                "KVM is PVM here, for which no distribution has kernels".to_owned(),
+                "KVM here is PVM, which needs kernels that no distribution has".to_owned(),
             )),
             false => boot(Accelerator::Kvm),
         };

@@ -262,8 +262,9 @@ fn monitors(number: u32, instances: u32, luck: f64) -> Vec<MonitorPoint> {
             0.92 + (wander(seed) % 1000) as f64 / 6250.0
         };
         let mut values = std::collections::BTreeMap::new();
-        // Only servers with limits or in containers have groups.
-        let is_known = |name: &str| !name.starts_with("server.group_");
+        // Only servers with limits or in containers have groups, and only those in turns are idle.
+        let absent = ["server.group_", "server.idle_"];
+        let is_known = |name: &str| !absent.iter().any(|prefix| name.starts_with(prefix));
         let metrics = METRICS.iter().enumerate();
         for (salt, metric) in metrics.filter(|(_, metric)| is_known(metric.name)) {
             let size = match metric.unit {
