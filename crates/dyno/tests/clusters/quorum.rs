@@ -168,7 +168,7 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
         let recovery = trial(done).faults.pop().unwrap().recovery;
         recovery.is_some_and(|found| found.rejoined_s.is_some() && found.load_write_s.is_some())
     };
-    let done = in_time(&["40", "200"], run, |done| {
+    let done = in_time(&["40", "60", "100", "200"], run, |done| {
         is_back(done) && has_followed(done)
     });
     done.completed();
