@@ -20,7 +20,7 @@ use crate::{noise, results, signals};
 const SHORTEST: Duration = Duration::from_secs(8);
 const LONGEST: Duration = Duration::from_secs(3600);
 const MOST_STARTS: u32 = 10;
-/// Intended length of a start: enough for several pairs.
+/// Target length of a start, long enough for several pairs.
 const START: Duration = Duration::from_secs(10);
 
 /// Measures the noise for about this long, records it, and prints it. The engine is that of the
@@ -158,7 +158,7 @@ struct Collected {
     files: u32,
     began: Instant,
     trials: Vec<TrialSummary>,
-    /// Time until the last of them completed.
+    /// Time until the last of these trials completed.
     spent: Duration,
 }
 

@@ -40,7 +40,7 @@ pub struct Flush {
 }
 
 impl Flush {
-    /// One statement that returns when the flush is complete.
+    /// A single statement that returns once the flush is complete.
     pub(crate) const fn by(statement: &'static [&'static str]) -> Self {
         Self {
             start: statement,

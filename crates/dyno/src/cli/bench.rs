@@ -139,7 +139,7 @@ fn error_code(text: &str) -> Result<String, String> {
     Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
-/// Refuses workloads and commands, which other tools expect here.
+/// Rejects names of workloads and commands, which other tools take in this position.
 fn address(text: &str) -> Result<String, String> {
     match habits::is_of_another_tool(text) {
         true => Err("this is not a URL".to_owned()),

@@ -66,7 +66,7 @@ fn planned(data: &Table, name: &str, forms: &[&str]) -> Plan {
     parsed.unwrap().plan()
 }
 
-/// The page compares the starts of exactly one point.
+/// Each side of a claim must be exactly one point, because the page compares its starts.
 #[track_caller]
 fn assert_is_one_point(plan: &Plan, wanted: &[(&str, &str)], what: &str) {
     let is_at = |trial: &&plan::Trial| {

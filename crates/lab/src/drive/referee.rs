@@ -29,7 +29,7 @@ pub(crate) struct ServersInTurns {
 #[derive(Debug)]
 pub(crate) struct ServerInTurns {
     pub(crate) monitored: MonitoredServer,
-    /// Whether dyno started it. Others may have other clients, so they are never frozen.
+    /// Whether dyno started this server. It never freezes any other, which may have other clients.
     pub(crate) is_own: bool,
 }
 
@@ -168,7 +168,7 @@ impl Referee for ServersInTurns {
 impl Used {
     fn add(&mut self, before: &Reading, now: &Reading) {
         let both = before.servers.iter().zip(&now.servers);
-        // A sum over some of the servers would pass for that of all.
+        // A partial sum would look like the total of all servers.
         let changes: Option<Vec<ProcessChange>> = both
             .map(|(before, now)| process::derive(before.as_ref()?, now.as_ref()?, 1.0))
             .collect();

@@ -194,7 +194,7 @@ impl Seat {
         if state.is_waiting(self.number, block) {
             return Next::Wait;
         }
-        // The referee's time is not part of the block.
+        // Time spent in the referee is not part of the block.
         let began_ns = *state.began_ns.get_or_insert_with(|| {
             self.turns.tell(Some((block.variant, block.phase)));
             now_ns()

@@ -68,7 +68,7 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     })
 }
 
-/// For the point where failures left the fewest starts: their number, and the number that the first
+/// The number of starts at the point with the fewest, because of failures, and the number that its first
 /// look needs; `None` if every point has enough. A comparison with a single look needs only two.
 pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
     let trials = trials_of(result);

@@ -50,7 +50,7 @@ pub(crate) struct Recoveries {
     pub(crate) new: String,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) reason: Option<String>,
-    /// Of both sides: the median or the share of faults that lost commits, if known, and the number of faults.
+    /// For each side: the median, or the share of faults that lost commits, if known; and the number of faults.
     #[serde(skip)]
     centers: [(Option<f64>, usize); 2],
 }
