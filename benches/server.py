@@ -235,3 +235,8 @@ def busy_s():
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
     return (user + nice + system + irq + softirq + steal) * TICK_S
+
+
+def stolen_s():
+    """CPU seconds that other virtual machines (steal) have used so far."""
+    return int(pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[8]) * TICK_S

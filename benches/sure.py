@@ -20,7 +20,7 @@ import tempfile
 import time
 
 from results import put, say, spread
-from server import busy_s, fail
+from server import busy_s, fail, stolen_s
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORK = pathlib.Path(os.environ["WORK"]).resolve()
@@ -75,12 +75,13 @@ class Host:
     def read(self):
         # Of dyno, and of the servers that it started and waited for.
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.monotonic(), busy_s() - children.ru_utime - children.ru_stime
+        stolen = stolen_s()
+        return time.monotonic(), busy_s() - stolen - children.ru_utime - children.ru_stime, stolen
 
-    def others(self):
-        """CPUs that other processes have used, on average."""
-        (began, before), (now, after) = self.began, self.read()
-        return max(0.0, (after - before) / (now - began))
+    def used(self):
+        """CPUs that other processes have used, on average, and the share of all CPUs that other guests had, in percent."""
+        took_s, busy, stolen = (after - before for before, after in zip(self.began, self.read(), strict=True))
+        return max(0.0, busy / took_s), 100 * stolen / took_s / os.cpu_count()
 
 
 class Bench:
@@ -139,11 +140,13 @@ class Bench:
             tps[planned["repeat"]][planned["point"]["variant"]] = trial["transactions"]["per_s"]["value"]
         (point,) = json.loads(self.dyno("compare", out, "--base", "a", "--new", "b", "--json"))["points"]
         shutil.rmtree(out)
+        others, steal_pct = host.used()
         return {
             "number": number,
             "ended": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M:%S}",
             "took_s": round(took_s, 1),
-            "others": round(host.others(), 3),
+            "others": round(others, 3),
+            "steal_pct": round(steal_pct, 2),
             "dyno": self.dyno("--version").strip(),
             "server": trials[0]["setup"]["engine"],
             "tps": [[round(start["a"], 2), round(start["b"], 2)] for _, start in sorted(tps.items())],
@@ -248,6 +251,14 @@ def is_called_different(series):
     return False
 
 
+def under_load_s(experiment):
+    """How long each variant is under load in a start, with its warm-up of 1 s. In turns, whole rounds of two blocks of 1 s,
+    0.9 s of which count, make up the time."""
+    if experiment.compare.endswith(WHOLE):
+        return 1 + experiment.time_s
+    return sum(2 * math.ceil(length_s / 1.8) for length_s in (1, experiment.time_s))
+
+
 def alarms(kept):
     """Rows about identical variants."""
     pool = [log for outcome in kept["aa"] for log in logs(outcome)]
@@ -262,12 +273,17 @@ def alarms(kept):
     whole = [log for outcome in kept["whole"] for log in logs(outcome)]
     if len(whole) > 1:
         turns_half = BOUNDARY[10] * statistics.stdev(pool) / math.sqrt(10)
-        # 10 starts of 8 s are 80 s for each variant; five trials of 20 s are 100 s.
-        load_ratio = math.sqrt(10 * EXPERIMENTS["aa"].time_s / (5 * EXPERIMENTS["whole"].time_s))
+        load_ratio = math.sqrt(10 * under_load_s(EXPERIMENTS["aa"]) / (5 * under_load_s(EXPERIMENTS["whole"])))
         whole_half = T_OF_5 * statistics.stdev(whole) / math.sqrt(5)
         ratio = load_ratio * turns_half / whole_half
         yield (f"| half width at the last look, ± {turns_half:.2f} %, over that of five pairs of whole trials, "
                f"± {whole_half:.2f} %, at equal time under load | {ratio:.2f} | ≤ 0.45 {met(ratio <= 0.45)} |")
+
+
+def stolen(found):
+    """The steal of the studies that recorded it."""
+    known = [outcome["steal_pct"] for outcome in found if "steal_pct" in outcome]
+    return f"{spread(known, 1)} in {len(known)} studies" if known else "–"
 
 
 def spreads(kept):
@@ -283,7 +299,7 @@ def spreads(kept):
                  spread([len(outcome["tps"]) for outcome in found], 0),
                  spread([outcome["took_s"] / 60 for outcome in found], 1),
                  spread([statistics.mean(a for a, _ in outcome["tps"]) for outcome in found], 0),
-                 spread([outcome["others"] for outcome in found], 2)]
+                 spread([outcome["others"] for outcome in found], 2), stolen(found)]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -297,8 +313,8 @@ def report(kept):
         "in at most 10 starts; variants that write run as whole trials, in at most 20 starts.", "",
         "| what | measured | goal |", "|---|---|---|", *slowdowns(kept), *alarms(kept), "",
         "| experiment | starts | mean change, % | standard deviation of a start, % | half of a study's interval, % "
-        "| starts of a study | minutes of a study | tps of the first variant | other processes, CPUs |",
-        "|---|---|---|---|---|---|---|---|---|", *spreads(kept), "",
+        "| starts of a study | minutes of a study | tps of the first variant | other processes, CPUs | steal, % |",
+        "|---|---|---|---|---|---|---|---|---|---|", *spreads(kept), "",
         "Ranges are median (lowest–highest) of the studies; shares have 95 % confidence intervals. The outcome of each study is "
         "in `benches/outcomes`.", "",
         f"{last['ended'][:10]}; {os.cpu_count()} CPUs; {last['dyno']}, {last['server'].split('-')[0]}.",

@@ -281,7 +281,8 @@ def runs_text(names, runs, data):
         failed = sum(trial["outcome"] != "completed" for trial in trials)
         texts.append(
             f"{len(trials)} of {head['planned trials']} trials, {disturbed} of them left out for steal or other programs, {failed} "
-            f"not completed; {head['servers']}; {head['date'][:10]}, commit {head['commit']}. [CSV](papers/{name}.csv)"
+            f"not completed; {head['servers']}; {head['date'][:10]}; {head['build']}, commit {head['commit']}; {head['host']}. "
+            f"[CSV](papers/{name}.csv)"
         )
         reasons = Counter(trial["reason"] for trial in trials if trial["outcome"] != "completed" and trial["reason"])
         texts += ["\n".join(f"- {count} ×: {reason[:200]}" for reason, count in reasons.items())] if reasons else []
@@ -303,15 +304,13 @@ def paper_text(paper, found, runs, data, has_picture):
 
 def intro(runs, found, windows):
     trials = [trial for _, some in runs.values() for trial in some]
-    head = next(iter(runs.values()), ({},))[0]
-    where = f"{head['build']}; {head['host']}" if head else "nothing has been run yet"
     testable = [one for one in found if one.verdict != "not testable"]
     decided = sum(one.verdict in (*HOLDS, "outside") for one in testable)
     return f"""# Five papers, measured again
 
 dyno repeats five published studies of MySQL on a small scale. Absolute values are not comparable with those of other hardware,
-so each claim of a paper is a ratio of two points, or of two times around a failure. `scripts/papers.py` produced the runs and
-this page ({where}). {decided} of {len(testable)} testable claims are decided.
+so each claim of a paper is a ratio of two points, or of two times around a failure; both come from one run, of one build on one
+host. `scripts/papers.py` produced the runs and this page. {decided} of {len(testable)} testable claims are decided.
 
 Each repeat starts the servers again; the two points of a claim in one repeat are a pair. dyno's ratio is the geometric mean of
 the pairs, with its 95 % interval in parentheses (Student's t on the logarithms). *Inside*: two one-sided tests show that the

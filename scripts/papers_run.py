@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DYNO = Path(os.environ.get("DYNO", ROOT / "target" / "release" / "dyno"))
 # What must be the same in a result and in its recipe.
-PINNED = ("study", "study sha256", "set", "build")
+PINNED = ("study", "study sha256", "set", "window", "build")
 
 
 class Refused(Exception):
@@ -42,6 +42,12 @@ def expected(name, recipe, short=False):
     """What identifies a run, except for the build."""
     path = study(name, recipe)
     return {"study": path, "study sha256": sha256(ROOT / path), "set": " ".join(overrides(recipe, short))}
+
+
+def windows_of(data, name):
+    """The windows around faults, if claims on a recipe have any: an export contains means of them."""
+    has_faults = any("fault" in claim and claim.get("recipe") == name for claim in data["claim"])
+    return {"window": json.dumps(data["window"])} if has_faults else {}
 
 
 def build():
@@ -189,7 +195,7 @@ def export(data, name, result, to):
         "host": ", ".join(str(one) for one in host if one),
         "date": env["started"],
         "planned trials": found["design"]["trials"],
-    }
+    } | windows_of(data, name)
     axes, columns = found["design"]["axes"], needed(data, name)
     header = ["number", *axes, "repeat", "outcome", "reason", "emulated", "steal_pct", "others_pct", *columns]
     cpus = env.get("cores") or 1
@@ -219,29 +225,18 @@ def read(path):
 
 
 def read_all(data, place, short=False):
-    """{recipe: (head, trials)} of all CSV files, which must match the recipes and come from one build and host."""
+    """{recipe: (head, trials)} of all CSV files, which must match the recipes."""
     found = {}
     for path in sorted(place.glob("*.csv")):
         name = path.stem
         if name not in data["recipe"]:
             raise Refused(f"{path}: no recipe has this name; remove it")
         head, trials = read(path)
-        refuse_if_different(path, head, expected(name, data["recipe"][name], short))
+        refuse_if_different(path, head, expected(name, data["recipe"][name], short) | windows_of(data, name))
         missing = [column for column in needed(data, name) if trials and column not in trials[0]]
         if missing:
             raise Refused(f"{path}: no column {missing[0]!r}; run scripts/papers.py RESULTS to export it again")
         if len(trials) != int(head["planned trials"]):
             raise Refused(f"{path}: {len(trials)} of {head['planned trials']} trials; export it again")
         found[name] = (head, trials)
-    for key in ("build", "host"):
-        refuse_several(place, key, found)
     return found
-
-
-def refuse_several(place, key, found):
-    recipes = {}
-    for name, (head, _) in found.items():
-        recipes.setdefault(head.get(key), []).append(name)
-    if len(recipes) > 1:
-        each = "; ".join(f"{value}: {', '.join(names)}" for value, names in recipes.items())
-        raise Refused(f"{place}: results of more than one {key}, so remove some and run their recipes again ({each})")

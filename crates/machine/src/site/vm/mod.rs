@@ -51,9 +51,9 @@ const MAX_PORT_TRIES: u32 = 5;
 /// Lines of the console that a message quotes.
 const CONSOLE_LINES: usize = 8;
 
-/// Why guests are emulated; `None` if the first one booted with KVM. All guests of a study must be
-/// alike.
-static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
+/// What booted the first guest, and why guests do not boot with plain KVM. All guests of a study must
+/// be alike.
+static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 
 /// A running guest, ended when this value is dropped.
 #[derive(Debug)]
@@ -113,33 +113,39 @@ impl Guest {
         qemu::program()?;
         let hardware = Hardware::new(limits, image)?;
         let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
-        let try_kvm = || match Path::new(PVM).exists() {
-            true => Err(Failed::Boot(
-                "KVM here is PVM, which needs kernels that no distribution has".to_owned(),
-            )),
-            false => boot(Accelerator::Kvm),
-        };
-        let booted = match NO_KVM.get() {
-            Some(Some(_)) => boot(Accelerator::Emulation),
-            Some(None) => match boot(Accelerator::Kvm) {
-                Err(Failed::Boot(_)) => boot(Accelerator::Kvm),
+        let booted = match CHOSEN.get() {
+            None => Self::boot_first(boot),
+            Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
+            Some((kvm, _)) => match boot(*kvm) {
+                Err(Failed::Boot(_)) => boot(*kvm),
                 booted => booted,
-            },
-            None => match try_kvm() {
-                Err(Failed::Boot(why)) => {
-                    // Another thread may have found the same.
-                    let _ = NO_KVM.set(Some(why));
-                    boot(Accelerator::Emulation)
-                }
-                booted => {
-                    if booted.is_ok() {
-                        let _ = NO_KVM.set(None);
-                    }
-                    booted
-                }
             },
         };
         Ok(booted?)
+    }
+
+    /// Boots a guest with the first accelerator that works.
+    fn boot_first(boot: impl Fn(Accelerator) -> Result<Self, Failed>) -> Result<Self, Failed> {
+        let mut why = None;
+        // Another thread may choose at the same time; it finds the same.
+        let choose = |accelerator, why| drop(CHOSEN.set((accelerator, why)));
+        if Path::new(PVM).exists() {
+            why = Some("KVM here is PVM, which needs kernels that no distribution has".to_owned());
+        } else {
+            for kvm in [Accelerator::Kvm, Accelerator::KvmWithoutCapabilities] {
+                match boot(kvm) {
+                    Err(Failed::Boot(reason)) => why = why.or(Some(reason)),
+                    booted => {
+                        if booted.is_ok() {
+                            choose(kvm, why);
+                        }
+                        return booted;
+                    }
+                }
+            }
+        }
+        choose(Accelerator::Emulation, why);
+        boot(Accelerator::Emulation)
     }
 
     fn on_free_ports(
@@ -214,8 +220,8 @@ impl Guest {
 
     fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
         let limit = match self.accelerator {
-            Accelerator::Kvm => KVM_LIMIT,
             Accelerator::Emulation => BOOT_LIMIT,
+            _ => KVM_LIMIT,
         };
         let deadline = Instant::now() + limit;
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
@@ -271,15 +277,19 @@ impl Guest {
     }
 
     pub(super) fn is_emulated(&self) -> bool {
-        matches!(self.accelerator, Accelerator::Emulation)
+        self.accelerator == Accelerator::Emulation
     }
 
     /// For reports: KVM, or emulation.
     pub(super) fn accelerator(&self) -> String {
-        match (self.accelerator, NO_KVM.get().and_then(Option::as_ref)) {
-            (Accelerator::Kvm, _) => "KVM".to_owned(),
-            (Accelerator::Emulation, None) => EMULATED.to_owned(),
-            (Accelerator::Emulation, Some(why)) => format!("{EMULATED}: {why}"),
+        let name = match self.accelerator {
+            Accelerator::Kvm => return "KVM".to_owned(),
+            Accelerator::KvmWithoutCapabilities => "KVM with arch-capabilities=off",
+            Accelerator::Emulation => EMULATED,
+        };
+        match CHOSEN.get() {
+            Some((_, Some(why))) => format!("{name}: {why}"),
+            _ => name.to_owned(),
         }
     }
 

@@ -36,9 +36,11 @@ const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
 /// its own user: the kernel would then forget to end it with dyno.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accelerator {
     Kvm,
+    /// KVM without a register that some hosts promise and then do not let guests read.
+    KvmWithoutCapabilities,
     Emulation,
 }
 
@@ -46,7 +48,7 @@ impl Accelerator {
     /// The user that QEMU runs as: the servers', if that one may use the accelerator.
     fn account(self, servers: &Account) -> Account {
         match self {
-            Self::Kvm => servers.with_device(Path::new(KVM_DEVICE)),
+            Self::Kvm | Self::KvmWithoutCapabilities => servers.with_device(Path::new(KVM_DEVICE)),
             Self::Emulation => servers.clone(),
         }
     }
@@ -108,6 +110,7 @@ pub(super) fn command(
     let mut command = process::command(&account, &cpuset, &program()?);
     let (accelerator, cpu) = match accelerator {
         Accelerator::Kvm => ("kvm", "host"),
+        Accelerator::KvmWithoutCapabilities => ("kvm", "host,arch-capabilities=off"),
         Accelerator::Emulation => ("tcg,thread=multi", "max"),
     };
     command.args(["-accel", accelerator, "-cpu", cpu]);
