@@ -20,11 +20,22 @@ pub(crate) struct DiskDemand {
     span: Option<Span>,
 }
 
+/// What a trial stores on a disk.
+struct Stored {
+    /// The index of the disk.
+    at: usize,
+    bytes: u64,
+    /// Whether it is stored in sparse files of loop devices.
+    is_loop: bool,
+}
+
 /// The demand on the disk of the cache, which comes first, and on the other disks. For a file system
-/// in memory, the data of a trial is added to the memory that the trial needs.
+/// in memory, the data of a trial is added to the memory that the trial needs. `together` are, for
+/// each trial, the indexes of those whose servers are up at the same time.
 pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
+    together: &[Vec<usize>],
     needs: &mut [Needs],
 ) -> Result<Vec<DiskDemand>, Failure> {
     let mut demands = vec![DiskDemand {
@@ -33,29 +44,19 @@ pub(crate) fn demands(
         loop_bytes: 0,
         span: None,
     }];
+    let mut stored = Vec::new();
+    for (trial, needs) in trials.iter().zip(&mut *needs) {
+        stored.push(stored_by(trial, needs, &mut demands)?);
+    }
     let mut cache_bytes = 0;
-    for (trial, needs) in trials.iter().zip(needs) {
-        let (node, nodes) = (&trial.planned.topology.node, trial.planned.topology.nodes());
-        let server_bytes = needs.disk_bytes - needs.template_bytes;
-        let stored = match &node.log_volume {
-            None => vec![("data", &node.volume, server_bytes)],
-            Some(log) => vec![
-                ("data", &node.volume, server_bytes - needs.log_bytes),
-                ("log", log, needs.log_bytes),
-            ],
-        };
+    for (needs, together) in needs.iter().zip(together) {
         cache_bytes += needs.template_bytes;
         let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
         let mut loop_bytes = BTreeMap::<usize, u64>::new();
-        for (what, volume, needed_bytes) in stored {
-            let at = place_of(volume, &mut demands)?;
-            let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
-            if demands[at].disk.is_memory {
-                needs.memory_bytes += bytes;
-            }
-            *trial_bytes.entry(at).or_default() += bytes;
-            if volume.file_system.is_some() {
-                *loop_bytes.entry(at).or_default() += bytes;
+        for one in together.iter().flat_map(|index| &stored[*index]) {
+            *trial_bytes.entry(one.at).or_default() += one.bytes;
+            if one.is_loop {
+                *loop_bytes.entry(one.at).or_default() += one.bytes;
             }
         }
         for (at, bytes) in loop_bytes {
@@ -66,6 +67,36 @@ pub(crate) fn demands(
         }
     }
     Ok(demands)
+}
+
+fn stored_by(
+    trial: &Trial,
+    needs: &mut Needs,
+    demands: &mut Vec<DiskDemand>,
+) -> Result<Vec<Stored>, Failure> {
+    let (node, nodes) = (&trial.planned.topology.node, trial.planned.topology.nodes());
+    let server_bytes = needs.disk_bytes - needs.template_bytes;
+    let parts = match &node.log_volume {
+        None => vec![("data", &node.volume, server_bytes)],
+        Some(log) => vec![
+            ("data", &node.volume, server_bytes - needs.log_bytes),
+            ("log", log, needs.log_bytes),
+        ],
+    };
+    let mut stored = Vec::new();
+    for (what, volume, needed_bytes) in parts {
+        let at = place_of(volume, demands)?;
+        let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
+        if demands[at].disk.is_memory {
+            needs.memory_bytes += bytes;
+        }
+        stored.push(Stored {
+            at,
+            bytes,
+            is_loop: volume.file_system.is_some(),
+        });
+    }
+    Ok(stored)
 }
 
 /// What the data or the logs of a trial may take on their disk: of file systems on loop devices, what

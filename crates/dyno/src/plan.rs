@@ -55,7 +55,7 @@ pub(crate) fn check_feasible(
 
 /// What the trials need, and what is available.
 struct Budget {
-    /// For each trial.
+    /// For each trial, with the disk and memory of all whose servers are up at the same time.
     needs: Vec<Needs>,
     /// For each disk, with that of the cache first.
     disks: Vec<DiskDemand>,
@@ -100,20 +100,17 @@ impl Budget {
                 "{:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
-            let mut needs = match built.insert(data) {
+            Ok(match built.insert(data) {
                 true => needs,
                 false => without_build(needs),
-            };
-            let together = trial.together(trials);
-            needs.memory_bytes = needs.memory_bytes.saturating_mul(together);
-            needs.disk_bytes = needs.disk_bytes.saturating_mul(together);
-            Ok(needs)
+            })
         });
         let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
-        let disks = disks::demands(cache, trials, &mut needs);
+        let together: Vec<Vec<usize>> = trials.iter().map(|one| one.together(trials)).collect();
+        let disks = disks::demands(cache, trials, &together, &mut needs);
         Ok(Self {
             disks: disks.map_err(|failure| study.located(failure))?,
-            needs,
+            needs: at_once(&needs, &together),
             available_memory_bytes: needs::available_memory(&host::LOCAL)?,
         })
     }
@@ -318,6 +315,20 @@ fn too_little_memory(limit: &plan::Spanned<u64>, needed_bytes: u64) -> Failure {
 /// Whether the study configures the servers of a trial.
 fn has_settings(trial: &Trial) -> bool {
     matches!(&trial.target, Target::Private(spec) if !spec.config.is_empty())
+}
+
+/// The disk and memory of all trials whose servers are up together; the time is each one's own.
+fn at_once(needs: &[Needs], together: &[Vec<usize>]) -> Vec<Needs> {
+    let sum = |together: &[usize], bytes: fn(&Needs) -> u64| {
+        let each = together.iter().map(|index| bytes(&needs[*index]));
+        each.fold(0, u64::saturating_add)
+    };
+    let summed = needs.iter().zip(together).map(|(own, together)| Needs {
+        disk_bytes: sum(together, |one| one.disk_bytes),
+        memory_bytes: sum(together, |one| one.memory_bytes),
+        ..*own
+    });
+    summed.collect()
 }
 
 fn without_build(needs: Needs) -> Needs {

@@ -33,8 +33,9 @@ pub struct About {
 pub struct Flush {
     /// Statements that start the flush, or perform it.
     pub start: &'static [&'static str],
-    /// A query whose last column is `0` once the flush is complete; `None` if `start` waits for that.
-    pub left: Option<&'static str>,
+    /// A query, which may itself perform the flush, and its column that is `0` once the flush is
+    /// complete; `None` if `start` waits for that.
+    pub left: Option<(&'static str, usize)>,
     /// Statements that restore the settings, on the same connection.
     pub restore: &'static [&'static str],
 }

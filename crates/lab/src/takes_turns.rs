@@ -75,11 +75,13 @@ impl Trial {
         self.planned.turns().is_some()
     }
 
-    /// The number of trials, this one included, whose servers are up at the same time.
-    pub fn together(&self, trials: &[Self]) -> u64 {
-        let planned = trials.iter().map(|trial| &trial.planned);
-        let together = planned.filter(|other| self.planned.takes_turns_with(other));
-        together.count().max(1) as u64
+    /// Indexes of the trials, this one included, whose servers are up at the same time.
+    pub fn together(&self, trials: &[Self]) -> Vec<usize> {
+        let own = &self.planned;
+        let planned = trials.iter().map(|trial| &trial.planned).enumerate();
+        let together = planned
+            .filter(|(_, other)| own.number == other.number || own.takes_turns_with(other));
+        together.map(|(index, _)| index).collect()
     }
 
     /// Why the servers of several such trials cannot be up at once, or their loads cannot pause.

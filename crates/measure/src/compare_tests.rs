@@ -437,6 +437,38 @@ fn noise_is_split_by_analysis_of_variance() {
 }
 
 #[test]
+fn data_that_is_loaded_once_is_no_part_of_a_start() {
+    let trial = |(repeat, variant, load_s): (u32, &str, Option<f64>)| {
+        let mut trial = crate::check::tests::trial();
+        let planned = &mut trial.setup.planned;
+        planned.repeat = repeat;
+        planned.point.insert("variant".to_owned(), variant.into());
+        let first_s = if variant == "a" { 0.0 } else { 1.0 };
+        let turn = |at: i32| Turn {
+            start_s: first_s + 2.0 * f64::from(at),
+            length_s: 1.0,
+            transactions: 100,
+        };
+        trial.turns = (0..4).map(turn).collect();
+        let reset = serde_json::json!({
+            "how": "built_and_copied", "took_s": 1.0, "load_s": load_s, "build_s": 40.0, "bytes": 0,
+        });
+        trial.reset = Some(serde_json::from_value(reset).unwrap());
+        trial
+    };
+    let trials = [
+        (1, "a", Some(30.0)),
+        (1, "b", None),
+        (2, "a", None),
+        (2, "b", None),
+    ]
+    .map(trial);
+    // Two starts of 10 s, and 16 turns of a second.
+    let run = NoiseRun::of("here".to_owned(), &trials, 66.0).unwrap();
+    assert!((run.start_s - 10.0).abs() < 1e-9, "{run:?}");
+}
+
+#[test]
 fn starts_have_the_pairs_that_their_noise_asks_for() {
     let noise = Noise {
         sd_start: 0.01,

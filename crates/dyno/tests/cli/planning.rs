@@ -101,6 +101,27 @@ fn a_plan_states_a_time_only_as_far_as_it_is_known() {
     }
 }
 
+/// Servers of variants that take turns are up at once, each with a pool of its own.
+#[test]
+fn a_plan_adds_up_what_variants_that_take_turns_need() {
+    let text = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_point_select\"\n[compare]\nstarts = 2\nalternate = \"always\"\n\
+         [[variant]]\nname = \"small\"\n\"server.config.innodb_buffer_pool_size\" = \"64M\"\n\
+         [[variant]]\nname = \"large\"\n\"server.config.innodb_buffer_pool_size\" = \"256M\"\n";
+    let memory = |text: &str| {
+        let plan = Program::plan(text).succeeds().stdout;
+        ["small", "large"].map(|variant| {
+            let row = plan.lines().find(|line| line.contains(variant)).unwrap();
+            let words: Vec<&str> = row.split_whitespace().collect();
+            words[words.len() - 2..].join(" ")
+        })
+    };
+    let [small, large] = memory(text);
+    assert_eq!(small, large);
+    let [small, large] = memory(&text.replace("always", "never"));
+    assert_ne!(small, large);
+}
+
 /// What `[chaos]` draws can be pasted into a study, which then has the same faults.
 #[test]
 fn a_plan_writes_out_random_faults() {

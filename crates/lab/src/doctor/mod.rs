@@ -85,7 +85,7 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     let required = subject
         .trials
         .iter()
-        .map(|trial| Requirements::of(trial).times(trial.together(subject.trials)));
+        .map(|trial| Requirements::at_once(trial, subject.trials));
     let machine = Machine {
         // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),

@@ -50,14 +50,20 @@ impl Requirements {
         }
     }
 
-    /// Of so many trials at once.
-    pub(super) fn times(self, trials: u64) -> Self {
+    /// Requirements of a trial and of those whose servers are up at the same time.
+    pub(super) fn at_once(trial: &Trial, trials: &[Trial]) -> Self {
+        let together = trial.together(trials).into_iter();
+        let each = together.map(|index| Self::of(&trials[index]));
+        each.fold(Self::default(), Self::plus)
+    }
+
+    fn plus(self, other: Self) -> Self {
         Self {
-            load_files: self.load_files.saturating_mul(trials),
-            private_servers: self.private_servers.saturating_mul(trials),
-            pool_bytes: self.pool_bytes.saturating_mul(trials),
-            disk_bytes: self.disk_bytes.saturating_mul(trials),
-            ..self
+            load_files: self.load_files.saturating_add(other.load_files),
+            private_servers: self.private_servers.saturating_add(other.private_servers),
+            pool_bytes: self.pool_bytes.saturating_add(other.pool_bytes),
+            disk_bytes: self.disk_bytes.saturating_add(other.disk_bytes),
+            ..self.max(other)
         }
     }
 

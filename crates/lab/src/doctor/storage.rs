@@ -81,7 +81,7 @@ pub(super) fn data_directories(
     for trial in subject.trials {
         if let Some(dir) = data_directory(trial) {
             let bytes = needed.entry(dir).or_default();
-            let required = Requirements::of(trial).times(trial.together(subject.trials));
+            let required = Requirements::at_once(trial, subject.trials);
             *bytes = required.disk_bytes.max(*bytes);
         }
         let log = trial.planned.topology.node.log_volume.as_ref();

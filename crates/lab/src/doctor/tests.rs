@@ -335,6 +335,31 @@ fn a_quota_of_more_cpus_than_the_machine_has_is_a_finding() {
     assert_eq!(with(2500), warning("site.cpus: 2.5 of 2 CPUs"));
 }
 
+#[test]
+fn variants_that_take_turns_require_the_pools_of_all() {
+    let text = "title = 't'\nserver.engine = 'mariadb'\n[load]\nworkload = 'oltp_point_select'\n\
+        [compare]\nstarts = 2\nalternate = 'always'\n\
+        [[variant]]\nname = 'small'\n\"server.config.innodb_buffer_pool_size\" = '1G'\n\
+        [[variant]]\nname = 'large'\n\"server.config.innodb_buffer_pool_size\" = '3G'\n";
+    let study = study::Study::parse("test", text, engine::catalog()).unwrap();
+    let trials = study.plan().trials.into_iter().map(|planned| {
+        let plan::ServerSpec::Engine(spec) = planned.server.clone() else {
+            panic!("{planned:?}");
+        };
+        Trial {
+            target: crate::Target::Private(spec),
+            planned,
+            ..crate::for_tests::trial()
+        }
+    });
+    let trials: Vec<Trial> = trials.collect();
+    assert_eq!(trials.len(), 4);
+    for trial in &trials {
+        let required = Requirements::at_once(trial, &trials);
+        assert_eq!((required.private_servers, required.pool_bytes), (2, 4 << 30));
+    }
+}
+
 fn required(users: u64, tables: u64, servers: u64) -> Option<Requirements> {
     Some(Requirements {
         server: Demand {

@@ -90,24 +90,20 @@ fn of_server(database: &Database, deadline: Instant) -> Result<(), String> {
 }
 
 fn wait(connection: &mut dyn Sql, flush: &Flush, deadline: Instant) -> Result<(), String> {
-    let Some(query) = flush.left else {
+    let Some((query, column)) = flush.left else {
         return Ok(());
     };
     loop {
         let rows = connection
             .rows(query, LIMIT)
             .map_err(|error| error.to_string())?;
-        let last = rows
-            .into_iter()
-            .next()
-            .and_then(|mut row| row.pop())
-            .flatten();
-        match last.as_deref() {
+        let left = rows.first().and_then(|row| row.get(column)?.as_deref());
+        match left {
             Some("0") => return Ok(()),
             None => return Err(format!("the server returned nothing for {query}")),
             Some(left) if Instant::now() >= deadline => {
                 let limit_s = LIMIT.as_secs();
-                return Err(format!("{left} dirty pages remain after {limit_s} s"));
+                return Err(format!("{query} still returned {left} after {limit_s} s"));
             }
             Some(_) => sleep(POLL_INTERVAL),
         }

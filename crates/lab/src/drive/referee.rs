@@ -47,7 +47,8 @@ struct State {
 #[derive(Debug)]
 struct Reading {
     at: Instant,
-    servers: Vec<Option<ProcessStat>>,
+    /// The process ID and the counters of each server.
+    servers: Vec<Option<(u32, ProcessStat)>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -102,7 +103,7 @@ impl ServersInTurns {
         let read = |server: &ServerInTurns| {
             let server = &server.monitored;
             let pid = server.process.get().filter(|_| server.site.is_here())?;
-            process::read_family(server.site.files(), pid)
+            Some((pid, process::read_family(server.site.files(), pid)?))
         };
         let variants = self.variants.iter().map(|servers| Reading {
             at: Instant::now(),
@@ -139,10 +140,14 @@ impl Referee for ServersInTurns {
     fn turn(&self, next: Option<(u32, Phase)>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.read();
-        if let Some((variant, Phase::Measure, before)) = state.turn.take() {
-            for (index, (before, now)) in before.iter().zip(&now).enumerate() {
-                let is_idle = usize::from(index != variant);
-                state.used[index][is_idle].add(before, now);
+        if let Some((variant, Phase::Measure, all_before)) = state.turn.take() {
+            for (index, (before, now)) in all_before.iter().zip(&now).enumerate() {
+                let is_idle = index != variant;
+                // A process that serves both variants is at work.
+                if is_idle && before.shares_process(&all_before[variant]) {
+                    continue;
+                }
+                state.used[index][usize::from(is_idle)].add(before, now);
             }
         }
         let next = next.map(|(variant, phase)| (variant as usize, phase));
@@ -165,12 +170,23 @@ impl Referee for ServersInTurns {
     }
 }
 
+impl Reading {
+    fn shares_process(&self, other: &Self) -> bool {
+        let pids = |reading: &Self| -> Vec<u32> {
+            let servers = reading.servers.iter().flatten();
+            servers.map(|(pid, _)| *pid).collect()
+        };
+        let others = pids(other);
+        pids(self).iter().any(|pid| others.contains(pid))
+    }
+}
+
 impl Used {
     fn add(&mut self, before: &Reading, now: &Reading) {
         let both = before.servers.iter().zip(&now.servers);
         // A partial sum would look like the total of all servers.
         let changes: Option<Vec<ProcessChange>> = both
-            .map(|(before, now)| process::derive(before.as_ref()?, now.as_ref()?, 1.0))
+            .map(|(before, now)| process::derive(&before.as_ref()?.1, &now.as_ref()?.1, 1.0))
             .collect();
         let Some(changes) = changes else {
             return;
@@ -187,5 +203,52 @@ impl Used {
         sum.put("server", &mut values);
         sum.put_written("server", &mut values);
         Some(values.0.get(metric)? / self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::site::ThisHost;
+
+    fn on(process: &Child) -> Vec<ServerInTurns> {
+        vec![ServerInTurns {
+            monitored: MonitoredServer {
+                number: 1,
+                site: Arc::new(ThisHost::default()),
+                process: Some(process.id()).into(),
+                directories: Vec::new(),
+                database: None,
+            },
+            is_own: false,
+        }]
+    }
+
+    #[test]
+    fn a_server_of_two_variants_does_not_wait_while_one_of_them_runs() {
+        let sleeping = || Command::new("sleep").arg("600").spawn().unwrap();
+        let mut servers = [sleeping(), sleeping()];
+        let [both, one] = &servers;
+        let variants = vec![on(both), on(both), on(one)];
+        let referee = ServersInTurns::new(variants, false, Arc::default());
+        let have = |name: &str| {
+            let metrics = [0, 1, 2].map(|variant| referee.metrics(variant));
+            metrics.map(|metrics| metrics.contains_key(name))
+        };
+        for variant in [0, 1] {
+            referee.turn(Some((variant, Phase::Measure)));
+        }
+        referee.turn(Some((2, Phase::Measure)));
+        assert_eq!(have("server.cpu"), [true, true, false]);
+        assert_eq!(have("server.idle_cpu"), [false, false, true]);
+        referee.turn(None);
+        assert_eq!(have("server.cpu"), [true; 3]);
+        assert_eq!(have("server.idle_cpu"), [true; 3]);
+        for server in &mut servers {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
     }
 }

@@ -72,7 +72,9 @@ impl Building<'_, '_> {
             interrupted: self.run.interrupted,
         };
         let templates = Templates::new(home, &self.installed, &self.config)?;
+        let began = Instant::now();
         let template = templates.obtain(&wanted, listener)?;
+        let load_s = template.was_built.then(|| began.elapsed().as_secs_f64());
         self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
@@ -90,6 +92,7 @@ impl Building<'_, '_> {
         let reset = Reset {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
+            load_s,
             settle_s: self.place(sites, &copies)?,
             ..reset
         };

@@ -19,11 +19,11 @@ pub(crate) fn prepare_for(
     database: &Database,
     mode: Mode,
     run: &mut Run<'_>,
-) -> Result<(), Failure> {
+) -> Result<Prepared, Failure> {
     let mut tell = |news| run.observer.progress(Progress::Preparing(&news));
     let prepared = prepare(trial, database, mode, &mut tell, run.interrupted)?;
     run.observer.progress(Progress::Prepared(&prepared));
-    Ok(())
+    Ok(prepared)
 }
 
 pub fn prepare(

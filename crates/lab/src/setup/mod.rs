@@ -260,6 +260,7 @@ fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observ
             took_s: 0.0,
             settle_s: None,
             startup_s: None,
+            load_s: None,
             ..reset.clone()
         });
         return Some(Rig { reset, ..kept });
@@ -282,17 +283,22 @@ fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, F
     if cluster.is_replicated() {
         probe::find_primary(cluster, run.interrupted)?;
     }
+    let mut load_s = None;
     if let Some(mode) = trial.run_options.mode {
-        prepare_for(trial, &cluster.primary().database, mode, run)?;
+        let prepared = prepare_for(trial, &cluster.primary().database, mode, run)?;
         if cluster.is_replicated() && trial.planned.topology.follow == Follow::Any {
             run.observer
                 .stage("waiting for the replicas to have the tables");
             probe::wait_for_tables(cluster, run)?;
         }
+        // Otherwise, each trial loads them.
+        let is_once = mode == Mode::Missing && prepared.loaded > 0;
+        load_s = is_once.then(|| began.elapsed().as_secs_f64());
     }
+    let reset = reset(ResetHow::Found, began.elapsed(), Duration::ZERO);
     Ok(Rig {
         instances: vec![instance],
-        reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
+        reset: Some(Reset { load_s, ..reset }),
         reuse_key: None,
     })
 }

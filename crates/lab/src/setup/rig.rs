@@ -236,6 +236,7 @@ pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
         took_s: took.as_secs_f64(),
         settle_s: None,
         startup_s: None,
+        load_s: None,
         build_s: build.as_secs_f64(),
         bytes: 0,
         checksum: None,

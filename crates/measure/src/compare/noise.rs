@@ -25,7 +25,7 @@ pub const PAIRS: [u32; 2] = [6, 40];
 pub struct NoiseRun {
     /// Identifies the host.
     pub host: String,
-    /// Time of a start without its pairs.
+    /// Time of a start without its pairs, and without loading data that later starts find.
     pub start_s: f64,
     /// Of pairs around the mean of their start.
     pairs: Squares,
@@ -72,7 +72,7 @@ impl NoiseRun {
     /// Of trials that took `spent_s` in total; `None` unless they took turns in several starts.
     pub fn of(host: String, trials: &[TrialSummary], spent_s: f64) -> Option<Self> {
         let mut run = Self::new(host, 0.0);
-        let (mut starts, mut turns_s) = (0, 0.0);
+        let (mut starts, mut turns_s, mut load_s) = (0, 0.0, 0.0);
         let mut rest: Vec<&TrialSummary> = trials.iter().collect();
         while let Some(point) = rest.first().map(|trial| trial.setup.planned.common_point()) {
             let is_there = |trial: &&TrialSummary| trial.setup.planned.common_point() == point;
@@ -90,8 +90,10 @@ impl NoiseRun {
             starts += all.len();
             let turns = of_point.iter().flat_map(|trial| &trial.turns);
             turns_s += turns.map(|turn| turn.length_s).sum::<f64>();
+            let resets = of_point.iter().filter_map(|trial| trial.reset.as_ref());
+            load_s += resets.filter_map(|reset| reset.load_s).sum::<f64>();
         }
-        run.start_s = ((spent_s - turns_s) / starts as f64).max(0.0);
+        run.start_s = ((spent_s - load_s - turns_s) / starts as f64).max(0.0);
         run.is_useful().then_some(run)
     }
 

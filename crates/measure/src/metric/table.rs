@@ -49,10 +49,10 @@ metrics! {
             "CPU time of the server's processes; above 100 when they use several CPUs.";
     Processes, Never:
         "server.idle_cpu", Growth "% of one CPU", "idle server CPU",
-            "CPU time of the processes of a variant's servers in the turns of other variants (`compare.alternate`); \
-             `server.cpu` is then that of its own turns.";
+            "CPU time of the processes of a variant's servers in the turns of variants that have other servers \
+             (`compare.alternate`); `server.cpu` is then that of its own turns.";
         "server.idle_write_mb_per_s", Growth "MB/s", "idle server write MB/s",
-            "As `server.write_mb_per_s`, in the turns of other variants.";
+            "As `server.write_mb_per_s`, in the turns of variants that have other servers.";
     Processes, SERVER:
         "server.rss_bytes", Level "bytes", "server memory", "Resident memory of the server's processes.";
         "server.write_mb_per_s", Growth "MB/s", "server write MB/s",

@@ -9,7 +9,7 @@ use measure::summary::counted;
 use super::{Matched, Number, ResultComparison, Side, carried};
 use crate::keys::{self, VARIANT, trials_of};
 use crate::list::{joined_any, joined_known};
-use crate::metric_comparison::{FLUSHED, TestOrder};
+use crate::metric_comparison::{FLUSHED, NUMBERS, TestOrder};
 use crate::{findings, number};
 
 /// What a number is called at the start of a sentence.
@@ -29,9 +29,10 @@ pub(super) fn lead(both: &ResultComparison) -> String {
 }
 
 pub(super) fn found(both: &ResultComparison) -> String {
-    let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let reason = untested(std::slice::from_ref(both));
-    let sentences = columns.filter_map(|number| sentence(both, number.column, reason));
+    let sentences = NUMBERS
+        .iter()
+        .filter_map(|(column, _)| sentence(both, column, reason));
     joined_any(sentences.chain(reason.map(missing)), " ").unwrap_or_else(|| {
         let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
         let reason = numbers.find_map(|number| number.reason.as_deref());
@@ -42,12 +43,11 @@ pub(super) fn found(both: &ResultComparison) -> String {
 
 /// How the number that is tested first compares.
 pub(super) fn in_short(both: &ResultComparison) -> String {
-    let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
-    let mut first = columns.filter(|number| {
+    let mut first = NUMBERS.iter().filter(|(column, _)| {
         let mut points = both.points.iter();
-        points.any(|point| point.test_order(number.column) == TestOrder::Primary)
+        points.any(|point| point.test_order(column) == TestOrder::Primary)
     });
-    let sentence = first.find_map(|number| sentence(both, number.column, None));
+    let sentence = first.find_map(|(column, _)| sentence(both, column, None));
     let sentence = sentence.unwrap_or_default();
     format!("{} against {}. {sentence}", both.new, both.base)
 }

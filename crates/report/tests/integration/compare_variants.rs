@@ -48,6 +48,25 @@ fn variants_of_one_study_are_compared_in_pairs() {
     }
 }
 
+/// Points whose load only reads are not flushed.
+#[test]
+fn a_metric_that_the_first_point_lacks_is_told() {
+    const POINTS: [Variant; 4] = [
+        (&[("variant", "ext4"), ("load.threads", "1")], 1.0),
+        (&[("variant", "xfs"), ("load.threads", "1")], 0.9),
+        (&[("variant", "ext4"), ("load.threads", "8")], 1.0),
+        (&[("variant", "xfs"), ("load.threads", "8")], 0.9),
+    ];
+    let mut result = file_systems(&POINTS, |factor, repeat, _| {
+        1000.0 * factor + f64::from(repeat)
+    });
+    for trial in &mut result.trials {
+        trial.flush_s = (trial.setup.planned.load.threads == 8).then_some(1.0);
+    }
+    let text = flat(&outline(&result));
+    says(&text, &["xfs against ext4", "Throughput with the flush: "]);
+}
+
 /// Three variants, of which nothing tells the second from the first: a section that holds
 /// each against the first, corrected for all of them at once.
 #[test]

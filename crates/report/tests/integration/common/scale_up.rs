@@ -187,6 +187,7 @@ fn trial(
         took_s: 0.21 * f64::from(instances),
         settle_s: Some(0.05 * f64::from(instances)),
         startup_s: Some(0.5),
+        load_s: None,
         build_s: 9.4,
         bytes: 160 << 20,
         checksum: Some("5be1f00dcafe0042".into()),
