@@ -215,6 +215,15 @@ pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     }
 }
 
+/// The values of a column in the replicates of a trial's jackknife; `None` unless it is the mean or
+/// a percentile of the response times.
+pub(crate) fn replicates(trial: &TrialSummary, column: &str) -> Option<Vec<f64>> {
+    let ((times, ..), (statistic, .., of)) = time(column)?;
+    let all = trial.response_replicates_ms.iter();
+    let is_sampled = *times == "response_ms" && *statistic != "max";
+    is_sampled.then(|| all.map(|times| of(*times).value).collect())
+}
+
 /// A trial's value of a column, with the half-width of its interval; for percentiles, whose
 /// intervals are not symmetric, the longer side.
 pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {

@@ -39,13 +39,14 @@ pub use look::{FUTILE, Look};
 pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use ranks::{Observed, compare_observed, compare_ranks};
+pub(crate) use rounds::TURNS;
 pub use turns::{Block, starts_in_turns};
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
 use crate::student;
-use crate::summary::Turn;
+use crate::summary::TrialSummary;
 
 /// The default of the least difference that matters: 2 %.
 pub const LEAST: f64 = 0.02;
@@ -289,14 +290,18 @@ impl Found {
     }
 }
 
-/// Compares the throughput of two variants by their turns in one start. The interval applies to these
-/// processes only, so there is no verdict.
+/// Compares the throughput of two variants, or the mean or a percentile of their response times, by
+/// their turns in one start. The interval applies to these processes only, so there is no verdict.
 pub fn compare_turns(
-    base: &[Turn],
-    new: &[Turn],
+    base: &TrialSummary,
+    new: &TrialSummary,
+    column: &str,
     question: &Question,
 ) -> Result<Comparison, NoComparison> {
-    let found = rounds::by_rounds([base, new]);
+    let found = match column {
+        "tps" => rounds::by_rounds([&base.turns, &new.turns]),
+        _ => rounds::by_groups([base, new], column),
+    };
     let ([base, new], ratio, rounds) = found.ok_or(NoComparison::Nothing)?;
     let reason = NoVerdict::NotRestarted;
     let mut found = Comparison {

@@ -11,9 +11,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, half_width, student_t};
-use crate::latency::{Buckets, Latency, TotalLatency, ms};
+use crate::latency::{Buckets, Latency, LatencySummary, TotalLatency, ms};
 
 const MOST: usize = 32;
+/// Most groups of a jackknife. Leaving out single transactions does not show the error of a
+/// percentile; leaving out groups of many does (Shao and Wu, "A general theory for jackknife
+/// variance estimation", Annals of Statistics 17, 1989).
+const GROUPS: usize = 8;
 /// Minimum number of transactions that must be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
 
@@ -107,6 +111,25 @@ impl Stretches {
             high: ms(all.quantile_ns(high)?),
         })
     }
+
+    /// The replicates of a jackknife over groups of adjacent rounds of `round` seconds each: the
+    /// whole run without one of them. Empty with a single round.
+    pub(crate) fn replicates(&self, round: usize) -> Vec<LatencySummary> {
+        let filling = (self.filling.1 > 0).then(|| Buckets::of(&self.filling.0));
+        let stretches: Vec<&Buckets> = self.full.iter().chain(&filling).collect();
+        let rounds: Vec<_> = stretches.chunks((round / self.length).max(1)).collect();
+        let (count, groups) = (rounds.len(), rounds.len().min(GROUPS));
+        let without = |group: usize| {
+            let left_out = group * count / groups..(group + 1) * count / groups;
+            let mut rest = TotalLatency::default();
+            for round in rounds[..left_out.start].iter().chain(&rounds[left_out.end..]) {
+                round.iter().for_each(|part| part.add_to(&mut rest));
+            }
+            LatencySummary::of(&rest, None)
+        };
+        let all: Option<Vec<_>> = (0..groups).map(without).collect();
+        all.unwrap_or_default()
+    }
 }
 
 /// The share of a stretch's transactions that took longer.
@@ -170,5 +193,35 @@ mod tests {
         assert!((range.low - 95.0).abs() < 0.1, "{range:?}");
         assert!((range.high - 96.0).abs() < 0.1, "{range:?}");
         assert_eq!(stretches.range_ms(0.9999), None);
+    }
+
+    #[test]
+    fn each_replicate_lacks_a_group_of_whole_rounds() {
+        let means = |seconds: u64| {
+            let mut stretches = Stretches::new();
+            for number in 1..=seconds {
+                let mut second = Latency::new();
+                (0..100).for_each(|_| second.record(1_000_000 * number));
+                stretches.add(&second);
+            }
+            let all = stretches.replicates(2).into_iter();
+            all.map(|times| times.mean.value).collect::<Vec<_>>()
+        };
+        // Without seconds 1 to 2, 3 to 4, 5 to 6, and 7, which is half a round.
+        let expected = [25.0 / 5.0, 21.0 / 5.0, 17.0 / 5.0, 21.0 / 6.0];
+        assert_eq!(means(7).len(), expected.len());
+        for (found, expected) in means(7).into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        // With 66 seconds, 16 stretches of four are followed by one of two.
+        for seconds in [64, 66] {
+            let found = means(seconds);
+            let sum = (seconds * (seconds + 1) / 2) as f64;
+            let without_first = (sum - 36.0) / (seconds - 8) as f64;
+            assert_eq!(found.len(), 8);
+            assert!((found[0] - without_first).abs() < 1e-9, "{found:?}");
+        }
+        let few = [0, 1, 2, 3].map(|seconds| means(seconds).len());
+        assert_eq!(few, [0, 0, 0, 2]);
     }
 }

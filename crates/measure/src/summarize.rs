@@ -3,6 +3,7 @@
 use plan::{ReplyTime, StatementClass};
 
 use crate::check;
+use crate::compare::TURNS;
 use crate::curve::curve;
 use crate::interval::{Part, half_width};
 use crate::latency::{TotalLatency, ms};
@@ -118,6 +119,9 @@ impl Summarizer {
         };
         if summary.setup.planned.turns().is_some() {
             without_series(&mut summary);
+            if !summary.setup.planned.server.is_restarted() {
+                summary.response_replicates_ms = self.responses.replicates(TURNS);
+            }
         }
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
             until::widen(&mut summary, reached);

@@ -86,6 +86,10 @@ pub struct TrialSummary {
     /// The trial's own turns, in order of time; empty unless variants took turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
+    /// The response times without each group of adjacent rounds, for a jackknife; empty unless
+    /// variants took turns on servers that were not restarted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub response_replicates_ms: Vec<LatencySummary>,
     pub outcome: Outcome,
     pub warnings: Vec<Warning>,
 }
@@ -152,6 +156,7 @@ impl TrialSummary {
             flush_s: None,
             space: None,
             turns: Vec::new(),
+            response_replicates_ms: Vec::new(),
             outcome: Outcome::Completed,
             warnings: Vec::new(),
         }

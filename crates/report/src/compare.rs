@@ -206,6 +206,8 @@ pub(crate) struct Matched {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) carried: Option<Comparison>,
     #[serde(skip)]
+    has_untested_writes: bool,
+    #[serde(skip)]
     common: Point,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) recoveries: Vec<Recoveries>,
@@ -316,6 +318,10 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
+            has_untested_writes: group
+                .trials
+                .iter()
+                .any(|trial| carried::has_untested_writes(trial)),
             common: group
                 .trials
                 .first()

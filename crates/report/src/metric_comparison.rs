@@ -80,10 +80,10 @@ pub(crate) fn against(
         ..question(sense, interleaved, restarted)
     };
     // Further trials would be turns of the same processes at other times.
-    if let ([base], [new], THROUGHPUT, false) = (base, new, column, restarted)
+    if let ([base], [new], false) = (base, new, restarted)
         && interleaved
         && base.setup.planned.takes_turns_with(&new.setup.planned)
-        && let Ok(found) = compare_turns(&base.turns, &new.turns, &question)
+        && let Ok(found) = compare_turns(base, new, column, &question)
     {
         return Ok(found);
     }

@@ -26,6 +26,8 @@ fn servers_take_turns_and_are_compared_without_a_verdict() {
     for trial in &result.trials {
         assert_eq!(trial.outcome, Outcome::Completed);
         assert!(trial.turns.len() >= 10, "{:?}", trial.turns);
+        let rounds = trial.turns.len() / 2;
+        assert_eq!(trial.response_replicates_ms.len(), rounds.min(8));
     }
     let compared = Program::new().arg("compare").arg(done.out()).succeeds();
     assert!(compared.stdout.contains("rounds of turns"), "{compared}");

@@ -1,9 +1,16 @@
 //! The interval for two processes that take turns in one start, on simulated hosts.
 
-use measure::compare::{Comparison, LEAST, Question, Sense, compare_turns};
-use measure::summary::Turn;
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use crate::simulate::Random;
+use measure::compare::{Comparison, LEAST, Question, Sense, compare_turns};
+use measure::setup::Setup;
+use measure::slice::{Phase, Second, Slice};
+use measure::summarize::summarize;
+use measure::summary::{TrialSummary, Turn};
+use plan::{Alternate, Compare};
+
+use crate::simulate::{Random, luck, runs};
 
 /// Noise is drawn for each step.
 const STEP_S: f64 = 0.1;
@@ -17,6 +24,29 @@ const QUESTION: Question = Question {
     least: LEAST,
     boundary: None,
 };
+
+/// A trial of a server that dyno does not start, in turns.
+static INPUT: LazyLock<TrialSummary> = LazyLock::new(|| {
+    let text = "title = 't'\nserver.url = 'any://server'";
+    let study = study::Study::parse("test", text, &[]).unwrap();
+    let mut planned = study.plan().trials.remove(0);
+    planned.compare = Some(Compare {
+        starts: 1,
+        budget: Duration::from_secs(3600),
+        alternate: Alternate::Always,
+        block: Duration::from_secs(1),
+        pause: false,
+    });
+    TrialSummary::new(Setup::new(&planned))
+});
+
+fn throughput(turns: [Vec<Turn>; 2]) -> Option<Comparison> {
+    let [base, new] = turns.map(|turns| TrialSummary {
+        turns,
+        ..INPUT.clone()
+    });
+    compare_turns(&base, &new, "tps", &QUESTION).ok()
+}
 
 /// Turns of about a second on a host whose speed is `speed` in each step.
 fn compared(speed: &[f64], random: &mut Random) -> Comparison {
@@ -39,7 +69,7 @@ fn compared(speed: &[f64], random: &mut Random) -> Comparison {
             step += length + 1;
         }
     }
-    compare_turns(&turns[0], &turns[1], &QUESTION).unwrap()
+    throughput(turns).unwrap()
 }
 
 /// Share of intervals that hold the change, and their mean half width in percent.
@@ -85,6 +115,122 @@ fn too_few_rounds_have_no_interval() {
         transactions: 100,
     };
     let turns: Vec<Turn> = (0..7).map(|i| turn(f64::from(i))).collect();
-    assert!(compare_turns(&turns, &turns, &QUESTION).is_err());
-    assert!(compare_turns(&[], &[], &QUESTION).is_err());
+    assert_eq!(throughput([turns.clone(), turns]), None);
+    assert_eq!(throughput([Vec::new(), Vec::new()]), None);
+}
+
+const COLUMNS: [&str; 3] = ["response_ms.mean", "response_ms.p95", "response_ms.p99"];
+
+/// A turn for each level of the response times, which are lognormal. The same number of users
+/// completes fewer transactions if they take longer.
+fn times_in_turns(levels: &[f64], per_turn: f64, random: &mut Random) -> [TrialSummary; 2] {
+    let mut seconds = [Vec::new(), Vec::new()];
+    let first = usize::from(random.chance() < 0.5);
+    for (turn, level) in levels.iter().enumerate() {
+        // ABBA, then BAAB.
+        let is_inner = usize::from(matches!(turn % 4, 1 | 2));
+        let side = (first + turn / 4 + is_inner) % 2;
+        let longer = if side == 1 { CHANGE } else { 1.0 };
+        let mut slice = Slice::new(1);
+        for _ in 0..(per_turn * (0.8 + 0.4 * random.chance()) / level.exp()) as usize {
+            let time_ns = 5e6 * longer * (level + 0.5 * random.normal()).exp();
+            slice.response.record(time_ns as u64);
+        }
+        let start_ns = turn as u64 * 1_000_000_000;
+        seconds[side].push(Second {
+            start_ns,
+            end_ns: start_ns + 900_000_000,
+            phase: Phase::Measure,
+            slice,
+            backlog: None,
+            workers: Vec::new(),
+        });
+    }
+    seconds.map(|seconds| {
+        let turns = seconds.iter().map(Turn::from).collect();
+        let summary = summarize(INPUT.clone(), &[], &seconds);
+        TrialSummary { turns, ..summary }
+    })
+}
+
+#[test]
+fn intervals_of_response_times_hold_the_change() {
+    let mut random = Random::new(20_261_126);
+    let series = runs(SERIES);
+    for name in ["noise over 1 s", "noise over 20 s", "stalls", "drift"] {
+        let (mut held, mut width) = ([0; 3], [0.0; 3]);
+        for _ in 0..series {
+            let length = ROUNDS * 4;
+            let levels: Vec<f64> = match name {
+                "drift" => {
+                    let place = |i| 0.7 * i as f64 / length as f64;
+                    (0..length).map(place).collect()
+                }
+                "stalls" => {
+                    let speed = random.stalls(0.05, 0.9, length).into_iter();
+                    speed.map(|speed| (1000.0 / speed).ln()).collect()
+                }
+                _ => {
+                    let correlated_s = if name.contains("20") { 20.0 } else { 1.0 };
+                    let wander = random.wander(f64::exp(-1.0 / correlated_s), length);
+                    wander.into_iter().map(|level| 0.1 * level).collect()
+                }
+            };
+            let [base, new] = times_in_turns(&levels, 700.0, &mut random);
+            for (i, column) in COLUMNS.iter().enumerate() {
+                let found = compare_turns(&base, &new, column, &QUESTION).unwrap();
+                let range = found.change_pct.interval.unwrap();
+                let change = 100.0 * (CHANGE - 1.0);
+                held[i] += usize::from(range.low <= change && change <= range.high);
+                width[i] += (range.high - range.low) / 2.0 / series as f64;
+            }
+        }
+        for ((column, held), width) in COLUMNS.iter().zip(held).zip(width) {
+            let share = held as f64 / series as f64;
+            println!("{name}, {column}: {share:.3} hold it, half width {width:.2} %");
+            let least = if name == "stalls" { 0.90 } else { 0.94 };
+            assert!(share >= least - luck(0.05, series), "{name}, {column}: {share}");
+        }
+    }
+}
+
+#[test]
+fn response_times_have_no_interval_where_it_would_guess() {
+    let (levels, mut random) = ([0.0; 4 * ROUNDS], Random::new(1));
+    let mut in_turns = |per_turn| times_in_turns(&levels, per_turn, &mut random);
+    let has = |[base, new]: &[TrialSummary; 2], column: &str| {
+        compare_turns(base, new, column, &QUESTION).is_ok()
+    };
+    // Groups of 300 transactions, of which 3 are slower than the 99th percentile.
+    let few = in_turns(100.0);
+    assert_eq!(COLUMNS.map(|column| has(&few, column)), [true, true, false]);
+    let many = in_turns(700.0);
+    assert!(has(&many, COLUMNS[2]));
+    for column in ["response_ms.max", "service_ms.mean", "tps_flushed"] {
+        assert!(!has(&many, column), "{column}");
+    }
+    let mut interrupted = many.clone();
+    interrupted[1].turns.pop();
+    let mut short = many;
+    short[0].turns[3].length_s = 0.4;
+    assert!(!has(&interrupted, COLUMNS[0]) && !has(&short, COLUMNS[0]));
+}
+
+/// The error is that of the histograms, whose percentiles are all the same.
+#[test]
+fn an_interval_is_no_narrower_than_histograms_are_accurate() {
+    let mut sides = times_in_turns(&[0.0; 4 * ROUNDS], 700.0, &mut Random::new(1));
+    for side in &mut sides {
+        let times = side.response_ms.unwrap();
+        side.response_replicates_ms.fill(times);
+    }
+    let [base, new] = &sides;
+    let half = |column: &str| {
+        let found = compare_turns(base, new, column, &QUESTION).unwrap();
+        let range = found.change_pct.interval.unwrap();
+        (range.high - range.low) / 2.0
+    };
+    // t(7) = 2.365 times 0.1 %, of about 105 %.
+    assert!((0.2..0.3).contains(&half(COLUMNS[1])), "{}", half(COLUMNS[1]));
+    assert!(half(COLUMNS[0]) < 1e-9);
 }

@@ -21,8 +21,23 @@ pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {
     }
 }
 
+/// Whether a trial wrote in turns on a server with a single start, too few to test for carry-over.
+pub(super) fn has_untested_writes(trial: &TrialSummary) -> bool {
+    let planned = &trial.setup.planned;
+    trial.writes > 0 && planned.turns().is_some() && !planned.server.is_restarted()
+}
+
 /// A caution if the starts do not show whether turns are fair.
 pub(super) fn caution(points: &[Matched]) -> Option<String> {
+    if points.iter().any(|point| point.has_untested_writes) {
+        return Some(
+            "The servers took turns and wrote: work that one deferred, such as a checkpoint or a \
+             purge, may have slowed another's turns. A single start does not show that, and the \
+             intervals do not include it. To compare writes, let dyno start the servers: use \
+             [compare] in a study."
+                .to_owned(),
+        );
+    }
     let carried = points.iter().filter_map(|point| point.carried);
     let unknown = carried.filter(|one| matches!(one.decision, Decision::Undecided { .. }));
     let least_known = unknown.max_by(|one, other| {

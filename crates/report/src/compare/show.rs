@@ -103,7 +103,8 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
         None => all.iter().map(words::in_short).collect(),
     };
     words.extend(all.iter().filter_map(of_platforms));
-    words.extend(all.iter().filter_map(|both| carried::caution(&both.points)));
+    let cautions = all.iter().filter_map(|both| carried::caution(&both.points));
+    words.extend(distinct(cautions));
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));

@@ -9,6 +9,8 @@ use std::time::Duration;
 use crate::common::made::made;
 use crate::common::{flat, outline};
 
+const NOT_RESTARTED: &str = "title = 't'\nserver.url = 'any://server'";
+
 /// Six starts with turns ABBA BAAB. B is slower by 5 %, and by `carried` more after A's turns; A's rates
 /// vary by `noise` between starts where B comes first.
 fn in_turns(carried: f64, noise: f64) -> RunResult {
@@ -84,4 +86,25 @@ fn a_carry_over_that_is_unknown_is_a_caution() {
         text.contains("B: slower") || text.contains("slower by"),
         "{text}"
     );
+}
+
+#[test]
+fn writes_in_turns_of_running_servers_are_a_caution() {
+    let caution = "The servers took turns and wrote";
+    let mut result = in_turns(0.0, 0.0);
+    result.trials.retain(|trial| trial.setup.planned.repeat == 1);
+    let text = flat(&outline(&result));
+    assert!(!text.contains(caution), "{text}");
+    let study = study::Study::parse("test", NOT_RESTARTED, &[]).unwrap();
+    let server = study.plan().trials.remove(0).server;
+    for trial in &mut result.trials {
+        trial.setup.planned.server = server.clone();
+    }
+    let text = flat(&outline(&result));
+    assert_eq!(text.matches(caution).count(), 1, "{text}");
+    for trial in &mut result.trials {
+        trial.writes = 0;
+    }
+    let text = flat(&outline(&result));
+    assert!(!text.contains(caution), "{text}");
 }
