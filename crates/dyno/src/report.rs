@@ -64,9 +64,9 @@ impl ReportInput {
         let trials = trial_dirs(dir.path(), result)?;
         let max_values = (MAX_VALUES / trials.len().max(1)).clamp(MIN_VALUES, MAX_VALUES);
         for trial in trials {
-            let read = store::read_series_within(&trial, max_values);
+            let read = store::read_series(&trial, max_values);
             series.push(or_default(read, screen));
-            let read = store::read_monitors_within(&trial, max_values);
+            let read = store::read_monitors(&trial, max_values);
             monitors.push(or_default(read, screen));
             faults.push(or_default(store::read_fault_series(&trial), screen));
         }
