@@ -1,16 +1,13 @@
 """Measures how long a comparison of two results takes. Called by compare.sh, which documents the options."""
 
-import argparse
-import datetime
-import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 import time
 
-from lab import DYNO, HERE, SERVER, Lab
-from results import put, say, spread, verdict
+from lab import DYNO, SERVER, Lab
+from results import host, options, say, spread, verdict, write
 
 TURNS = 10
 
@@ -36,11 +33,7 @@ def taken(lab, words):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="benches/compare.sh", description="See benches/compare.sh --help.")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
+    args = options("compare.sh").parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="dyno-compare-", dir="/var/tmp") as place:
         lab = Lab(pathlib.Path(place), args.quick)
@@ -55,13 +48,8 @@ def main():
              f"Two results of four points with 25 repeats each, copied from real trials; duration of the process, "
              f"median (lowest–highest) of {TURNS} runs.", "",
              "| what | measured | goal |", "|---|---|---|", *rows, "",
-             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
-    if out == "-":
-        print("\n".join(lines))
-        return
-    path = pathlib.Path(out)
-    path.write_text(put(path.read_text() if path.exists() else "", "compare", lines, "compare.sh"))
-    say(f"written: {path}")
+             f"{host()}."]
+    write(args, "compare", lines, "compare.sh")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,14 @@
 """Checks the highest rate of a search against the server. Called by find_max.sh, which documents the options."""
 
-import argparse
-import datetime
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
 
-from results import put, say
+from results import host, options, say, write
 from server import Server, fail
 
-HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
 # The rates below the interval, which must keep the limit, and above it, which must not, as shares of its ends.
 BELOW, ABOVE = 0.9, 1.1
@@ -67,17 +64,14 @@ def row(number, bench):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="benches/find_max.sh", description="See benches/find_max.sh --help.")
-    parser.add_argument("--quick", action="store_true")
+    parser = options("find_max.sh")
     parser.add_argument("--searches", type=int, default=10)
     parser.add_argument("--limit-ms", type=int, default=50)
     parser.add_argument("--step", type=int, default=12)
     parser.add_argument("--check", type=int, default=60)
-    parser.add_argument("--out")
     args = parser.parse_args()
     if args.quick:
         args.searches, args.step, args.check = 1, 2, 5
-    out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
     rows, held, broke = [], 0, 0
     with tempfile.TemporaryDirectory(prefix="dyno-find-max-", dir="/var/tmp") as place:
         place = pathlib.Path(place)
@@ -98,13 +92,8 @@ def main():
              f"| search | highest rate/s | ended | p99 at {BELOW} of the lower end, ms | p99 at {ABOVE} of the upper end, ms |",
              "|---|---|---|---|---|", *rows, "",
              f"The lower rate kept the limit in {held} of {args.searches}; the upper one exceeded it in {broke} (goal: 9 of 10).", "",
-             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs; {version}."]
-    if out == "-":
-        print("\n".join(lines))
-        return
-    path = pathlib.Path(out)
-    path.write_text(put(path.read_text() if path.exists() else "", "find_max", lines, "find_max.sh"))
-    say(f"written: {path}")
+             f"{host()}; {version}."]
+    write(args, "find_max", lines, "find_max.sh")
 
 
 if __name__ == "__main__":

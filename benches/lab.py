@@ -1,8 +1,6 @@
 """Measures the overhead of the laboratory. Called by lab.sh, which documents the options."""
 
-import argparse
 import copy
-import datetime
 import json
 import os
 import pathlib
@@ -13,9 +11,8 @@ import sys
 import tempfile
 import time
 
-from results import put, say, spread, verdict
+from results import host, options, say, spread, verdict, write
 
-HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
 SERVER = '[server]\nengine = "mariadb"\nconfig = { innodb_buffer_pool_size = "128M", innodb_flush_log_at_trx_commit = 2 }\n'
 
@@ -133,11 +130,7 @@ class Lab:
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="benches/lab.sh", description="See benches/lab.sh --help.")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
+    args = options("lab.sh").parse_args()
     with tempfile.TemporaryDirectory(prefix="dyno-lab-", dir="/var/tmp") as place:
         lab = Lab(pathlib.Path(place), args.quick)
         rows = []
@@ -147,13 +140,8 @@ def main():
             say(rows[-1])
     lines = ["## The overhead of the laboratory", "", "Private MariaDB servers on the same host; median (lowest–highest).", "",
              "| what | measured | goal |", "|---|---|---|", *rows, "",
-             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs shared by all servers and dyno."]
-    if out == "-":
-        print("\n".join(lines))
-        return
-    path = pathlib.Path(out)
-    path.write_text(put(path.read_text() if path.exists() else "", "lab", lines, "lab.sh"))
-    say(f"written: {path}")
+             f"{host()} shared by all servers and dyno."]
+    write(args, "lab", lines, "lab.sh")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ statements is the difference between two readings of the server's counter (Com_s
 programs are therefore measured in the same way, and none reports on itself.
 """
 
-import argparse
 import contextlib
-import datetime
 import json
 import os
 import pathlib
@@ -19,10 +17,9 @@ import subprocess
 import tempfile
 import time
 
-from results import put, say, spread, verdict
+from results import host, options, say, spread, verdict, write
 from server import ACCOUNT, Server, activity, busy_s, fail
 
-HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
 RIVALS = os.environ["RIVALS"]
 TABLES = 4
@@ -433,30 +430,29 @@ TITLES = {
 
 
 def conditions(server_version):
-    """Date, host, and versions, in one line."""
-    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    output = lambda *command: subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
-            f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
-            f"{output(DYNO, '--version')}, {output('sysbench', '--version').split(' (')[0]}, MariaDB {server_version.split('-')[0]}; "
+    return (f"{shared_host()}; {version(DYNO)}, {version('sysbench')}, MariaDB {server_version.split('-')[0]}; "
             "prepared statements, TCP over loopback, distribution special.")
 
 
-def arguments():
-    parser = argparse.ArgumentParser(prog="benches/run.sh", description="See benches/run.sh --help.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, rates, wakes, memory, connections, or load; default: all")
-    parser.add_argument("--quick", action="store_true")
+def shared_host():
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{host(f'{model[1]}, ' if model else 'unknown CPU, ')} shared by client and server, Linux {os.uname().release}"
+
+
+def version(program):
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip().split(" (")[0]
+
+
+def arguments(script, titles):
+    parser = options(script)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(titles)}")
     parser.add_argument("--pairs", type=int)
-    parser.add_argument("--out")
     parser.add_argument("--raw", metavar="DIR", help="write all individual measurements to DIR, as JSON")
     args = parser.parse_args()
-    if unknown := [part for part in args.parts if part not in TITLES]:
-        parser.error(f"unknown part {unknown[0]!r}; there are {', '.join(TITLES)}")
+    if unknown := [part for part in args.parts if part not in titles]:
+        parser.error(f"unknown part {unknown[0]!r}; there are {', '.join(titles)}")
     if args.pairs is not None and args.pairs < 1:
         parser.error("--pairs must be at least 1")
-    args.out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
-    if args.out != "-":
-        args.out = str(pathlib.Path(args.out).resolve())
     return args
 
 
@@ -469,27 +465,20 @@ def raise_file_limit(needed=13_000):
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def main():
-    args = arguments()
-    parts = [part for part in TITLES if not args.parts or part in args.parts]
+def main(script="run.sh", titles=TITLES, bench_of=Bench, conditions=conditions, prefix=""):
+    args = arguments(script, titles)
     raise_file_limit()
     with tempfile.TemporaryDirectory(prefix="dyno-bench-") as place:
-        bench = Bench(args, pathlib.Path(place))
+        bench = bench_of(args, pathlib.Path(place))
         try:
-            for part in parts:
-                lines = [f"## {TITLES[part]}", "", *getattr(bench, part)(), "",
-                         conditions(bench.server.version())]
-                if args.out == "-":
-                    print("\n".join(lines) + "\n", flush=True)
+            for part, title in titles.items():
+                if args.parts and part not in args.parts:
                     continue
+                lines = [f"## {title}", "", *getattr(bench, part)(), "", conditions(bench.server.version())]
                 # Written after each part, so that nothing is lost if a later part fails.
-                path = pathlib.Path(args.out)
-                text = path.read_text() if path.exists() else ""
-                path.write_text(put(text, part, lines))
+                write(args, f"{prefix}{part}", lines, script)
         finally:
             bench.server.stop()
-    if args.out != "-":
-        say(f"written: {args.out}")
 
 
 if __name__ == "__main__":

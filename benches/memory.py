@@ -1,13 +1,12 @@
 """Measures the peak memory of dyno with many users. Called by memory.sh, which documents the options."""
 
-import argparse
 import json
 import pathlib
 import statistics
 import tempfile
 
-from measure import HERE, NAMES, Bench, conditions, raise_file_limit
-from results import put, say
+from measure import NAMES, Bench, conditions, raise_file_limit
+from results import HERE, options, say, write
 from server import fail
 
 # Workload, users, and the goal in MB.
@@ -39,13 +38,10 @@ def judged(mb, goal, before):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="benches/memory.sh", description="See benches/memory.sh --help.")
-    parser.add_argument("--quick", action="store_true")
+    parser = options("memory.sh")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--release", metavar="VERSION")
-    parser.add_argument("--out")
     args = parser.parse_args()
-    args.out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
     args.pairs = args.raw = None
     rounds, seconds = args.rounds or (1 if args.quick else 3), 5 if args.quick else 30
     release = json.loads(LAST_RELEASE.read_text())
@@ -72,12 +68,7 @@ def main():
              f"Peak resident memory (VmHWM) of a whole run of {seconds} s with default options, report included; median of "
              f"{rounds}. \"Before\" is release {release['release']}.", "",
              "| load | peak | before | goal | |", "|---|---|---|---|---|", *lines, "", under]
-    if args.out == "-":
-        print("\n".join(lines))
-    else:
-        path = pathlib.Path(args.out)
-        path.write_text(put(path.read_text() if path.exists() else "", "users", lines, "memory.sh"))
-        say(f"written: {args.out}")
+    write(args, "users", lines, "memory.sh")
     if args.release:
         LAST_RELEASE.write_text(json.dumps({"release": args.release, "mb": peaks}, indent=1) + "\n")
     if any(verdict.startswith("**") for verdict in verdicts):

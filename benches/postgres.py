@@ -1,17 +1,10 @@
 """Compares dyno on PostgreSQL with sysbench and pgbench. Called by postgres.sh, which documents the options."""
 
-import argparse
-import datetime
-import os
-import pathlib
-import re
 import statistics
-import subprocess
-import tempfile
 
 import measure
 from measure import NAMES, TABLES, USERS, Bench
-from results import put, say, spread, verdict
+from results import say, spread, verdict
 from server import Postgres
 
 # Workloads, and the highest ratio of client CPU per statement to sysbench's that meets the goal.
@@ -88,43 +81,9 @@ PARTS = {"statements": "PostgreSQL: statements", "loading": "PostgreSQL: loading
 
 
 def conditions(server_version):
-    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    sysbench = subprocess.run(["sysbench", "--version"], capture_output=True, text=True, check=True).stdout
-    return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
-            f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
-            f"{sysbench.split(' (')[0].strip()}, PostgreSQL and pgbench {server_version}; TCP over loopback, distribution special.")
-
-
-def arguments():
-    parser = argparse.ArgumentParser(prog="benches/postgres.sh", description="See benches/postgres.sh --help.")
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--pairs", type=int)
-    parser.add_argument("--out")
-    parser.add_argument("--raw", metavar="DIR", help="write all individual measurements to DIR, as JSON")
-    return parser.parse_args()
-
-
-def main():
-    args = arguments()
-    out = args.out or ("-" if args.quick else str(measure.HERE / "RESULTS.md"))
-    measure.raise_file_limit()
-    with tempfile.TemporaryDirectory(prefix="dyno-bench-") as place:
-        bench = PostgresBench(args, pathlib.Path(place))
-        try:
-            for part, title in PARTS.items():
-                if args.parts and part not in args.parts:
-                    continue
-                lines = [f"## {title}", "", *getattr(bench, part)(), "", conditions(bench.server.version())]
-                if out == "-":
-                    print("\n".join(lines) + "\n", flush=True)
-                    continue
-                path = pathlib.Path(out)
-                text = path.read_text() if path.exists() else ""
-                path.write_text(put(text, f"postgres-{part}", lines, "postgres.sh"))
-        finally:
-            bench.server.stop()
+    return (f"{measure.shared_host()}; {measure.version('sysbench')}, PostgreSQL and pgbench {server_version}; "
+            "TCP over loopback, distribution special.")
 
 
 if __name__ == "__main__":
-    main()
+    measure.main("postgres.sh", PARTS, PostgresBench, conditions, "postgres-")

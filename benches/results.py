@@ -1,9 +1,15 @@
 """Formats results, and writes them to benches/RESULTS.md."""
 
+import argparse
+import datetime
+import os
+import pathlib
 import re
 import statistics
 import sys
 import time
+
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def say(text):
@@ -20,7 +26,31 @@ def verdict(value, limit, at_least=False):
     return f"{'≥' if at_least else '≤'} {limit:.2f} {'met' if met else '**missed**'}"
 
 
-def put(text, name, lines, script="run.sh"):
+def options(script):
+    """A parser of the options of every script."""
+    parser = argparse.ArgumentParser(prog=f"benches/{script}", description=f"See benches/{script} --help.")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out")
+    return parser
+
+
+def host(model=""):
+    """The date and the CPUs, which begin the last line of a part."""
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model}{os.cpu_count()} CPUs"
+
+
+def write(args, name, lines, script):
+    """Writes a part to the file of --out, or prints it."""
+    out = args.out or ("-" if args.quick else HERE / "RESULTS.md")
+    if out == "-":
+        print("\n".join(lines) + "\n", flush=True)
+        return
+    path = pathlib.Path(out)
+    path.write_text(put(path.read_text() if path.exists() else "", name, lines, script))
+    say(f"written: {path}")
+
+
+def put(text, name, lines, script):
     """Replaces a part that an earlier run wrote, or appends it."""
     begin, end = f"<!-- {name}: written by {script} -->", f"<!-- {name}: end -->"
     part = "\n".join([begin, *lines, end])

@@ -1,8 +1,6 @@
 """Measures what a busy generator adds to response times. Called by stamp.sh, which documents the options."""
 
-import argparse
 import contextlib
-import datetime
 import json
 import os
 import pathlib
@@ -10,10 +8,9 @@ import statistics
 import subprocess
 import tempfile
 
-from results import put, say, spread, verdict
+from results import host, options, say, spread, verdict, write
 from server import Server, fail
 
-HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
 RIVALS = os.environ["RIVALS"]
 HOLD_US = 1000
@@ -132,15 +129,13 @@ def lines(found, version):
              f"| timed by the kernel | {spread(kernel, 2)} | {within(kernel)} |",
              f"| timed by the program | {spread(program, 2)} | "
              f"{verdict(statistics.median(program), 2, at_least=True)} |", "",
-             f"{datetime.date.today()}; {os.cpu_count()} CPUs, Linux {os.uname().release}; {version}."]
+             f"{host()}, Linux {os.uname().release}; {version}."]
     return text
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
+    parser = options("stamp.sh")
     parser.add_argument("--rounds", type=int)
-    parser.add_argument("--out")
     args = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -156,14 +151,7 @@ def main():
         finally:
             version = server.version()
             server.stop()
-    out = args.out or ("-" if args.quick else HERE / "RESULTS.md")
-    text = lines(found, version)
-    if str(out) == "-":
-        print("\n".join(text))
-    else:
-        out = pathlib.Path(out)
-        old = out.read_text() if out.exists() else ""
-        out.write_text(put(old, "stamp", text, "stamp.sh"))
+    write(args, "stamp", lines(found, version), "stamp.sh")
 
 
 if __name__ == "__main__":

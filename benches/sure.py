@@ -1,6 +1,5 @@
 """Measures the error rates of dyno's comparisons. Called by sure.sh, which documents the options."""
 
-import argparse
 import collections
 import contextlib
 import dataclasses
@@ -19,10 +18,9 @@ import sys
 import tempfile
 import time
 
-from results import put, say, spread
+from results import options, say, spread, write
 from server import busy_s, fail, stolen_s
 
-HERE = pathlib.Path(__file__).resolve().parent
 WORK = pathlib.Path(os.environ["WORK"]).resolve()
 OUTCOMES = pathlib.Path(os.environ["OUTCOMES"]).resolve()
 Z = statistics.NormalDist().inv_cdf(0.975)
@@ -322,11 +320,9 @@ def report(kept):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="benches/sure.sh", description="See benches/sure.sh --help.")
+    parser = options("sure.sh")
     parser.add_argument("what", choices=[*EXPERIMENTS, "report"])
     parser.add_argument("studies", nargs="?", type=int)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out")
     args = parser.parse_args()
     if args.studies is not None and (args.what == "report" or args.studies < 1):
         parser.error("a number of studies (at least 1) is only valid for an experiment")
@@ -349,14 +345,9 @@ def main():
             shutil.rmtree(WORK)
     if not any(kept.values()):
         fail(f"no outcomes are stored in {OUTCOMES}: run an experiment first")
-    lines = report(kept)
-    out = args.out or (str(HERE / "RESULTS.md") if args.what == "report" else "-")
-    if out == "-":
-        print("\n".join(lines))
-        return
-    path = pathlib.Path(out)
-    path.write_text(put(path.read_text() if path.exists() else "", "sure", lines, "sure.sh"))
-    say(f"written: {path}")
+    if args.what in EXPERIMENTS:
+        args.out = args.out or "-"
+    write(args, "sure", report(kept), "sure.sh")
 
 
 if __name__ == "__main__":

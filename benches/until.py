@@ -1,7 +1,5 @@
 """Measures what ending trials at a target precision saves. Called by until.sh, which documents the options."""
 
-import argparse
-import datetime
 import json
 import math
 import os
@@ -10,9 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from results import put, say
+from results import HERE, host, options, say, write
 
-HERE = pathlib.Path(__file__).resolve().parent
 STUDY = HERE.parent / "studies" / "quickstart.toml"
 DYNO = os.environ["DYNO"]
 # The first check of the rule (crates/measure/src/until.rs).
@@ -113,16 +110,13 @@ def row(name, points):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="benches/until.sh", description="See benches/until.sh --help.")
-    parser.add_argument("--quick", action="store_true")
+    parser = options("until.sh")
     parser.add_argument("--ci", type=float, default=10)
     parser.add_argument("--reruns", type=int, default=10)
     parser.add_argument("--length", type=int, default=600)
     parser.add_argument("--threads", default="[1, 8]")
-    parser.add_argument("--out")
     args = parser.parse_args()
     args.warmup = 2
-    out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
     if args.quick:
         args.reruns, args.length, args.ci = 2, FIRST_LOOK_S + 30, 50
     with tempfile.TemporaryDirectory(prefix="dyno-until-", dir="/var/tmp") as place:
@@ -142,13 +136,8 @@ def main():
              "all reruns. Fixed length: the shortest length beyond which trials of equal length have no larger error.", "",
              "| point | reached | length, s: mean (range) | error, % | interval contains the mean | fixed length, s | fixed / until |",
              "|---|---|---|---|---|---|---|", *rows, "",
-             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
-    if out == "-":
-        print("\n".join(lines))
-        return
-    path = pathlib.Path(out)
-    path.write_text(put(path.read_text() if path.exists() else "", "until", lines, "until.sh"))
-    say(f"written: {path}")
+             f"{host()}."]
+    write(args, "until", lines, "until.sh")
 
 
 if __name__ == "__main__":

@@ -10,42 +10,15 @@ FEWEST_PAIRS = 3
 HOLDS = ("inside", "equivalent")
 
 
-def beta_fraction(a, b, x):
-    """The continued fraction of the incomplete beta function, by Lentz's method (DLMF 8.17.22)."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 / max(1.0 - (a + b) * x / (a + 1.0), tiny)
-    result = d
-    for m in range(1, 500):
-        for numerator in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1.0 + numerator * d
-            d = 1.0 / (d if abs(d) > tiny else tiny)
-            c = 1.0 + numerator / c
-            c = c if abs(c) > tiny else tiny
-            result *= c * d
-        if abs(c * d - 1.0) < 1e-15:
-            break
-    return result
-
-
-def incomplete_beta(a, b, x):
-    """The regularized incomplete beta function."""
-    if x <= 0.0 or x >= 1.0:
-        return min(max(x, 0.0), 1.0)
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    if x < (a + 1.0) / (a + b + 2.0):
-        return math.exp(log_front) * beta_fraction(a, b, x) / a
-    return 1.0 - math.exp(log_front) * beta_fraction(b, a, 1.0 - x) / b
-
-
 def t_above(t, freedom):
-    """The probability that Student's t is above `t`."""
-    if math.isinf(t):
-        return 0.0 if t > 0 else 1.0
-    tail = incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t)) / 2.0
-    return tail if t >= 0 else 1.0 - tail
+    """The probability that Student's t is above `t`, for a whole number of degrees (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    angle, odd = math.atan(t / math.sqrt(freedom)), freedom % 2
+    term, total = math.cos(angle) if odd else 1.0, 0.0
+    for at in range(odd, freedom - 1, 2):
+        term *= (at - 1) / at * math.cos(angle) ** 2 if at > 1 else 1.0
+        total += term
+    total *= math.sin(angle)
+    return (1.0 - (2.0 / math.pi * (angle + total) if odd else total)) / 2.0
 
 
 def t_quantile(confidence, freedom):

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use lab::{Lab, Observer, Run, Target, Trial};
 use measure::compare::{Boundary, ERROR_RATE, Noise, looks};
-use measure::find_max::FoundMax;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use study::Study;
@@ -163,12 +162,6 @@ struct Collected {
 }
 
 impl Observer for Collected {
-    fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn select(&mut self, _: &Trial) {}
-
     fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
         self.files += 1;
         let dir = self.dir.join(self.files.to_string());
@@ -185,10 +178,6 @@ impl Observer for Collected {
             self.trials.push(summary);
             self.spent = self.began.elapsed();
         }
-        Ok(())
-    }
-
-    fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
         Ok(())
     }
 }

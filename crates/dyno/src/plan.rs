@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::needs::{self, Inputs, Needs};
+use lab::needs::{self, Needs};
 use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
-use plan::{Alternate, EngineSpec};
+use plan::Alternate;
 
 use crate::cli::StudyArgs;
 use crate::console::print;
@@ -26,7 +26,7 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(args)?;
     let mut trials = study.trials_without_files(&Lab::default())?;
     let cache = lab::disk_of_cache()?;
-    let budget = Budget::settled(&study, &cache, &mut trials, &needs_without_start)?;
+    let budget = Budget::settled(&study, &cache, &mut trials, None)?;
     let mut table = budget.table(&study, &trials);
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
@@ -40,7 +40,7 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
 /// too few CPUs, or if a server is not installed.
 pub(crate) fn settle(study: &PlannedStudy, lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
+    Budget::settled(study, cache, trials, Some(lab))?.refuse(study)
 }
 
 /// Fails if this host has too little for trials that are settled.
@@ -50,7 +50,7 @@ pub(crate) fn check_feasible(
     trials: &[Trial],
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::of(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
+    Budget::of(study, cache, trials, Some(lab))?.refuse(study)
 }
 
 /// What the trials need, and what is available.
@@ -69,11 +69,11 @@ impl Budget {
         study: &PlannedStudy,
         cache: &Path,
         trials: &mut [Trial],
-        needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
+        lab: Option<&Lab>,
     ) -> Result<Self, Failure> {
         let mut settled = trials.to_vec();
         noise::set_time(study, &mut settled);
-        let budget = Self::of(study, cache, &settled, needs)?;
+        let budget = Self::of(study, cache, &settled, lab)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
         if !is_open || budget.refuse(study).is_ok() {
@@ -82,19 +82,19 @@ impl Budget {
         }
         // Whole trials keep the study's length.
         lab::alternate(trials, false);
-        Self::of(study, cache, trials, needs)
+        Self::of(study, cache, trials, lab)
     }
 
-    /// The budget of trials on this host with this cache; `needs` estimates a trial.
+    /// The budget of trials on this host with this cache. Without a laboratory, nothing is started.
     fn of(
         study: &PlannedStudy,
         cache: &Path,
         trials: &[Trial],
-        needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
+        lab: Option<&Lab>,
     ) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
-            let needs = needs(trial).map_err(|failure| study.located(failure))?;
+            let needs = needs(lab, trial).map_err(|failure| study.located(failure))?;
             // Data is built for the first trial that uses it.
             let data = format!(
                 "{:?} {:?} {}",
@@ -246,55 +246,24 @@ fn shown_sizes(plan: &plan::Plan) -> String {
     }
 }
 
-fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, Failure> {
+fn needs(lab: Option<&Lab>, trial: &Trial) -> Result<Needs, Failure> {
     let Target::Private(spec) = &trial.target else {
-        return Ok(only_load(trial));
+        return Ok(Needs {
+            time: trial.load_time(),
+            ..Needs::default()
+        });
     };
-    let installed = lab::installed(spec)?;
-    lab.check_platform(spec, &trial.planned.topology)?;
-    let config = lab::config(spec);
-    let templates = Templates::new(lab.home()?, &installed, &config)?;
-    let template_bytes = templates.cached_bytes(&trial.wanted(Mode::Missing))?;
-    of_servers(trial, spec, installed.engine, template_bytes)
-}
-
-/// The needs of one trial, determined without starting anything.
-fn needs_without_start(trial: &Trial) -> Result<Needs, Failure> {
-    let Target::Private(spec) = &trial.target else {
-        return Ok(only_load(trial));
+    let (topology, wanted) = (&trial.planned.topology, trial.wanted(Mode::Missing));
+    let template_bytes = match lab {
+        None => lab::preview(spec, topology, &wanted)?,
+        Some(lab) => {
+            let installed = lab::installed(spec)?;
+            lab.check_platform(spec, topology)?;
+            let templates = Templates::new(lab.home()?, &installed, &lab::config(spec))?;
+            templates.cached_bytes(&wanted)?
+        }
     };
-    let preview = lab::preview(spec, &trial.planned.topology, &trial.wanted(Mode::Missing))?;
-    of_servers(trial, spec, preview.engine, preview.template_bytes)
-}
-
-/// The needs of a trial without private servers.
-fn only_load(trial: &Trial) -> Needs {
-    Needs {
-        time: trial.load_time(),
-        build_time: Duration::ZERO,
-        disk_bytes: 0,
-        template_bytes: 0,
-        log_bytes: 0,
-        memory_bytes: 0,
-    }
-}
-
-fn of_servers(
-    trial: &Trial,
-    spec: &EngineSpec,
-    engine: &'static dyn engine::Server,
-    template_bytes: Option<u64>,
-) -> Result<Needs, Failure> {
-    let needs = needs::of(&Inputs {
-        engine,
-        config: &lab::config(spec),
-        instances: trial.planned.topology.nodes(),
-        connections: trial.planned.load.threads,
-        rows: u64::from(trial.options.data.tables) * trial.options.data.rows,
-        load: trial.load_time(),
-        template_bytes,
-    });
-    let topology = &trial.planned.topology;
+    let needs = needs::of(trial, spec, template_bytes)?;
     let each = needs.memory_bytes / u64::from(topology.nodes().max(1));
     match &topology.node.site.limits.memory {
         Some(limit) if limit.value < each => Err(too_little_memory(limit, each)),

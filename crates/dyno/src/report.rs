@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::report::{Answer, Report};
-use measure::metric::MonitorPoint;
-use measure::recovery::FaultSeries;
 use measure::result::RunResult;
-use measure::series::SeriesPoint;
 use store::{ResultDir, StoreError, names};
 
 use crate::answer;
@@ -37,8 +34,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         screen.line(&format!("report:  {}", path.display()));
         return Ok(());
     }
-    let stored = ReportInput::read(&dir, &result, &screen)?;
-    let report = stored.report(&result);
+    let report = read(&dir, &result, &screen)?;
     if *json {
         print_json(&answer::json(&report)?)?;
     }
@@ -48,45 +44,29 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// What a report shows in addition to the summaries.
-struct ReportInput {
-    series: Vec<Vec<SeriesPoint>>,
-    monitors: Vec<Vec<MonitorPoint>>,
-    faults: Vec<Vec<FaultSeries>>,
-    study: String,
-}
-
-impl ReportInput {
-    fn read(dir: &ResultDir, result: &RunResult, screen: &Screen) -> Result<Self, Failure> {
-        let mut series = Vec::new();
-        let mut monitors = Vec::new();
-        let mut faults = Vec::new();
-        let trials = trial_dirs(dir.path(), result)?;
-        let max_values = (MAX_VALUES / trials.len().max(1)).clamp(MIN_VALUES, MAX_VALUES);
-        for trial in trials {
-            let read = store::read_series_within(&trial, max_values);
-            series.push(or_default(read, screen));
-            let read = store::read_monitors_within(&trial, max_values);
-            monitors.push(or_default(read, screen));
-            faults.push(or_default(store::read_fault_series(&trial), screen));
-        }
-        Ok(Self {
-            series,
-            monitors,
-            faults,
-            study: or_default(store::read_study(dir.path()), screen),
-        })
+/// The report, with what it shows in addition to the summaries.
+fn read<'a>(
+    dir: &ResultDir,
+    result: &'a RunResult,
+    screen: &Screen,
+) -> Result<Report<'a>, Failure> {
+    let (mut series, mut monitors, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    let trials = trial_dirs(dir.path(), result)?;
+    let max_values = (MAX_VALUES / trials.len().max(1)).clamp(MIN_VALUES, MAX_VALUES);
+    for trial in trials {
+        let read = store::read_series(&trial, max_values);
+        series.push(or_default(read, screen));
+        let read = store::read_monitors(&trial, max_values);
+        monitors.push(or_default(read, screen));
+        faults.push(or_default(store::read_fault_series(&trial), screen));
     }
-
-    fn report<'a>(&'a self, result: &'a RunResult) -> Report<'a> {
-        Report {
-            result,
-            series: &self.series,
-            monitors: &self.monitors,
-            faults: &self.faults,
-            study: Some(&self.study),
-        }
-    }
+    Ok(Report {
+        result,
+        series,
+        monitors,
+        faults,
+        study: Some(or_default(store::read_study(dir.path()), screen)),
+    })
 }
 
 /// Writes the report into the result directory in every format; returns the path of the page.
@@ -95,8 +75,7 @@ pub(crate) fn write(
     result: &RunResult,
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
-    let input = ReportInput::read(dir, result, screen)?;
-    let report = input.report(result);
+    let report = read(dir, result, screen)?;
     let write = |name: &str, text: &str| {
         let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
         written.map_err(stored)

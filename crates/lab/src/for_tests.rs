@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::Server;
-use measure::find_max::FoundMax;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
@@ -152,10 +151,6 @@ pub(crate) struct Silent {
 }
 
 impl Observer for Silent {
-    fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn select(&mut self, _: &Trial) {}
     fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
         Ok(PathBuf::new())
     }
@@ -167,9 +162,6 @@ impl Observer for Silent {
         assert!(!(self.panics && is_first), "no connections, please");
     }
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
         Ok(())
     }
 }

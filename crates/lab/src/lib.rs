@@ -40,7 +40,7 @@ pub use observer::{Observer, Progress, Run};
 pub use plan::shown_bytes;
 pub use run_trial::run as run_trial;
 pub use setup::data::prepare;
-pub use setup::spec::{Preview, config, installed, preview};
+pub use setup::spec::{config, installed, preview};
 pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
 pub use takes_turns::{against_turns, alternate, settle_turns};

@@ -18,13 +18,6 @@ use crate::{Failure, Trial};
 
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer: Send {
-    /// A trial begins: store its results from now on. Trials that take turns begin before any of them
-    /// ends.
-    fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
-
-    /// What follows is about this trial, of several that have begun and not ended.
-    fn select(&mut self, trial: &Trial);
-
     /// The directory for the configuration and error log of one of the trial's servers.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
@@ -33,9 +26,20 @@ pub trait Observer: Send {
 
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
-    fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
-
     // What follows is optional.
+
+    /// A trial begins: store its results from now on. Trials that take turns begin before any of them
+    /// ends.
+    fn begin(&mut self, _trial: &Trial) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// What follows is about this trial, of several that have begun and not ended.
+    fn select(&mut self, _trial: &Trial) {}
+
+    fn found(&mut self, _found: FoundMax) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Whether the trial is not needed, because earlier ones have decided what its study compares.
     fn is_decided(&mut self, _trial: &Trial) -> bool {
@@ -119,12 +123,6 @@ impl OneOf<'_, '_> {
 }
 
 impl Observer for OneOf<'_, '_> {
-    fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
-        self.tell(|all| all.begin(trial))
-    }
-
-    fn select(&mut self, _: &Trial) {}
-
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
         self.tell(|all| all.server_dir(instance))
     }
@@ -135,10 +133,6 @@ impl Observer for OneOf<'_, '_> {
 
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure> {
         self.tell(|all| all.end(summary))
-    }
-
-    fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
-        self.tell(|all| all.found(found))
     }
 
     fn progress(&mut self, news: Progress<'_>) {

@@ -45,10 +45,6 @@ pub enum LoadError {
     /// Another load that was to start together with this one could not start.
     #[error("another load could not start")]
     OtherFailed,
-    /// The load has arrivals, whose queue would grow while another load runs, or a limit of
-    /// transactions.
-    #[error("only a closed loop without a limit of transactions can take turns")]
-    CannotTakeTurns,
 }
 
 impl LoadError {

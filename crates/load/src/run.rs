@@ -74,8 +74,7 @@ pub(crate) fn run_on<C, W: Workload>(
 ) -> Result<LoadOutcome, LoadError> {
     let mut load = Load::new(runtime, spec, workload.catalog().labels.count(), pulse);
     let connected = load
-        .check_turn()
-        .and_then(|()| load.spawn_workers(connector, workload))
+        .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, on_event));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
     let start_ns = load.start_together(stop)?;
@@ -134,15 +133,6 @@ impl<'a, R: Runtime> Load<'a, R> {
             worker_error: None,
             cutter: Cutter::new(labels),
             start_ns: 0,
-        }
-    }
-
-    fn check_turn(&self) -> Result<(), LoadError> {
-        let spec = self.spec;
-        let is_limited = spec.pace != Pace::Closed || spec.events.is_some();
-        match spec.turn.is_some() && is_limited {
-            true => Err(LoadError::CannotTakeTurns),
-            false => Ok(()),
         }
     }
 

@@ -33,20 +33,21 @@ use std::fmt;
 use serde::Serialize;
 
 pub use boundary::{Boundary, FIRST_LOOK, MOST_LOOKS, looks};
-pub use carry_over::{CARRY_OVER, carry_over};
+pub use carry_over::{CARRY_OVER, carried, carry_over};
 pub use family::{Gated, decide};
 pub use look::{FUTILE, Look};
 pub use noise::{Noise, NoiseRun, PAIRS};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use ranks::{Observed, compare_observed, compare_ranks};
 pub(crate) use rounds::TURNS;
-pub use turns::{Block, starts_in_turns};
+pub use turns::Block;
 pub use verdict::{Decision, NoVerdict};
 
 use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
 use crate::student;
 use crate::summary::TrialSummary;
+use turns::starts_in_turns;
 
 /// The default of the least difference that matters: 2 %.
 pub const LEAST: f64 = 0.02;
@@ -227,7 +228,7 @@ pub fn compare(
         }
     };
     let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
-    let single = matches!(method, Method::SingleRun).then(|| NoVerdict::SingleRun {
+    let no_verdict = matches!(method, Method::SingleRun).then(|| NoVerdict::SingleRun {
         repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
     });
     let found = Found {
@@ -236,7 +237,7 @@ pub fn compare(
         change: percent(new_log - base_log),
         log_ratio,
         p: log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees)),
-        single,
+        no_verdict,
     };
     Ok(found.compared(method, question))
 }
@@ -250,8 +251,8 @@ struct Found {
     log_ratio: Option<LogRatio>,
     /// For a single look.
     p: Option<f64>,
-    /// Why single runs have no verdict.
-    single: Option<NoVerdict>,
+    /// Why single runs, or the turns of one start, have no verdict.
+    no_verdict: Option<NoVerdict>,
 }
 
 impl Found {
@@ -260,7 +261,7 @@ impl Found {
         let reason = match (question.interleaved, question.restarted) {
             (false, _) => Some(NoVerdict::NotInterleaved),
             (_, false) => Some(NoVerdict::NotRestarted),
-            _ => self.single,
+            _ => self.no_verdict,
         };
         let boundary = question.boundary;
         let overall = |p| boundary.map_or(p, |boundary| boundary.overall(p, method.repeats()));
@@ -303,27 +304,19 @@ pub fn compare_turns(
         _ => rounds::by_groups([base, new], column),
     };
     let ([base, new], ratio, rounds) = found.ok_or(NoComparison::Nothing)?;
-    let reason = NoVerdict::NotRestarted;
-    let mut found = Comparison {
-        question: Question {
-            boundary: None,
-            ..*question
-        },
+    let found = Found {
         base,
         new,
-        change_pct: Change {
-            value: percent(ratio.mean),
-            interval: None,
-        },
-        confidence: CONFIDENCE,
-        method: Method::Turns { rounds },
+        change: percent(ratio.mean),
         log_ratio: Some(ratio),
         p: Some(student::p_value(ratio.mean / ratio.error, ratio.degrees)),
-        p_adjusted: None,
-        decision: Decision::NoVerdict { reason },
+        no_verdict: Some(NoVerdict::NotRestarted),
     };
-    found.leave_open(reason);
-    Ok(found)
+    let question = Question {
+        boundary: None,
+        ..*question
+    };
+    Ok(found.compared(Method::Turns { rounds }, &question))
 }
 
 /// Compares two sides by their geometric means over several points. Trials of one repeat ran in the

@@ -395,17 +395,17 @@ fn carry_over_is_the_difference_after_itself_against_after_another() {
         };
         orders.map(|order| start(order, log)).to_vec()
     };
-    let found = carry_over(&starts(0.0), [0, 1], None).unwrap();
+    let found = carry_over(&starts(0.0), None).unwrap();
     assert_eq!(found.decision, Decision::Equivalent);
     assert_eq!(found.method, Method::Blocks { blocks: 4 });
-    let found = carry_over(&starts(-0.03), [0, 1], None).unwrap();
+    let found = carry_over(&starts(-0.03), None).unwrap();
     assert!((found.log_ratio.unwrap().mean - 0.03).abs() < 1e-9);
     assert_eq!(found.decision, Decision::Faster);
     // With a third variant, whose turns always come between theirs.
     let three = [start("ABCCBA", |_, _| 0.0), start("CBAABC", |_, _| 0.0)];
-    assert_eq!(carry_over(&three, [0, 1], None), Err(NoComparison::Nothing));
+    assert_eq!(carry_over(&three, None), Err(NoComparison::Nothing));
     let three = ["ABCCBAABCCBABB", "CBAABCCBAABCBB"].map(|order| start(order, |_, _| 0.0));
-    assert!(carry_over(&three, [0, 1], None).is_ok());
+    assert!(carry_over(&three, None).is_ok());
 }
 
 fn noise_run(host: &str, starts: &[&[f64]]) -> NoiseRun {

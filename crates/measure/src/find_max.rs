@@ -16,7 +16,7 @@ use crate::summary::TrialSummary;
 use crate::words::words;
 use knee::knee;
 use pooled::{Probe, highest_rate};
-use probes::{NextProbe, next_probe};
+use probes::next_probe;
 
 /// Maximum number of steps of a search.
 pub const MAX_STEPS: usize = 26;
@@ -137,10 +137,9 @@ impl FoundMax {
             half_width: rate.half_width.map(|share| share * rate.per_s),
         });
         self.end = match next_probe(self.capacity_per_s?, limit, &probes) {
-            NextProbe::At(rate) if self.steps.len() < MAX_STEPS => return Some(rate),
-            NextProbe::At(_) => SearchEnd::OutOfSteps,
-            NextProbe::Precise(_) => SearchEnd::Precise,
-            NextProbe::NoRate => SearchEnd::NoRate,
+            Ok(rate) if self.steps.len() < MAX_STEPS => return Some(rate),
+            Ok(_) => SearchEnd::OutOfSteps,
+            Err(end) => end,
         };
         None
     }

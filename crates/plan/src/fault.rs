@@ -254,12 +254,11 @@ choice! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault_kind::FAULT_RULES;
 
     /// A result of a version in which all kinds had all parameters is read, too.
     #[test]
     fn every_kind_is_stored_with_its_parameters() {
-        for (kind, _) in FAULT_RULES {
+        for kind in FaultKind::ALL {
             let options = FaultOptions {
                 process: FaultProcess::Both,
                 with: vec![FaultTarget::Server(2)],

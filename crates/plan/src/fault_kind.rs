@@ -105,10 +105,6 @@ macro_rules! kinds {
             FaultKind { $($kind = $word,)+ }
         }
 
-        /// Every kind with its rules, in the order in which they are documented.
-        pub const FAULT_RULES: &[(FaultKind, FaultRules)] =
-            &[$((FaultKind::$kind, FaultKind::$kind.rules())),+];
-
         impl FaultKind {
             pub const fn rules(self) -> FaultRules {
                 match self { $(Self::$kind => $rules,)+ }

@@ -1,7 +1,6 @@
 //! The trials of a study, and how they are arranged.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -131,19 +130,5 @@ impl Trial {
 
     pub fn users(&self) -> u64 {
         u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
-    }
-}
-
-impl Plan {
-    /// The longest time under load: warm-up and measurement of every trial, as far as it is
-    /// limited; a search for the highest rate counts as one step. Starting servers, loading
-    /// data and preloading it come on top.
-    pub fn duration_estimate(&self) -> Duration {
-        let each = self.trials.iter().map(|t| {
-            t.load
-                .warmup
-                .saturating_add(t.load.longest().unwrap_or_default())
-        });
-        each.fold(Duration::ZERO, Duration::saturating_add)
     }
 }

@@ -252,7 +252,7 @@ impl Matched {
     fn find_carried(&mut self, result: &RunResult, sides: [&str; 2]) {
         let mut trials = trials_of(result);
         trials.retain(|trial| trial.setup.planned.common_point() == self.common);
-        self.carried = carried::of_point(&trials, sides);
+        self.carried = measure::compare::carried(&trials, sides);
         let found = self
             .numbers
             .iter_mut()

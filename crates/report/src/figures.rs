@@ -23,27 +23,27 @@ pub struct Figures {
 /// The most seconds that a point of a trial's figures covers.
 pub(crate) fn seconds_per_point(report: &Report<'_>) -> usize {
     // The points of trials that took turns are blocks of any length.
-    let trials = report.result.trials.iter().zip(report.series);
+    let trials = report.result.trials.iter().zip(&report.series);
     let series = trials.filter(|(trial, _)| trial.setup.planned.turns().is_none());
     let read = series
         .map(|(_, points)| thin::seconds_per_point(points))
         .max();
-    thin::factor(report.series, report.monitors) * read.unwrap_or(1)
+    thin::factor(&report.series, &report.monitors) * read.unwrap_or(1)
 }
 
 impl Figures {
     pub(crate) fn of(report: &Report<'_>) -> Self {
-        let factor = thin::factor(report.series, report.monitors);
-        let of_faults = trial::fault_factor(report.faults);
+        let factor = thin::factor(&report.series, &report.monitors);
+        let of_faults = trial::fault_factor(&report.faults);
         let result = report.result;
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
-            let faults = trial::faults(trial, at(report.faults, place), of_faults);
-            let (series, monitors) = (at(report.series, place), at(report.monitors, place));
+            let faults = trial::faults(trial, at(&report.faults, place), of_faults);
+            let (series, monitors) = (at(&report.series, place), at(&report.monitors, place));
             trial::trial(trial, series, monitors, faults, factor)
         });
         Self {
             trials: trials.collect(),
-            overview: Overview::of(result, report.faults),
+            overview: Overview::of(result, &report.faults),
         }
     }
 

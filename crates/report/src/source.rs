@@ -7,21 +7,21 @@ use measure::series::SeriesPoint;
 use serde::Serialize;
 
 /// One result, with all that its report shows. As JSON it is the result.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Report<'a> {
     pub result: &'a RunResult,
     /// The series of each trial, in the order of `result.trials`; trials beyond its end are
     /// shown without. The metrics and the transactions around faults are in the same order.
     #[serde(skip)]
-    pub series: &'a [Vec<SeriesPoint>],
+    pub series: Vec<Vec<SeriesPoint>>,
     #[serde(skip)]
-    pub monitors: &'a [Vec<MonitorPoint>],
+    pub monitors: Vec<Vec<MonitorPoint>>,
     #[serde(skip)]
-    pub faults: &'a [Vec<FaultSeries>],
+    pub faults: Vec<Vec<FaultSeries>>,
     /// The study file as run, without secrets.
     #[serde(skip)]
-    pub study: Option<&'a str>,
+    pub study: Option<String>,
 }
 
 /// A result that a question is about.

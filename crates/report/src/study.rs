@@ -30,11 +30,11 @@ const POINTS: &str = "One row per point: means over its n trials, with half of t
 impl Answer for Report<'_> {
     fn sheet(&self) -> Sheet {
         let result = self.result;
-        let mut sections = vec![results(result, self.faults)];
+        let mut sections = vec![results(result, &self.faults)];
         sections.extend(trials(self));
         sections.push(setup::section(result));
         sections.push(setup::environment(result));
-        sections.push(setup::again(result, self.study));
+        sections.push(setup::again(result, self.study.as_deref()));
         Sheet {
             question: result.question.clone(),
             description: paragraphs(result.description.as_deref().unwrap_or_default()),

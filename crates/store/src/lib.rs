@@ -36,8 +36,7 @@ mod trial;
 pub use create::{ResultDir, write_files};
 pub use error::StoreError;
 pub use read::{
-    IntactResult, read_fault_series, read_intact, read_intervals, read_monitors,
-    read_monitors_within, read_result, read_series, read_series_within, read_study, read_trial,
-    trial_dirs, trial_number,
+    IntactResult, read_fault_series, read_intact, read_intervals, read_monitors, read_result,
+    read_series, read_study, read_trial, trial_dirs, trial_number,
 };
 pub use trial::{Histogram, InstanceWriter, IntervalRecord, TrialWriter};

@@ -147,31 +147,15 @@ pub fn trial_number(path: &Path) -> Option<u32> {
 }
 
 /// The series of one trial (`trial`: one of [`trial_dirs`]), without an incomplete last line.
-/// If it is too long for memory, each point covers several seconds: the mean of their rates,
-/// the largest of their times.
-pub fn read_series(trial: &Path) -> Result<Vec<SeriesPoint>, StoreError> {
-    read_series_within(trial, MAX_NUMBERS)
-}
-
-/// The same, with about this many numbers at most.
-pub fn read_series_within(
-    trial: &Path,
-    most_numbers: usize,
-) -> Result<Vec<SeriesPoint>, StoreError> {
+/// If it has more than about this many numbers, each point covers several seconds: the mean of
+/// their rates, the largest of their times.
+pub fn read_series(trial: &Path, most_numbers: usize) -> Result<Vec<SeriesPoint>, StoreError> {
     thinned(&trial.join(names::SERIES), most_numbers)
 }
 
-/// The metrics of one trial; empty without monitors. If the series is too long for memory,
-/// each point is the mean of several seconds.
-pub fn read_monitors(trial: &Path) -> Result<Vec<MonitorPoint>, StoreError> {
-    read_monitors_within(trial, MAX_NUMBERS)
-}
-
-/// The same, with about this many numbers at most.
-pub fn read_monitors_within(
-    trial: &Path,
-    most_numbers: usize,
-) -> Result<Vec<MonitorPoint>, StoreError> {
+/// The metrics of one trial; empty without monitors. If the series has more than about this many
+/// numbers, each point is the mean of several seconds.
+pub fn read_monitors(trial: &Path, most_numbers: usize) -> Result<Vec<MonitorPoint>, StoreError> {
     let path = trial.join(names::MONITORS);
     match path.exists() {
         true => thinned(&path, most_numbers),

@@ -10,8 +10,8 @@ use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    ActsOn, Chaos, FAULT_RULES, Fault, FaultKind, FaultOptions, FaultProcess, FaultRules,
-    FaultTarget, SlowLink, SplitMix64, Trial, format_duration,
+    ActsOn, Chaos, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget, SlowLink, SplitMix64,
+    Trial, format_duration,
 };
 
 const START: Duration = Duration::from_secs(1);
@@ -28,19 +28,17 @@ pub(crate) const SHORT_SEEDS: u64 = 1_000_000;
 /// The kinds that a study names, as the value of its key has them; `None`: every kind.
 pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
     let words: Vec<&str> = value.split(", ").collect();
-    let kinds = FAULT_RULES.iter().map(|(kind, _)| *kind);
-    let named = kinds.filter(|kind| words.contains(&kind.name()));
+    let named = FaultKind::ALL.iter().copied();
+    let named = named.filter(|kind| words.contains(&kind.name()));
     (!words.contains(&Chaos::ANY)).then(|| named.collect())
 }
 
 /// The kinds of faults that these servers can have at random. A disk of the study's is filled only
 /// if the study says so.
 pub(crate) fn possible(servers: &Servers<'_>) -> Vec<FaultKind> {
-    let fills = |rules: &FaultRules| rules.acts_on == ActsOn::Space;
     let may_fill = servers.data().file_system.is_some();
-    let kinds = FAULT_RULES.iter();
-    let kinds = kinds.filter(|(_, rules)| may_fill || !fills(rules));
-    let kinds = kinds.map(|(kind, _)| *kind);
+    let kinds = FaultKind::ALL.iter().copied();
+    let kinds = kinds.filter(|kind| may_fill || kind.rules().acts_on != ActsOn::Space);
     kinds
         .filter(|kind| refuse(*kind, servers).is_none())
         .collect()
@@ -309,9 +307,9 @@ mod tests {
         };
         let kinds =
             |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(Fault::kind).collect() };
-        let all: BTreeSet<_> = FAULT_RULES
+        let all: BTreeSet<_> = FaultKind::ALL
             .iter()
-            .map(|(kind, _)| *kind)
+            .copied()
             // The members of a cluster run in no guests.
             .filter(|kind| is_drawn(*kind) && kind.name() != "cut_power")
             .collect();

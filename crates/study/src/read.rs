@@ -11,7 +11,7 @@ use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FAULT_RULES, Host, Value, did_you_mean, listed, parse_bytes, parse_duration,
+    CpuSet, FaultKind, Host, Value, did_you_mean, listed, parse_bytes, parse_duration,
     parse_frequency, parse_percent, shown,
 };
 
@@ -218,8 +218,7 @@ pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
 
 /// Kinds of faults, by their words with commas between them; every kind is the word `any`.
 fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
-    let words = FAULT_RULES.iter().map(|(kind, _)| kind.name());
-    let words: Vec<_> = words.chain([plan::Chaos::ANY]).collect();
+    let words = [FaultKind::WORDS, &[plan::Chaos::ANY]].concat();
     let read = |value: &DeValue<'_>| match value.as_str() {
         Some(word) => choice(key, word, &words).map(|word| word.to_string()),
         None => Err(wrong_type(key, value)),

@@ -1,7 +1,7 @@
 //! The reference pages: texts with marks in braces, which stand for tables of keys.
 
 use plan::key::{KEYS, Key, Kind, Needs};
-use plan::{EngineTraits, FAULT_RULES, FaultRules, alternatives};
+use plan::{EngineTraits, FaultKind, FaultRules, alternatives};
 
 const PAGES: [(&str, &str); 5] = [
     ("study.md", include_str!("reference/study.md")),
@@ -102,8 +102,8 @@ fn takes(key: &Key, engines: &[EngineTraits]) -> String {
 }
 
 fn kinds_of_faults() -> String {
-    let rows = FAULT_RULES.iter().map(|(kind, rules)| {
-        let FaultRules { does, heals, .. } = rules;
+    let rows = FaultKind::ALL.iter().map(|kind| {
+        let FaultRules { does, heals, .. } = kind.rules();
         let heals = if heals.is_empty() { "–" } else { heals };
         format!("| `{kind}` | {does} | {heals} |")
     });

@@ -122,16 +122,6 @@ impl Study {
         self.content.place(key).is_some()
     }
 
-    /// The text of the file with every password replaced by `***`.
-    pub fn source_redacted(&self) -> &str {
-        &self.source.file.text
-    }
-
-    /// The overrides as `key=value`, in order, without passwords.
-    pub fn overrides_redacted(&self) -> &[String] {
-        &self.source.overrides
-    }
-
     /// The study as it is run, for its result directory: the overrides as comments before the
     /// text of the file, without passwords. A stored result belongs to this study if it has the
     /// same text.

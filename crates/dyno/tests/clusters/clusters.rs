@@ -13,7 +13,7 @@ fn study(engine: &str, time: &str, rest: &str) -> Program {
 }
 
 fn monitored(done: &Finished, trial: usize) -> Vec<MonitorPoint> {
-    store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[trial]).unwrap()
+    store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[trial], usize::MAX).unwrap()
 }
 
 /// The values of a metric, in order of time.

@@ -25,7 +25,7 @@ fn hits(trial: &TrialSummary) -> Vec<(FaultKind, Option<u32>)> {
 /// What the monitors sampled.
 fn points(done: &Finished) -> Vec<MonitorPoint> {
     let dir = &store::trial_dirs(&done.out()).unwrap()[0];
-    store::read_monitors(dir).unwrap()
+    store::read_monitors(dir, usize::MAX).unwrap()
 }
 
 /// No metric is below zero, and the server's process and counters are sampled before `gone_s`

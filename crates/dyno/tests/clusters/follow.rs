@@ -69,7 +69,7 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     let out = dyno.out();
     dyno.says("became the primary")
         .comes_to("all users there", || {
-            let series = store::read_series(&trial_dir(&out, 1).unwrap()).unwrap();
+            let series = store::read_series(&trial_dir(&out, 1).unwrap(), usize::MAX).unwrap();
             series.iter().map(|second| second.reconnects).sum::<u64>() >= 4
         });
     let trial = stopped_once_it_goes_on(dyno).trial();
@@ -95,7 +95,7 @@ fn lasting(url: &str, words: &str) -> Running {
 /// long a slow machine takes for that.
 fn stopped_once_it_goes_on(mut dyno: Running) -> Finished {
     let out = dyno.out();
-    let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir).ok());
+    let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir, usize::MAX).ok());
     // The next second may have begun before.
     let begun = series().unwrap_or_default().len() + 1;
     dyno.comes_to("transactions", || {
@@ -168,7 +168,7 @@ fn users_follow_the_primary_of_servers_that_run_already() {
     }
     let left = servers[1].sql("SHOW TABLES FROM followed LIKE 'dyno_probe'");
     assert!(left.is_empty(), "{left:?}");
-    let points = store::read_monitors(&trial_dir(&done.out(), 1).unwrap()).unwrap();
+    let points = store::read_monitors(&trial_dir(&done.out(), 1).unwrap(), usize::MAX).unwrap();
     for server in [1, 2] {
         let name = format!("server[{server}].rss_bytes");
         let mut values = points.iter().map(|point| &point.values);

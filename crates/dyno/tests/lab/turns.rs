@@ -20,7 +20,7 @@ const STUDY: &str = "title = 'in turns'\n[server]\nengine = 'postgres'\n[data]\n
 
 /// The measured blocks of a trial, in seconds since the loads' origin.
 fn blocks(out: &Path, number: usize) -> Vec<(f64, f64)> {
-    let series = store::read_series(&trial_dir(out, number).unwrap()).unwrap();
+    let series = store::read_series(&trial_dir(out, number).unwrap(), usize::MAX).unwrap();
     let measured = series
         .iter()
         .filter(|second| second.phase == Phase::Measure);

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::Server;
 use host::{Files, Memory};
+use plan::EngineSpec;
 
-use crate::Failure;
+use super::spec::{config, engine_of};
+use crate::{Failure, Trial};
 
 /// Bytes of a row of the load's tables, with its index entry and unused space in pages. Tables of 1
 /// million rows take 252 to 264 after loading.
@@ -17,25 +18,7 @@ const LOAD_ROWS_PER_S: u64 = 100_000;
 const COPY_BYTES_PER_S: u64 = 500_000_000;
 const START: Duration = Duration::from_secs(2);
 
-/// What the needs of a trial depend on.
-#[derive(Debug, Clone)]
-pub struct Inputs<'a> {
-    pub engine: &'static dyn Server,
-    /// The study's settings.
-    pub config: &'a [(String, String)],
-    /// Number of servers that run at the same time.
-    pub instances: u32,
-    /// Number of connections to each server.
-    pub connections: u32,
-    /// Number of rows in all tables of one server.
-    pub rows: u64,
-    /// Duration of warm-up and measurement together.
-    pub load: Duration,
-    /// Size of the cached template; `None` if it must be built.
-    pub template_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Time for the load and all preparations.
     pub time: Duration,
@@ -50,24 +33,37 @@ pub struct Needs {
     pub memory_bytes: u64,
 }
 
-/// Estimates what a trial needs, on the high side on purpose.
-pub fn of(inputs: &Inputs<'_>) -> Needs {
-    let instances = u64::from(inputs.instances.max(1));
-    let server = inputs
-        .engine
-        .needs(inputs.config, inputs.connections, inputs.rows);
-    let data = inputs.template_bytes.unwrap_or(server.data_bytes);
-    let is_built = inputs.template_bytes.is_some();
+/// Estimates what a trial needs with servers of this kind, on the high side on purpose. Without the
+/// size of a cached template, it must be built.
+pub fn of(trial: &Trial, spec: &EngineSpec, template_bytes: Option<u64>) -> Result<Needs, Failure> {
+    let (planned, data) = (&trial.planned, &trial.options.data);
+    let rows = u64::from(data.tables) * data.rows;
+    let server = engine_of(spec)?.needs(&config(spec), planned.load.threads, rows);
+    let instances = planned.topology.nodes();
+    let load = trial.load_time();
+    Ok(of_servers(server, instances, rows, load, template_bytes))
+}
+
+fn of_servers(
+    server: engine::Needs,
+    instances: u32,
+    rows: u64,
+    load: Duration,
+    template_bytes: Option<u64>,
+) -> Needs {
+    let instances = u64::from(instances.max(1));
+    let data = template_bytes.unwrap_or(server.data_bytes);
+    let is_built = template_bytes.is_some();
     let template_bytes = if is_built { 0 } else { data };
     let build_time = if is_built {
         Duration::ZERO
     } else {
-        START * 2 + Duration::from_secs(inputs.rows.div_ceil(LOAD_ROWS_PER_S))
+        START * 2 + Duration::from_secs(rows.div_ceil(LOAD_ROWS_PER_S))
     };
     let each = data.saturating_add(server.log_bytes);
     let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);
     Needs {
-        time: inputs.load + START + copies + build_time,
+        time: load + START + copies + build_time,
         build_time,
         disk_bytes: each
             .saturating_mul(instances)

@@ -45,24 +45,21 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     first.checked_add(u16::try_from(number - 1).ok()?)
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct Preview {
-    pub engine: &'static dyn Server,
-    /// Size of the prepared data in the cache; `None` without data for a version that the study
-    /// accepts.
-    pub template_bytes: Option<u64>,
-}
-
-/// Looks for the programs, directory, and prepared data of a study's servers.
+/// Looks for the programs, directory, and prepared data of a study's servers. Returns the size of the
+/// data in the cache, `None` without data for a version that the study accepts.
 pub fn preview(
     spec: &EngineSpec,
     topology: &Topology,
     wanted: &Wanted<'_>,
-) -> Result<Preview, Failure> {
+) -> Result<Option<u64>, Failure> {
     look(spec, topology, wanted).map_err(|failure| placed(failure, spec, topology))
 }
 
-fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
+fn look(
+    spec: &EngineSpec,
+    topology: &Topology,
+    wanted: &Wanted<'_>,
+) -> Result<Option<u64>, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir)?;
@@ -71,8 +68,6 @@ fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<P
     let cache = home::place()?;
     volume::fillable::check_all(topology, &cache)?;
     let accepts = |version: &str| spec.has_version(version);
-    Ok(Preview {
-        engine,
-        template_bytes: template::bytes_in(&cache, engine, &accepts, wanted, &config(spec)),
-    })
+    let bytes = template::bytes_in(&cache, engine, &accepts, wanted, &config(spec));
+    Ok(bytes)
 }

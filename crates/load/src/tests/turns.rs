@@ -315,30 +315,3 @@ fn the_same_seed_gives_the_same_run() {
         assert_eq!(one.driven.seconds, other.driven.seconds);
     }
 }
-
-#[test]
-fn only_closed_loops_without_a_limit_take_turns() {
-    let turn = Some(Turn {
-        turns: Arc::new(Turns::new(&TURNS)),
-        variant: 0,
-    });
-    let open = LoadSpec {
-        pace: Pace::Open {
-            per_s: 10.0,
-            arrivals: crate::Arrivals::Constant,
-        },
-        turn: turn.clone(),
-        ..spec()
-    };
-    let limited = LoadSpec {
-        events: Some(10),
-        turn,
-        ..spec()
-    };
-    for spec in [open, limited] {
-        let server = Scripted::answering(&simulation(), |_| done(SERVICE));
-        let driven = drive(&spec, &server);
-        assert!(matches!(driven.ended, Err(LoadError::CannotTakeTurns)));
-        assert!(server.simulation().is_start_cancelled());
-    }
-}

@@ -5,11 +5,22 @@
 //! case and the same one in the second. If both show the same difference, turns are fair. This is the
 //! carry-over of crossover designs (Jones and Kenward, *Design and Analysis of Cross-Over Trials*).
 
-use super::{Block, Boundary, Comparison, Measured, NoComparison, Question, Sense, compare, mean};
+use super::{
+    Block, Boundary, Comparison, Measured, NoComparison, Question, Sense, compare, mean,
+    starts_in_turns,
+};
 use crate::interval::Estimate;
+use crate::summary::TrialSummary;
 
 /// The smallest carry-over that matters: 1 %.
 pub const CARRY_OVER: f64 = 0.01;
+
+/// The carry-over between two variants at a point, from the trials of all its variants, because the
+/// turns of others come in between; `None` unless they took turns.
+pub fn carried(trials: &[&TrialSummary], variants: [&str; 2]) -> Option<Comparison> {
+    let starts = starts_in_turns(trials, &variants);
+    carry_over(&starts, Boundary::of_trials(trials.iter())).ok()
+}
 
 /// Compares the ratio of two variants' rates in blocks after their own variant with that in blocks after
 /// another; each start has one value. [`super::Decision::Equivalent`]: turns are fair. `Faster` and
@@ -18,7 +29,6 @@ pub const CARRY_OVER: f64 = 0.01;
 /// Starts in which a variant has no block of either kind are left out.
 pub fn carry_over(
     starts: &[Vec<Block>],
-    [base, new]: [usize; 2],
     boundary: Option<Boundary>,
 ) -> Result<Comparison, NoComparison> {
     let question = Question {
@@ -31,7 +41,7 @@ pub fn carry_over(
     let side = |after_itself: bool| -> Vec<Measured> {
         let measured = (1..).zip(starts).filter_map(|(repeat, blocks)| {
             let log = |variant| mean_log(blocks, variant, after_itself);
-            let ratio = (log(new)? - log(base)?).exp();
+            let ratio = (log(1)? - log(0)?).exp();
             Some(Measured {
                 repeat,
                 value: Estimate::exact(ratio),

@@ -68,7 +68,7 @@ pub fn compare_ranks(
         change: f64::NAN,
         log_ratio: None,
         p: Some(p),
-        single: None,
+        no_verdict: None,
     };
     Ok(found.compared(method, question))
 }

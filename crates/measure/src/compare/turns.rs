@@ -15,7 +15,7 @@ pub struct Block {
 
 /// The blocks of each start of a point in order of time; empty unless its variants took turns. Variants
 /// that are not in `variants` share the next number.
-pub fn starts_in_turns(trials: &[&TrialSummary], variants: &[&str]) -> Vec<Vec<Block>> {
+pub(super) fn starts_in_turns(trials: &[&TrialSummary], variants: &[&str]) -> Vec<Vec<Block>> {
     let mut starts: BTreeMap<u32, Vec<(f64, Block)>> = BTreeMap::new();
     for trial in counted(trials) {
         let name = trial.setup.planned.variant();

@@ -4,6 +4,7 @@
 //! Then probes alternate between both sides of the pooled estimate, so that slow drift affects both
 //! sides alike.
 
+use super::SearchEnd;
 use super::pooled::{PooledRate, Probe, highest_rate, separated};
 
 /// The first rate, as a fraction of the capacity.
@@ -22,16 +23,9 @@ const BRACKET: usize = 3;
 const PRECISE: f64 = 0.03;
 const FEWEST: usize = 14;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NextProbe {
-    At(f64),
-    Precise(PooledRate),
-    /// Even a small fraction of the capacity exceeded the limit.
-    NoRate,
-}
-
-/// The next probe of a search on a server with this throughput in a closed loop.
-pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> NextProbe {
+/// The rate of the next probe of a search on a server with this throughput in a closed loop, or why
+/// the search ends.
+pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> Result<f64, SearchEnd> {
     let rates = |above: bool| {
         let rates = probes
             .iter()
@@ -42,18 +36,18 @@ pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> NextProb
     let rate = match (below, above) {
         (None, None) => capacity_per_s * START,
         (Some(below), None) => below * UP,
-        (None, Some(above)) if above <= capacity_per_s * LOWEST => return NextProbe::NoRate,
+        (None, Some(above)) if above <= capacity_per_s * LOWEST => return Err(SearchEnd::NoRate),
         (None, Some(above)) => above * DOWN.powf(2_f64.powi(probes.len() as i32 - 1)),
         (Some(below), Some(above)) => {
             let placed = highest_rate(probes, limit).filter(|_| probes.len() >= BRACKET);
             match placed {
-                Some(rate) if is_precise(rate, probes) => return NextProbe::Precise(rate),
+                Some(rate) if is_precise(rate, probes) => return Err(SearchEnd::Precise),
                 Some(rate) if separated(probes, limit).is_none() => other_side(rate, probes),
                 _ => (below * above).sqrt(),
             }
         }
     };
-    NextProbe::At(rounded(rate))
+    Ok(rounded(rate))
 }
 
 fn is_precise(rate: PooledRate, probes: &[Probe]) -> bool {
@@ -82,11 +76,11 @@ mod tests {
     use super::*;
 
     /// Probes of a server that reaches the limit at 777 per second.
-    fn search(limit: f64, slow: impl Fn(f64) -> f64) -> (Vec<Probe>, NextProbe) {
+    fn search(limit: f64, slow: impl Fn(f64) -> f64) -> (Vec<Probe>, Result<f64, SearchEnd>) {
         let mut probes = Vec::new();
         loop {
             match next_probe(1000.0, limit, &probes) {
-                NextProbe::At(rate_per_s) if probes.len() < 26 => probes.push(Probe {
+                Ok(rate_per_s) if probes.len() < 26 => probes.push(Probe {
                     rate_per_s,
                     transactions: 10_000.0,
                     amount: 10_000.0 * slow(rate_per_s).min(1.0),
@@ -99,9 +93,8 @@ mod tests {
     #[test]
     fn probes_bracket_the_rate_and_then_alternate_around_it() {
         let (probes, end) = search(0.01, |rate| 0.01 * (10.0 * (rate / 777.0 - 1.0)).exp());
-        let NextProbe::Precise(found) = end else {
-            panic!("{end:?}")
-        };
+        assert_eq!(end, Err(SearchEnd::Precise));
+        let found = highest_rate(&probes, 0.01).unwrap();
         assert!((found.per_s / 777.0 - 1.0).abs() < 1e-3, "{found:?}");
         assert_eq!(probes.len(), FEWEST);
         assert_eq!(probes[1].rate_per_s, 800.0 * DOWN);
@@ -118,13 +111,13 @@ mod tests {
 
     #[test]
     fn no_rate_is_found_if_a_single_transaction_exceeds_the_limit() {
-        assert_eq!(search(0.01, |_| 0.5).1, NextProbe::NoRate);
+        assert_eq!(search(0.01, |_| 0.5).1, Err(SearchEnd::NoRate));
     }
 
     #[test]
     fn a_server_that_never_slows_down_is_driven_ever_harder() {
         let (probes, end) = search(0.01, |_| 0.0);
         assert_eq!(probes.len(), 26);
-        assert!(matches!(end, NextProbe::At(_)));
+        assert!(end.is_ok());
     }
 }

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, Threshold};
 use crate::column;
-use crate::compare::{
-    Boundary, Decision, ERROR_RATE, Measured, blocks, by_blocks, carry_over, starts_in_turns,
-};
+use crate::compare::{Boundary, Decision, ERROR_RATE, Measured, blocks, by_blocks, carried};
 use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
@@ -308,14 +306,12 @@ fn turns_disturb(trials: &[TrialSummary], sides: [&[&TrialSummary]; 2]) -> bool 
     let [Some(base), Some(new)] = planned.map(|planned| planned.variant()) else {
         return false;
     };
-    // The trials of all variants, because the turns of others come in between.
     let point = planned[0].common_point();
     let all = trials.iter();
     let all = all.filter(|trial| trial.setup.planned.common_point() == point);
     let all: Vec<&TrialSummary> = all.collect();
-    let starts = starts_in_turns(&all, &[base, new]);
-    let carried = carry_over(&starts, [0, 1], Boundary::of_trials(all.iter()));
-    carried.is_ok_and(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower))
+    carried(&all, [base, new])
+        .is_some_and(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower))
 }
 
 /// `factor` times the baseline's value, or why there is no comparison.

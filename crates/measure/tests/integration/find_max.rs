@@ -5,7 +5,7 @@
 
 use crate::simulate::{Random, luck, runs};
 use measure::find_max::pooled::{Probe, highest_rate};
-use measure::find_max::probes::{NextProbe, next_probe};
+use measure::find_max::probes::next_probe;
 
 const SERVERS: usize = 8;
 /// Completions per second of each server.
@@ -221,7 +221,7 @@ fn searches(kind: Kind, truth: Option<f64>, count: usize) -> Searches {
         let capacity = PER_S * SERVERS as f64 * (0.9 + 0.1 * host.random.chance());
         let mut done = Vec::new();
         while done.len() < MOST_PROBES
-            && let NextProbe::At(rate) = next_probe(capacity, SHARE, &done)
+            && let Ok(rate) = next_probe(capacity, SHARE, &done)
         {
             done.push(host.probe(rate, PROBE_S));
         }

@@ -241,7 +241,7 @@ fn carry_over_is_found() {
             let starts: Vec<_> = (0..10)
                 .map(|_| host.start(&mut random, [-0.05, carried]))
                 .collect();
-            let found = carry_over(&starts, [0, 1], None).unwrap();
+            let found = carry_over(&starts, None).unwrap();
             let place = match found.decision {
                 Decision::Equivalent => 0,
                 Decision::Faster | Decision::Slower => 1,

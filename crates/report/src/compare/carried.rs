@@ -1,16 +1,8 @@
 //! Whether variants that take turns disturb each other.
 
-use measure::compare::{Boundary, Comparison, Decision, NoVerdict, carry_over, starts_in_turns};
-use measure::summary::TrialSummary;
+use measure::compare::{Comparison, Decision, NoVerdict};
 
 use super::Matched;
-
-/// The carry-over between two variants at a point, from the trials of all its variants; `None` unless
-/// they took turns.
-pub(super) fn of_point(trials: &[&TrialSummary], sides: [&str; 2]) -> Option<Comparison> {
-    let starts = starts_in_turns(trials, &sides);
-    carry_over(&starts, [0, 1], Boundary::of_trials(trials.iter())).ok()
-}
 
 /// Takes the verdict from a comparison if turns disturb each other.
 pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {

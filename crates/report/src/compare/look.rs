@@ -42,7 +42,7 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     let comparisons = points * others.len();
     // A variant whose trials all failed has nothing to wait for.
     let looks = others.iter().filter_map(|name| {
-        let carried = carried::of_point(&trials, [base, name]);
+        let carried = measure::compare::carried(&trials, [base, name]);
         let sides = [base, name].map(|name| of_variant(trials.iter().copied(), name));
         Some((*name, look(&sides, carried.as_ref(), comparisons)?))
     });

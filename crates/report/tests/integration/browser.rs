@@ -191,7 +191,7 @@ fn the_page_in_a_browser() {
     write(&pages, "single", &single());
     let (result, faults) = failovers();
     let report = Report {
-        faults: &faults,
+        faults,
         ..report_of(&result)
     };
     write_report(&pages, "faults", &report);

@@ -29,7 +29,7 @@ fn text_of_a_study() {
 fn markdown_of_a_study() {
     let left = incomplete();
     let report = Report {
-        study: Some(STUDY),
+        study: Some(STUDY.to_owned()),
         ..report_of(&left.result)
     };
     golden("study.md", &report.markdown());
@@ -168,7 +168,7 @@ fn a_change_of_level_is_told_and_marked() {
         .warnings
         .push(Warning::LevelChanged { changes });
     let report = Report {
-        series: &series,
+        series,
         ..report_of(&result)
     };
     let html = report.html().unwrap();
@@ -182,8 +182,8 @@ fn a_change_of_level_is_told_and_marked() {
 fn a_page_needs_no_network() {
     let (result, series) = common::study(&[1, 2, 4, 8, 16, 24]);
     let report = Report {
-        series: &series,
-        study: Some("title = \"How many?\"\n"),
+        series,
+        study: Some("title = \"How many?\"\n".to_owned()),
         ..report_of(&result)
     };
     let html = report.html().unwrap();
@@ -215,7 +215,7 @@ fn figures_offer_no_upload() {
 fn one_trial_has_no_sweep_figure() {
     let (result, series) = common::study(&[8]);
     let report = Report {
-        series: &series,
+        series,
         ..report_of(&result)
     };
     let html = report.html().unwrap();
@@ -250,8 +250,8 @@ fn hostile_words_are_inert() {
     trial.by_statement[0].name = bad.into();
     trial.outcome = Outcome::Stopped { error: bad.into() };
     let report = Report {
-        series: &series,
-        study: Some(bad),
+        series,
+        study: Some(bad.to_owned()),
         ..report_of(&result)
     };
     let html = report.html().unwrap();
@@ -278,7 +278,7 @@ fn too_many_points_are_thinned_and_it_is_said() {
         long.push(point);
     }
     let report = Report {
-        series: &[long],
+        series: vec![long],
         ..report_of(&result)
     };
     let html = report.html().unwrap();

@@ -92,8 +92,8 @@ fn files_of_gigabytes_are_refused_unread() {
     for name in [names::SERIES, names::MONITORS, names::INTERVALS] {
         huge(trial.join(name));
     }
-    assert!(is_too_large(store::read_series(&trial).unwrap_err()));
-    assert!(is_too_large(store::read_monitors(&trial).unwrap_err()));
+    assert!(is_too_large(store::read_series(&trial, usize::MAX).unwrap_err()));
+    assert!(is_too_large(store::read_monitors(&trial, usize::MAX).unwrap_err()));
     let intervals = store::read_intervals(&trial, |_| {});
     assert!(is_too_large(intervals.unwrap_err()));
 }
@@ -113,7 +113,11 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     let not_regular = |text: String| assert!(text.contains("not a regular file"), "{text}");
     not_regular(store::read_result(folder.path()).unwrap_err().to_string());
     not_regular(store::read_trial(&trial).unwrap_err().to_string());
-    not_regular(store::read_series(&trial).unwrap_err().to_string());
+    not_regular(
+        store::read_series(&trial, usize::MAX)
+            .unwrap_err()
+            .to_string(),
+    );
 }
 
 fn write_series(trial: &Path, seconds: u32) {
@@ -134,7 +138,7 @@ fn a_series_of_weeks_is_kept_at_a_lower_resolution() {
     const SECONDS: u32 = 100_000;
     let folder = tempfile::tempdir().unwrap();
     write_series(folder.path(), SECONDS);
-    let points = store::read_series(folder.path()).unwrap();
+    let points = store::read_series(folder.path(), 1_000_000).unwrap();
     let count = points.len();
     assert!((49_990..=50_010).contains(&count), "{count}");
     let whole = |points: &[measure::series::SeriesPoint]| {
@@ -145,7 +149,7 @@ fn a_series_of_weeks_is_kept_at_a_lower_resolution() {
         assert!((rates / length_s - 1050.0).abs() < 1e-6);
     };
     whole(&points);
-    let few = store::read_series_within(folder.path(), 2_000).unwrap();
+    let few = store::read_series(folder.path(), 2_000).unwrap();
     assert!((50..=125).contains(&few.len()), "{}", few.len());
     whole(&few);
 }

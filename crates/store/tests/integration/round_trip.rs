@@ -96,7 +96,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(store::read_result(&out).unwrap(), result);
     let trials = store::trial_dirs(&out).unwrap();
     assert_eq!(trials, [out.join("trials/001-threads=1")]);
-    let series = store::read_series(&trials[0]).unwrap();
+    let series = store::read_series(&trials[0], usize::MAX).unwrap();
     assert_eq!(series.len(), 12);
     assert_eq!(series[3].tps, Some(50.0));
     let mut count = 0;
@@ -118,9 +118,9 @@ fn a_last_line_cut_short_is_left_out_and_a_damaged_one_is_named() {
     let series = trial.join(names::SERIES);
     let mut file = OpenOptions::new().append(true).open(&series).unwrap();
     file.write_all(b"{\"t_s\":12.0,\"seco").unwrap();
-    assert_eq!(store::read_series(&trial).unwrap().len(), 12);
+    assert_eq!(store::read_series(&trial, usize::MAX).unwrap().len(), 12);
     file.write_all(b"\n").unwrap();
-    let error = store::read_series(&trial).unwrap_err();
+    let error = store::read_series(&trial, usize::MAX).unwrap_err();
     assert!(error.to_string().contains("series.jsonl:13"), "{error}");
 }
 
@@ -185,11 +185,14 @@ fn servers_and_monitors_have_their_files() {
     for second in seconds() {
         instance.second(&second, &kinds()).unwrap();
     }
-    assert_eq!(store::read_monitors(trial.path()).unwrap(), [point]);
+    assert_eq!(
+        store::read_monitors(trial.path(), usize::MAX).unwrap(),
+        [point]
+    );
     assert_eq!(store::read_trial(trial.path()).unwrap(), None);
-    let series = store::read_series(&trial.path().join("servers/2")).unwrap();
+    let series = store::read_series(&trial.path().join("servers/2"), usize::MAX).unwrap();
     assert_eq!(series.len(), seconds().len());
-    assert_eq!(store::read_monitors(&out).unwrap(), []);
+    assert_eq!(store::read_monitors(&out, usize::MAX).unwrap(), []);
 }
 
 /// Changes one field of a JSON file.

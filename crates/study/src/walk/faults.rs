@@ -10,8 +10,8 @@ use crate::name::Name;
 use crate::syntax::type_words;
 use plan::key::{FAULT, FAULT_KEYS, Key};
 use plan::{
-    ActsOn, Ends, FAULT_RULES, Fault, FaultKind, FaultTarget, Origin, Span, Value, did_you_mean,
-    listed, parse_bytes, shown,
+    ActsOn, Ends, Fault, FaultKind, FaultTarget, Origin, Span, Value, did_you_mean, listed,
+    parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
@@ -55,8 +55,8 @@ impl Walk {
         let mut places = std::collections::BTreeMap::new();
         for (typed, value) in table.iter() {
             let (name, key_at) = (typed.get_ref().as_ref(), place(typed.span()));
-            let kind = kinds_of_faults().find(|kind| kind.name() == name);
-            kinds.extend(kind.map(|kind| (kind, key_at)));
+            let kind = FaultKind::ALL.iter().find(|kind| kind.name() == name);
+            kinds.extend(kind.map(|kind| (*kind, key_at)));
             let Some(key) =
                 option(name).map_or(kind.map(|_| "target"), |(key, _)| Some(key.last()))
             else {
@@ -112,7 +112,7 @@ impl Walk {
             [] => "this fault does not say what to do".to_owned(),
             several => format!("a fault does one thing, not {}", several.len()),
         };
-        let words = listed(kinds_of_faults().map(|kind| kind.name()));
+        let words = listed(FaultKind::WORDS.iter().copied());
         self.refuse(at, message, format!("a fault has `at` and one of {words}"));
         None
     }
@@ -321,13 +321,9 @@ fn only(parameter: &str) -> &'static str {
     }
 }
 
-fn kinds_of_faults() -> impl Iterator<Item = FaultKind> + Clone {
-    FAULT_RULES.iter().map(|(kind, _)| *kind)
-}
-
 fn suggestion(name: &str) -> String {
     let options = FAULT_KEYS.iter().map(|(key, _)| key.last());
     let options = options.filter(|name| *name != "command");
-    let words = kinds_of_faults().map(|kind| kind.name()).chain(options);
+    let words = FaultKind::WORDS.iter().copied().chain(options);
     did_you_mean(name, words.clone()).unwrap_or_else(|| format!("a fault has {}", listed(words)))
 }

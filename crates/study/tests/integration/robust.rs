@@ -38,8 +38,6 @@ fn try_all(text: &str, overrides: &[(&str, &str)]) {
     match Study::parse_with_overrides("study.toml", text, overrides, engine::catalog()) {
         Ok(study) => {
             whole(&study.plan());
-            // The stored text is the study again, but for its passwords.
-            assert!(study.as_run().ends_with(study.source_redacted()));
         }
         Err(error) => {
             assert!(!error.problems().is_empty());

@@ -7,18 +7,15 @@ fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");
     let study = Study::parse_with_overrides("s.toml", &text, overrides, engine::catalog()).unwrap();
     let plan = study.plan();
-    let shown = format!(
-        "{study:?} {plan:?} {} {:?}",
-        study.source_redacted(),
-        study.overrides_redacted()
-    );
+    let stored = study.as_run();
+    let shown = format!("{study:?} {plan:?} {stored}");
     assert!(!shown.contains(secret), "{shown}");
-    assert!(study.source_redacted().ends_with("threads = 4 # end\n"));
+    assert!(stored.ends_with("threads = 4 # end\n"));
     let ServerSpec::Url(url, _) = &plan.trials[0].server else {
         panic!("no address")
     };
     assert!(url.expose().contains(secret));
-    let again = Study::parse("s.toml", study.source_redacted(), engine::catalog());
+    let again = Study::parse("s.toml", &stored, engine::catalog());
     assert!(again.is_ok() || !overrides.is_empty(), "{again:?}");
     let error = study.error_at(url.span, "m", "h").to_string();
     assert!(!error.contains(secret), "{error}");
@@ -69,5 +66,5 @@ fn in_an_override() {
 fn the_redacted_text_keeps_the_rest() {
     let text = "title = \"t\"\n[server]\nurl = \"mysql://root:secret@host:3306/db\" # live\n";
     let study = Study::parse("s.toml", text, engine::catalog()).unwrap();
-    assert_eq!(study.source_redacted(), text.replace("secret", "***"));
+    assert_eq!(study.as_run(), text.replace("secret", "***"));
 }

@@ -189,9 +189,7 @@ fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failu
             let message = format!("cannot open the load's connections: {error}");
             Some(Failure::server(message).perhaps(remedy))
         }
-        LoadError::Worker(_) | LoadError::Panicked(_) | LoadError::CannotTakeTurns => {
-            Some(Failure::internal(error))
-        }
+        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
         LoadError::Interrupted | LoadError::OtherFailed => None,
     }
 }

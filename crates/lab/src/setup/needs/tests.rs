@@ -2,15 +2,8 @@ use super::*;
 use crate::site::{Site, ThisHost};
 
 fn needs(instances: u32, config: &[(String, String)]) -> Needs {
-    of(&Inputs {
-        engine: engine::MARIADB,
-        config,
-        instances,
-        connections: 16,
-        rows: 1_000_000,
-        load: Duration::from_secs(60),
-        template_bytes: None,
-    })
+    let server = engine::MARIADB.needs(config, 16, 1_000_000);
+    of_servers(server, instances, 1_000_000, Duration::from_secs(60), None)
 }
 
 #[test]
@@ -32,15 +25,8 @@ fn needs_grow_with_servers_rows_and_settings() {
 
 #[test]
 fn a_cached_template_is_neither_built_nor_stored_again() {
-    let cached = of(&Inputs {
-        engine: engine::MYSQL,
-        config: &[],
-        instances: 2,
-        connections: 1,
-        rows: 1_000_000,
-        load: Duration::ZERO,
-        template_bytes: Some(1 << 30),
-    });
+    let server = engine::MYSQL.needs(&[], 1, 1_000_000);
+    let cached = of_servers(server, 2, 1_000_000, Duration::ZERO, Some(1 << 30));
     assert_eq!(cached.disk_bytes, 2 << 30);
     assert_eq!(
         (cached.build_time, cached.template_bytes),

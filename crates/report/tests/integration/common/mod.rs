@@ -37,9 +37,9 @@ pub(crate) fn outline(result: &RunResult) -> String {
 pub(crate) fn report_of(result: &RunResult) -> Report<'_> {
     Report {
         result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
+        series: Vec::new(),
+        monitors: Vec::new(),
+        faults: Vec::new(),
         study: None,
     }
 }

@@ -23,9 +23,9 @@ pub(crate) struct Left {
 impl Left {
     pub(crate) fn report(&self) -> Report<'_> {
         Report {
-            series: &self.series,
-            monitors: &self.monitors,
-            study: Some(STUDY),
+            series: self.series.clone(),
+            monitors: self.monitors.clone(),
+            study: Some(STUDY.to_owned()),
             ..report_of(&self.result)
         }
     }
