@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Trial, against_turns};
+use lab::{Trial, against_turns, counted};
 use measure::compare::{Boundary, ERROR_RATE, Noise, NoiseRun, looks};
 use measure::result::Environment;
 use measure::summary::TrialSummary;
@@ -131,7 +131,7 @@ pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
     };
     for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
         if let Some(compare) = planned.compare {
-            planned.load.time = compare.block * noise.pairs(pair_s(&compare));
+            planned.load.time = counted(compare.block) * noise.pairs(pair_s(&compare));
         }
     }
 }
@@ -154,17 +154,15 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     points.retain(|trial| trial.repeat == 1);
     let of_base = |trial: &&&plan::Trial| trial.variant() == points[0].variant();
     let comparisons = points.len() - points.iter().filter(of_base).count();
-    let time = points[0].load.time;
-    let pairs = time.div_duration_f64(compare.block) as u32;
-    let time_text = format_duration(time);
-    let design = format!("compare: in turns, {pairs} pairs per start (load.time {time_text})");
+    let (pairs, time) = (trials[0].pairs(), format_duration(points[0].load.time));
+    let design = format!("compare: in turns, {pairs} pairs per start (load.time {time})");
     if compare.starts < 2 {
         return Some(design);
     }
     let precision = known().map(|noise| {
         let boundary = Boundary::new(&looks(compare.starts));
         let error_rate = ERROR_RATE / comparisons.max(1) as f64;
-        let half = noise.half_width_pct(pairs.max(1), compare.starts, (&boundary, error_rate));
+        let half = noise.half_width_pct(pairs, compare.starts, (&boundary, error_rate));
         format!(
             "expected half width after {} starts: {half:.1} %",
             compare.starts
