@@ -15,7 +15,7 @@ use crate::console::print;
 use crate::disks::{self, DiskDemand};
 use crate::failure::Failure;
 use crate::study_file::PlannedStudy;
-use crate::{fault_schedule, noise};
+use crate::{fault_schedule, noise, starts};
 
 /// Conditions that only `dyno run` checks, before its first trial.
 const NOT_CHECKED: &str =
@@ -38,7 +38,11 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
 
 /// Settles what the study leaves to dyno. Fails if this host has too little disk space or memory or
 /// too few CPUs, or if a server is not installed.
-pub(crate) fn settle(study: &PlannedStudy, lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
+pub(crate) fn settle(
+    study: &PlannedStudy,
+    lab: &Lab,
+    trials: &mut Vec<Trial>,
+) -> Result<(), Failure> {
     let cache = lab.home()?.root();
     Budget::settled(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
 }
@@ -64,25 +68,29 @@ struct Budget {
 
 impl Budget {
     /// The budget of trials. If the study leaves the choice to dyno, they do not take turns on a host
-    /// that cannot run the servers of all variants at once.
+    /// that cannot run the servers of all variants at once. A comparison has the starts that
+    /// its budget probably allows.
     fn settled(
         study: &PlannedStudy,
         cache: &Path,
-        trials: &mut [Trial],
+        trials: &mut Vec<Trial>,
         needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
     ) -> Result<Self, Failure> {
-        let mut settled = trials.to_vec();
+        let mut settled = trials.clone();
         noise::set_time(study, &mut settled);
-        let budget = Self::of(study, cache, &settled, needs)?;
+        let mut budget = Self::of(study, cache, &settled, needs)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
         if !is_open || budget.refuse(study).is_ok() {
-            trials.clone_from_slice(&settled);
-            return Ok(budget);
+            *trials = settled;
+        } else {
+            // Whole trials keep the study's length.
+            lab::alternate(trials, false);
+            budget = Self::of(study, cache, trials, needs)?;
         }
-        // Whole trials keep the study's length.
-        lab::alternate(trials, false);
-        Self::of(study, cache, trials, needs)
+        starts::limit(trials, &budget.needs);
+        budget.needs.truncate(trials.len());
+        Ok(budget)
     }
 
     /// The budget of trials on this host with this cache; `needs` estimates a trial.

@@ -197,9 +197,9 @@ impl Results {
         &self.result.trials
     }
 
-    /// Records that no further trials are planned, since the searches have ended.
-    pub(crate) fn end_searches(&mut self) {
-        let trials = self.result.trials.len();
+    /// Records how many trials are planned: fewer than in the study, if its budget allows fewer or its
+    /// searches have ended.
+    pub(crate) fn set_planned(&mut self, trials: usize) {
         self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
     }
 

@@ -46,10 +46,12 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
+    let planned = trials.len();
     if !study.searches() {
+        results.set_planned(planned);
         skip_complete(&mut trials, &results);
     }
-    announce(&trials, &results, study);
+    announce(&trials, planned, &results, study);
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, of);
     let conclusion = Conclusion {
@@ -152,13 +154,13 @@ fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 
-/// Prints what will run, for how long, and where its results go.
-fn announce(trials: &[Trial], results: &Results, study: &PlannedStudy) {
+/// Prints which of the `planned` trials will run, for how long, and where their results go.
+fn announce(trials: &[Trial], planned: usize, results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
     screen.line(&study.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
     let time = plan::time_bound(trials, time);
-    let (left, planned) = (trials.len(), study.plan.trials.len());
+    let left = trials.len();
     let what = match planned - left {
         0 => plan::work(trials),
         done => format!("{left} of {planned} trials remain, {done} are complete"),
