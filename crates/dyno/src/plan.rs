@@ -69,7 +69,7 @@ struct Budget {
 impl Budget {
     /// The budget of trials. If the study leaves the choice to dyno, they do not take turns on a host
     /// that cannot run the servers of all variants at once. A comparison has the starts that
-    /// its budget probably allows.
+    /// its budget probably allows; one that allows none is refused.
     fn settled(
         study: &PlannedStudy,
         cache: &Path,
@@ -88,7 +88,7 @@ impl Budget {
             lab::alternate(trials, false);
             budget = Self::of(study, cache, trials, needs)?;
         }
-        starts::limit(trials, &budget.needs);
+        starts::limit(study, trials, &budget.needs)?;
         budget.needs.truncate(trials.len());
         Ok(budget)
     }
@@ -339,6 +339,6 @@ fn without_build(needs: Needs) -> Needs {
 }
 
 /// Rounded up to whole seconds, because it is an estimate.
-fn shown_time(time: Duration) -> String {
+pub(crate) fn shown_time(time: Duration) -> String {
     plan::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }

@@ -4,24 +4,40 @@ use std::time::Duration;
 
 use lab::Trial;
 use lab::needs::Needs;
-use plan::Point;
+use plan::key::COMPARE;
+use plan::{Point, format_duration};
+
+use crate::failure::Failure;
+use crate::plan::shown_time;
+use crate::study_file::PlannedStudy;
 
 /// What a start of all variants of a point takes.
 #[derive(Default)]
 struct StartTime {
+    /// Of the loads alone.
+    load: Duration,
     all: Duration,
     /// In addition, for data that only the first start builds.
     build: Duration,
 }
 
 /// Lowers the number of starts to what the budget of the slowest point probably allows, before any
-/// trial runs: the intervals of all looks depend on when the last one is.
-pub(crate) fn limit(trials: &mut Vec<Trial>, needs: &[Needs]) {
+/// trial runs: the intervals of all looks depend on when the last one is. Fails if the loads of a
+/// single start take longer.
+pub(crate) fn limit(
+    study: &PlannedStudy,
+    trials: &mut Vec<Trial>,
+    needs: &[Needs],
+) -> Result<(), Failure> {
     let compare = trials.first().and_then(|trial| trial.planned.compare);
     let Some(compare) = compare.filter(|compare| compare.starts > 1) else {
-        return;
+        return Ok(());
     };
     let points = points(trials, needs);
+    let mut loads = points.iter().map(|(_, start)| start.load);
+    if let Some(load) = loads.find(|load| *load > compare.budget) {
+        return Err(too_small(study, compare.budget, load));
+    }
     let allowed = points.iter().map(|(_, start)| {
         let left = compare.budget.saturating_sub(start.build);
         left.div_duration_f64(start.all).ceil() as u32
@@ -32,6 +48,20 @@ pub(crate) fn limit(trials: &mut Vec<Trial>, needs: &[Needs]) {
     for compare in planned.filter_map(|planned| planned.compare.as_mut()) {
         compare.starts = starts;
     }
+    Ok(())
+}
+
+fn too_small(study: &PlannedStudy, budget: Duration, load: Duration) -> Failure {
+    let message = format!(
+        "a budget of {} is too small for one start: its variants run for {}",
+        format_duration(budget),
+        shown_time(load)
+    );
+    let remedy = "raise `budget`, or shorten `load.warmup` and `load.time`";
+    let place = |key| study.source.place(key);
+    let place = place("compare.budget").or_else(|| place(COMPARE));
+    let failure = Failure::usage(message).remedy(remedy);
+    study.located(failure.span(place.unwrap_or_default()))
 }
 
 fn points(trials: &[Trial], needs: &[Needs]) -> Vec<(Point, StartTime)> {
@@ -44,7 +74,8 @@ fn points(trials: &[Trial], needs: &[Needs]) -> Vec<(Point, StartTime)> {
             points.push((point, StartTime::default()));
             points.len() - 1
         });
-        let start = &mut points[at].1;
+        let (start, load) = (&mut points[at].1, &trial.planned.load);
+        start.load += (load.warmup + load.time).mul_f64(trial.stretch());
         start.all += needs.time - needs.build_time;
         start.build += needs.build_time;
     }
@@ -57,10 +88,9 @@ mod tests {
     use study::Study;
 
     use super::*;
-    use crate::study_file::PlannedStudy;
 
     /// The starts of a study of which each takes 160 s, after 60 s for its data.
-    fn limited(compare: &str) -> u32 {
+    fn limited(compare: &str) -> Result<u32, Failure> {
         let text = format!(
             "title = 't'\n[server]\nengine = 'mariadb'\n[data]\nrows = 10\n\
              [load]\nworkload = 'oltp_point_select'\nwarmup = '10s'\ntime = '60s'\n\
@@ -81,11 +111,11 @@ mod tests {
             }
         });
         let needs: Vec<Needs> = needs.collect();
-        limit(&mut trials, &needs);
+        limit(&study, &mut trials, &needs)?;
         let compares = trials.iter().filter_map(|trial| trial.planned.compare);
         let starts: Vec<u32> = compares.map(|compare| compare.starts).collect();
         assert_eq!(starts, vec![starts[0]; 2 * starts[0] as usize]);
-        starts[0]
+        Ok(starts[0])
     }
 
     #[test]
@@ -97,7 +127,18 @@ mod tests {
             ("budget = '2h'", 20),
             ("starts = 3", 3),
         ] {
-            assert_eq!(limited(compare), starts, "{compare}");
+            assert_eq!(limited(compare), Ok(starts), "{compare}");
         }
+    }
+
+    /// Twice 70 s, which the beginnings of turns stretch to 156 s.
+    #[test]
+    fn a_budget_below_the_loads_of_a_start_is_refused() {
+        assert_eq!(limited("budget = '156s'"), Ok(2));
+        let refused = limited("budget = '2m'").unwrap_err();
+        assert!(refused.message.contains("run for 2m36s"), "{refused:?}");
+        assert!(refused.message.contains("t:11:"), "{refused:?}");
+        assert!(limited("budget = '2m'\nalternate = 'never'").is_err());
+        assert_eq!(limited("budget = '140s'\nalternate = 'never'"), Ok(2));
     }
 }
