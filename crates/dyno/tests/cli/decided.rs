@@ -29,10 +29,15 @@ fn no_start_begins_beyond_the_budget() {
     let done = Program::study(STUDY)
         .args("--set compare.budget=2s --set load.time=1s")
         .succeeds();
-    done.tells(&["budget of 2s is used up"]);
+    done.tells(&[
+        "budget of 2s is used up",
+        "after 1 start: slow: ",
+        " more start",
+    ]);
     assert_eq!(done.result().trials.len(), 2);
-    let refused = Program::study(STUDY).args("--set compare.budget=1s --set load.time=1s");
-    let refused = refused.fails(2, &["run for 2s", "--set compare.budget=1s"]);
+    let refused = Program::study(STUDY)
+        .args("--set compare.budget=1s --set load.time=1s")
+        .fails(2, &["run for 2s", "--set compare.budget=1s"]);
     assert!(!refused.out().exists());
 }
 
