@@ -165,7 +165,8 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
         let budget = format_duration(compare.budget);
         format!("at most {starts} starts in the budget of {budget} (compare.budget)")
     });
-    let half = (compare.alternates() && starts > 1).then(|| half_width_pct(first, trials, starts));
+    let half_pct = || half_width_pct(first, trials, starts);
+    let half = (compare.alternates() && starts > 1).then(half_pct);
     let problem = match half {
         Some(Ok(half)) if half <= 100.0 * LEAST => None,
         Some(Ok(_)) => Some("a smaller change will probably stay undecided"),

@@ -9,6 +9,7 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
+use crate::noise;
 use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Description, Results, environment};
@@ -46,12 +47,13 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
-    let planned = trials.len();
+    let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {
         results.set_planned(planned);
         skip_complete(&mut trials, &results);
     }
     announce(&trials, planned, &results, study);
+    compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, of);
     let conclusion = Conclusion {

@@ -15,7 +15,10 @@ fn the_first_look_that_decides_is_the_last() {
     let plan = Program::plan(STUDY).succeeds();
     plan.prints(&["at most 16 trials"]);
     let done = Program::study(STUDY).succeeds();
-    done.tells(&["decided after 6 starts: slow: slower by"]);
+    done.tells(&[
+        "compare: whole trials: their databases run inside dyno\n",
+        "decided after 6 starts: slow: slower by",
+    ]);
     let result = done.result();
     let repeats = result.trials.iter().map(|trial| trial.setup.planned.repeat);
     assert_eq!(repeats.max(), Some(first));
