@@ -29,6 +29,7 @@ mod run;
 mod secrets;
 mod server;
 mod signals;
+mod starts;
 mod stored_result;
 mod study_file;
 mod thresholds;

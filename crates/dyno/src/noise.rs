@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Trial, against_turns};
-use measure::compare::{Boundary, ERROR_RATE, Noise, NoiseRun, looks};
+use lab::{Trial, against_turns, counted};
+use measure::compare::{Boundary, ERROR_RATE, FIRST_LOOK, LEAST, Noise, NoiseRun, looks};
 use measure::result::Environment;
 use measure::summary::TrialSummary;
 use plan::{Alternate, Compare, format_duration};
@@ -131,7 +131,7 @@ pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
     };
     for planned in trials.iter_mut().map(|trial| &mut trial.planned) {
         if let Some(compare) = planned.compare {
-            planned.load.time = compare.block * noise.pairs(pair_s(&compare));
+            planned.load.time = counted(compare.block) * noise.pairs(pair_s(&compare));
         }
     }
 }
@@ -140,38 +140,62 @@ fn pair_s(compare: &Compare) -> f64 {
     2.0 * compare.block.as_secs_f64()
 }
 
-/// How a study compares its variants, and the expected precision; `None` without `[compare]`.
+/// How a study compares its variants, how precisely, and what to do if that decides little; `None`
+/// without `[compare]`.
 pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String> {
-    let compare = trials.first()?.planned.compare?;
-    if compare.alternate != Alternate::Always {
-        let planned = study.plan.trials.first().and_then(|trial| trial.compare);
-        let is_open = planned.is_some_and(|compare| compare.alternate == Alternate::Auto);
-        let why = || against_turns(trials).unwrap_or("this host cannot run all servers at once");
-        let why = is_open.then(|| format!(": {}", why()));
-        return Some(format!("compare: whole trials{}", why.unwrap_or_default()));
-    }
-    let mut points: Vec<_> = trials.iter().map(|trial| &trial.planned).collect();
-    points.retain(|trial| trial.repeat == 1);
-    let of_base = |trial: &&&plan::Trial| trial.variant() == points[0].variant();
-    let comparisons = points.len() - points.iter().filter(of_base).count();
-    let time = points[0].load.time;
-    let pairs = time.div_duration_f64(compare.block) as u32;
-    let time_text = format_duration(time);
-    let design = format!("compare: in turns, {pairs} pairs per start (load.time {time_text})");
-    if compare.starts < 2 {
-        return Some(design);
-    }
-    let precision = known().map(|noise| {
-        let boundary = Boundary::new(&looks(compare.starts));
-        let error_rate = ERROR_RATE / comparisons.max(1) as f64;
-        let half = noise.half_width_pct(pairs.max(1), compare.starts, (&boundary, error_rate));
-        format!(
-            "expected half width after {} starts: {half:.1} %",
-            compare.starts
-        )
+    let first = trials.first()?;
+    let compare = first.planned.compare?;
+    let wanted = study.plan.trials.first()?.compare?;
+    let starts = compare.starts;
+    let design = match compare.alternates() {
+        true => format!(
+            "compare: in turns, {} pairs per start (load.time {})",
+            first.pairs(),
+            format_duration(first.planned.load.time)
+        ),
+        false if wanted.alternate == Alternate::Auto => {
+            let why = against_turns(trials);
+            let why = why.unwrap_or("this host cannot run all servers at once");
+            format!("compare: whole trials: {why}")
+        }
+        false => "compare: whole trials".to_owned(),
+    };
+    let is_limited = starts < wanted.starts;
+    let limit = is_limited.then(|| {
+        let budget = format_duration(compare.budget);
+        format!("at most {starts} starts in the budget of {budget} (compare.budget)")
     });
-    let precision = precision.unwrap_or_else(|why| why);
-    Some(format!("{design}; {precision}"))
+    let half_pct = || half_width_pct(first, trials, starts);
+    let half = (compare.alternates() && starts > 1).then(half_pct);
+    let problem = match half {
+        Some(Ok(half)) if half <= 100.0 * LEAST => None,
+        Some(Ok(_)) => Some("a smaller change will probably stay undecided"),
+        _ if is_limited && starts < FIRST_LOOK => Some("so few starts decide only a large change"),
+        _ => None,
+    };
+    let remedy = match is_limited {
+        true => "allow a longer budget or a shorter load.time",
+        false => "allow more starts (compare.starts)",
+    };
+    let precision = half.map(|half| match half {
+        Ok(half) => format!("expected half width after {starts} starts: {half:.1} %"),
+        Err(why) => why,
+    });
+    let problem = problem.map(|problem| format!("{problem}: {remedy}"));
+    let parts = [Some(design), limit, precision, problem];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// The expected half width of an interval after all starts, in percent, or why it is unknown.
+fn half_width_pct(first: &Trial, trials: &[Trial], starts: u32) -> Result<f64, String> {
+    let noise = known()?;
+    let is_compared = |trial: &&Trial| {
+        trial.planned.repeat == 1 && trial.planned.variant() != first.planned.variant()
+    };
+    let comparisons = trials.iter().filter(is_compared).count();
+    let boundary = Boundary::new(&looks(starts));
+    let error_rate = ERROR_RATE / comparisons.max(1) as f64;
+    Ok(noise.half_width_pct(first.pairs(), starts, (&boundary, error_rate)))
 }
 
 #[cfg(test)]

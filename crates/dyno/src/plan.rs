@@ -15,7 +15,7 @@ use crate::console::print;
 use crate::disks::{self, DiskDemand};
 use crate::failure::Failure;
 use crate::study_file::PlannedStudy;
-use crate::{fault_schedule, noise};
+use crate::{fault_schedule, noise, starts};
 
 /// Conditions that only `dyno run` checks, before its first trial.
 const NOT_CHECKED: &str =
@@ -38,7 +38,11 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
 
 /// Settles what the study leaves to dyno. Fails if this host has too little disk space or memory or
 /// too few CPUs, or if a server is not installed.
-pub(crate) fn settle(study: &PlannedStudy, lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
+pub(crate) fn settle(
+    study: &PlannedStudy,
+    lab: &Lab,
+    trials: &mut Vec<Trial>,
+) -> Result<(), Failure> {
     let cache = lab.home()?.root();
     Budget::settled(study, cache, trials, Some(lab))?.refuse(study)
 }
@@ -64,25 +68,29 @@ struct Budget {
 
 impl Budget {
     /// The budget of trials. If the study leaves the choice to dyno, they do not take turns on a host
-    /// that cannot run the servers of all variants at once.
+    /// that cannot run the servers of all variants at once. A comparison has the starts that
+    /// its budget probably allows; one that allows none is refused.
     fn settled(
         study: &PlannedStudy,
         cache: &Path,
-        trials: &mut [Trial],
+        trials: &mut Vec<Trial>,
         lab: Option<&Lab>,
     ) -> Result<Self, Failure> {
-        let mut settled = trials.to_vec();
+        let mut settled = trials.clone();
         noise::set_time(study, &mut settled);
-        let budget = Self::of(study, cache, &settled, lab)?;
+        let mut budget = Self::of(study, cache, &settled, lab)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
         if !is_open || budget.refuse(study).is_ok() {
-            trials.clone_from_slice(&settled);
-            return Ok(budget);
+            *trials = settled;
+        } else {
+            // Whole trials keep the study's length.
+            lab::alternate(trials, false);
+            budget = Self::of(study, cache, trials, lab)?;
         }
-        // Whole trials keep the study's length.
-        lab::alternate(trials, false);
-        Self::of(study, cache, trials, lab)
+        starts::limit(study, trials, &budget.needs)?;
+        budget.needs.truncate(trials.len());
+        Ok(budget)
     }
 
     /// The budget of trials on this host with this cache. Without a laboratory, nothing is started.
@@ -311,6 +319,6 @@ fn without_build(needs: Needs) -> Needs {
 }
 
 /// Rounded up to whole seconds, because it is an estimate.
-fn shown_time(time: Duration) -> String {
+pub(crate) fn shown_time(time: Duration) -> String {
     plan::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }

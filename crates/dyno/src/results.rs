@@ -5,7 +5,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ::report::compare::decided;
+use ::report::compare::{PointState, decided, point_state};
 use lab::{Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
@@ -192,9 +192,9 @@ impl Results {
         &self.result.trials
     }
 
-    /// Records that no further trials are planned, since the searches have ended.
-    pub(crate) fn end_searches(&mut self) {
-        let trials = self.result.trials.len();
+    /// Records how many trials are planned: fewer than in the study, if its budget allows fewer or its
+    /// searches have ended.
+    pub(crate) fn set_planned(&mut self, trials: usize) {
         self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
     }
 
@@ -209,6 +209,7 @@ impl Results {
                 self.screen.warn(&format!("warning: {}", failure.message));
             }
         }
+        self.tell_undecided();
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
@@ -266,32 +267,58 @@ impl Results {
     fn why_decided(&mut self, trial: &Trial) -> Option<String> {
         let planned = &trial.planned;
         let compare = planned.compare?;
-        let spent = *self.spent_at(planned.common_point());
-        if let Some(decided) = decided(&self.result, planned) {
-            let start = spent / decided.starts.max(1);
-            // Unknown if the starts ran before the run was resumed.
-            let more = decided.more_starts.filter(|_| !start.is_zero());
-            let more = more.map(|starts| {
-                let more_s = start.saturating_mul(starts).as_secs();
-                let minutes = Duration::from_secs(60 * more_s.div_ceil(60));
-                format!(" (about {} more)", format_duration(minutes))
-            });
-            let verdicts = decided.verdicts.join("; ");
-            return Some(format!(
-                "{} after {} starts: {verdicts}{}",
-                if decided.is_conclusive {
-                    "decided"
-                } else {
-                    "ended"
-                },
-                decided.starts,
-                more.unwrap_or_default()
-            ));
+        if let Some(state) = decided(&self.result, planned) {
+            let how = match state.is_conclusive {
+                true => "decided",
+                false => "ended",
+            };
+            return Some(format!("{how} {}", self.shown(&state, planned)));
         }
+        let spent = *self.spent_at(planned.common_point());
         (spent >= compare.budget && !self.has_begun(planned)).then(|| {
-            let budget = format_duration(compare.budget);
-            format!("no further starts: the budget of {budget} is used up (compare.budget)")
+            let state = point_state(&self.result, planned);
+            let state = state.map(|state| format!(" {}", self.shown(&state, planned)));
+            format!(
+                "no further starts: the budget of {} is used up (compare.budget){}",
+                format_duration(compare.budget),
+                state.unwrap_or_default()
+            )
         })
+    }
+
+    /// Tells how much more would decide the points that their last start has left undecided.
+    fn tell_undecided(&mut self) {
+        let planned = self.result.trials.iter().map(|trial| &trial.setup.planned);
+        let is_last = |planned: &&plan::Trial| {
+            let starts = planned.compare.map(|compare| compare.starts);
+            planned.repeat > 1 && starts == Some(planned.repeat)
+        };
+        let last: Vec<plan::Trial> = planned.filter(is_last).cloned().collect();
+        for planned in &last {
+            let state = point_state(&self.result, planned);
+            if let Some(state) = state.filter(|state| !state.is_conclusive) {
+                let state = self.shown(&state, planned);
+                self.tell(planned, &format!("ended {state}"));
+            }
+        }
+    }
+
+    /// The state of a trial's point, with how much more would decide it.
+    fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
+        let spent = *self.spent_at(planned.common_point());
+        // How long the starts took before the run was resumed is unknown.
+        state.shown((!self.is_resumed).then(|| spent / state.starts))
+    }
+
+    /// Shows a line about the point of a trial, once: all of the point's trials have the same one.
+    fn tell(&mut self, planned: &plan::Trial, what: &str) {
+        let point = planned.common_point();
+        let values = point.iter().map(|(key, value)| format!("{key}={value}"));
+        let line = values.chain([what.to_owned()]);
+        let line = line.collect::<Vec<_>>().join(", ");
+        if self.noted.insert(line.clone()) {
+            self.screen.line(&line);
+        }
     }
 
     /// Whether another variant of the same start has run.
@@ -411,13 +438,7 @@ impl Observer for Results {
         let Some(why) = self.why_decided(trial) else {
             return false;
         };
-        let point = trial.planned.common_point();
-        let values = point.iter().map(|(key, value)| format!("{key}={value}"));
-        let line = values.chain([why]).collect::<Vec<_>>().join(", ");
-        // Every further trial of the point has the same reason.
-        if self.noted.insert(line.clone()) {
-            self.screen.line(&line);
-        }
+        self.tell(&trial.planned, &why);
         self.result.design.skipped.push(trial.planned.number);
         self.screen.skip(trial.load_time());
         true

@@ -71,10 +71,11 @@ pub(crate) fn check(
     Ok(changed.into_iter().map(warning).collect())
 }
 
-/// Settles what a study leaves to dyno as in its completed trials: whether variants take turns and,
-/// unless the study `sets_time`, for how long. Returns whether there was such a trial.
+/// Settles what a study leaves to dyno as in its completed trials: whether variants take turns, how
+/// many starts they have and, unless the study `sets_time`, for how long they run. Returns whether
+/// there was such a trial.
 pub(crate) fn as_recorded(
-    trials: &mut [Trial],
+    trials: &mut Vec<Trial>,
     complete: &[TrialSummary],
     sets_time: bool,
 ) -> bool {
@@ -88,6 +89,7 @@ pub(crate) fn as_recorded(
             planned.load.time = recorded.load.time;
         }
     }
+    trials.retain(|trial| trial.planned.repeat <= compare.starts);
     true
 }
 

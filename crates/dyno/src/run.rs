@@ -9,6 +9,7 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
+use crate::noise;
 use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Results, environment};
@@ -46,10 +47,13 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
+    let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {
+        results.set_planned(planned);
         skip_complete(&mut trials, &results);
     }
-    announce(&trials, &results, study);
+    announce(&trials, planned, &results, study);
+    compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, of);
     let conclusion = Conclusion {
@@ -146,13 +150,13 @@ fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 
-/// Prints what will run, for how long, and where its results go.
-fn announce(trials: &[Trial], results: &Results, study: &PlannedStudy) {
+/// Prints which of the `planned` trials will run, for how long, and where their results go.
+fn announce(trials: &[Trial], planned: usize, results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
     screen.line(&study.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
     let time = plan::time_bound(trials, time);
-    let (left, planned) = (trials.len(), study.plan.trials.len());
+    let left = trials.len();
     let what = match planned - left {
         0 => plan::work(trials),
         done => format!("{left} of {planned} trials remain, {done} are complete"),

@@ -48,7 +48,7 @@ pub(crate) fn run(
         return ran;
     }
     if searches {
-        results.end_searches();
+        results.set_planned(results.trials().len());
     }
     // The first error is the cause of the others.
     ran.and(results.conclude(conclusion))

@@ -33,6 +33,7 @@ pub type Database = std::sync::Arc<dyn engine::Database>;
 type Rows = Vec<Vec<Option<String>>>;
 
 pub use drive::find_max::{find_max, max_trials};
+pub use drive::start::counted;
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
 pub use observe::monitors;

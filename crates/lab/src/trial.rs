@@ -14,7 +14,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::drive::find_max;
-use crate::drive::start::lead_in;
+use crate::drive::start::counted;
 use crate::{Database, Failure};
 
 /// How long running transactions may take to end after the load has ended.
@@ -165,9 +165,15 @@ impl Trial {
     pub fn stretch(&self) -> f64 {
         let turns = self.planned.turns();
         turns.map_or(1.0, |turns| {
-            turns
-                .block
-                .div_duration_f64(turns.block - lead_in(turns.block))
+            turns.block.div_duration_f64(counted(turns.block))
+        })
+    }
+
+    /// The number of pairs of turns in its start: two in each round. 0 without turns.
+    pub fn pairs(&self) -> u32 {
+        let (turns, time) = (self.planned.turns(), self.planned.load.time);
+        turns.map_or(0, |turns| {
+            2 * load::rounds(time, counted(turns.block)) as u32
         })
     }
 
@@ -316,7 +322,27 @@ fn stored((name, class): (&str, StatementClass)) -> StatementKind {
 
 #[cfg(test)]
 mod tests {
+    use plan::{Alternate, Compare};
+
     use super::*;
+
+    #[test]
+    fn a_start_has_whole_rounds_of_two_pairs() {
+        let mut trial = crate::for_tests::trial();
+        assert_eq!(trial.pairs(), 0);
+        trial.planned.compare = Some(Compare {
+            starts: 2,
+            budget: Duration::from_secs(60),
+            alternate: Alternate::Always,
+            block: Duration::from_secs(1),
+            pause: false,
+        });
+        // Of each turn, 0.9 s count.
+        for (time_s, pairs) in [(36, 40), (37, 42), (40, 46)] {
+            trial.planned.load.time = Duration::from_secs(time_s);
+            assert_eq!(trial.pairs(), pairs, "{time_s}");
+        }
+    }
 
     #[test]
     fn servers_that_are_driven_at_once_share_the_cpus() {

@@ -35,7 +35,7 @@ pub use pulse::{FirstCompleted, Pulse, TimedError};
 pub use run::run;
 pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;
-pub use turns::{Referee, Turn, Turns, TurnsSpec};
+pub use turns::{Referee, Turn, Turns, TurnsSpec, rounds};
 
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ use crate::list::distinct;
 use crate::metric_comparison::{self, FLUSHED, NUMBERS, TestOrder};
 use crate::sheet::Section;
 use differences::Difference;
-pub use look::{Decided, decided, too_few_starts};
+pub use look::{PointState, decided, point_state, too_few_starts};
 use recoveries::Recoveries;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! What the values of a point must have in common; what is wrong is reported at the point.
 
-use plan::key::{CHAOS, COMPARE, KEYS, LEDGER_RATE};
+use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
     EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
     format_duration, parse_bytes, shown,
@@ -40,7 +40,6 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     hosts(at);
     guests(at);
     measurement_ends(at, trial);
-    budget(at, trial, content);
     turns(at, trial, content);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
@@ -319,32 +318,6 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
             help,
         );
     }
-}
-
-/// Refuses a budget that is too small for one start.
-fn budget(at: &Point<'_>, trial: &Trial, content: &Content) {
-    let Some(compare) = trial.compare.filter(|compare| compare.starts > 1) else {
-        return;
-    };
-    let whole = trial.load.warmup.saturating_add(trial.load.time);
-    let (each, what) = match trial.turns() {
-        None => (whole, "a trial runs"),
-        Some(_) => {
-            let all = whole.saturating_mul(content.variants.len().max(1) as u32);
-            // The beginnings of turns, which do not count, take time, too.
-            (all.saturating_add(all / 10), "variants in turns run")
-        }
-    };
-    if compare.budget >= each {
-        return;
-    }
-    let place = at.find("compare.budget").or_else(|| at.find(COMPARE));
-    let (budget, each) = (format_duration(compare.budget), format_duration(each));
-    at.refuse(
-        place.map_or(Span::NOWHERE, |entry| entry.at),
-        format!("a budget of {budget} is too small for one start: {what} for {each}"),
-        "raise `budget`, or shorten `load.warmup` and `load.time`",
-    );
 }
 
 /// What trials that take turns cannot have.

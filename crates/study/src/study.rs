@@ -117,9 +117,14 @@ impl Study {
         text.map_err(|refusal| refused(new, refusal))
     }
 
+    /// The first location where the study sets a key.
+    pub fn place(&self, key: &str) -> Option<Span> {
+        self.content.place(key)
+    }
+
     /// Whether the study sets a key anywhere.
     pub fn sets(&self, key: &str) -> bool {
-        self.content.place(key).is_some()
+        self.place(key).is_some()
     }
 
     /// The study as it is run, for its result directory: the overrides as comments before the

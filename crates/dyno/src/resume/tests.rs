@@ -156,7 +156,7 @@ fn a_disk_is_identified_by_its_model_and_bytes_where_both_are_known() {
 fn a_point_that_had_not_begun_has_the_recorded_design_too() {
     let planned = trials_of(
         "title = \"t\"\n[server]\nengine = \"mariadb\"\n[load]\nworkload = \"oltp_point_select\"\n\
-         [sweep]\n\"load.threads\" = [1, 2]\n[compare]\nstarts = 2\n\
+         [sweep]\n\"load.threads\" = [1, 2]\n[compare]\nstarts = 3\n\
          [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n",
     );
     let designs = |trials: &[Trial]| -> Vec<_> {
@@ -169,6 +169,8 @@ fn a_point_that_had_not_begun_has_the_recorded_design_too() {
         let mut recorded = planned[..1].to_vec();
         lab::alternate(&mut recorded, in_turns);
         recorded[0].planned.load.time = time;
+        // What the budget allowed.
+        recorded[0].planned.compare.as_mut().unwrap().starts = 2;
         let complete = kept(&recorded).trials;
         let mut trials = planned.clone();
         // The noise known by now would lead to another time.

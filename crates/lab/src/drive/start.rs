@@ -99,8 +99,13 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
     }))
 }
 
+/// The part of a block that counts.
+pub fn counted(block: Duration) -> Duration {
+    block - lead_in(block)
+}
+
 /// The same for all variants, and less than the shortest blocks, which have 80 % of the mean length.
-pub(crate) fn lead_in(block: Duration) -> Duration {
+fn lead_in(block: Duration) -> Duration {
     let share = block.mul_f64(LEAD_IN);
     share.max(SHORTEST_LEAD_IN).min(block / 2)
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use measure::slice::Phase;
 
+pub use schedule::rounds;
+
 use crate::control::{Control, lock};
 use schedule::Block;
 

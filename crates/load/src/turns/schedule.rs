@@ -31,9 +31,10 @@ pub(super) struct Block {
 /// two variants, ABBA and BAAB are equally frequent, and which is first is random.
 pub(super) fn blocks(spec: &TurnsSpec) -> Vec<Block> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(spec.seed);
+    let counted = spec.block.saturating_sub(spec.lead_in);
     let mut blocks = Vec::new();
     for (phase, length) in [(Phase::Warmup, spec.warmup), (Phase::Measure, spec.time)] {
-        for variant in order(spec.variants, rounds(spec, length), &mut random) {
+        for variant in order(spec.variants, rounds(length, counted), &mut random) {
             let length = random.random_range(1.0 - JITTER..=1.0 + JITTER);
             blocks.push(Block {
                 variant,
@@ -46,10 +47,9 @@ pub(super) fn blocks(spec: &TurnsSpec) -> Vec<Block> {
     blocks
 }
 
-/// How many rounds give each variant `length`, apart from the lead-ins.
-fn rounds(spec: &TurnsSpec, length: Duration) -> usize {
-    let counted = spec.block.saturating_sub(spec.lead_in).as_secs_f64();
-    (length.as_secs_f64() / (2.0 * counted)).ceil() as usize
+/// How many rounds give each variant `length` if `counted` of each block counts.
+pub fn rounds(length: Duration, counted: Duration) -> usize {
+    length.as_nanos().div_ceil(2 * counted.as_nanos()) as usize
 }
 
 /// The variants in the order of their blocks.
@@ -112,6 +112,15 @@ mod tests {
             all.sort_unstable();
             assert_eq!(all, [0, 1, 2, 3, 4]);
         }
+    }
+
+    /// In floating point, 5.94 / 1.98 is more than 3.
+    #[test]
+    fn only_what_exceeds_whole_rounds_takes_another_one() {
+        let counted = Duration::from_millis(990);
+        assert_eq!(rounds(counted * 6, counted), 3);
+        assert_eq!(rounds(counted * 6 + Duration::from_nanos(1), counted), 4);
+        assert_eq!(rounds(Duration::ZERO, counted), 0);
     }
 
     #[test]

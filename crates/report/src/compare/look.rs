@@ -1,32 +1,67 @@
-//! Whether a comparison that ends once it is decided has further starts.
+//! How a comparison that ends once it is decided stands, and whether it has further starts.
+
+use std::time::Duration;
 
 use measure::compare::{Comparison, Look, looks};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
-use plan::Trial;
+use plan::{Trial, format_duration};
 
 use super::carried;
 use super::words::of_one;
 use crate::keys::{of_variant, trials_of, variants};
 use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
+use crate::number::counted;
 
-/// Why a point has no further starts.
+/// What the starts of a point so far decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct PointState {
     /// The starts that it has.
     pub starts: u32,
     /// For each variant but the first.
     pub verdicts: Vec<String>,
     /// Whether each of them is a verdict.
     pub is_conclusive: bool,
+    /// Whether further starts may still decide.
+    goes_on: bool,
     /// Starts beyond those that would decide all; `None` if they are, or if that is unknown.
-    pub more_starts: Option<u32>,
+    more_starts: Option<u32>,
 }
 
-/// What the starts of a planned trial's point so far decide; `None` if it goes on.
-pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
-    let compare = trial.compare?;
+impl PointState {
+    /// `after 6 starts: B: undecided …`, with how much more would decide all if a start takes
+    /// `start`.
+    pub fn shown(&self, start: Option<Duration>) -> String {
+        let more = self.more_starts.map(|starts| {
+            let time = start.map(|start| {
+                let more_s = start.saturating_mul(starts).as_secs();
+                let minutes = Duration::from_secs(60 * more_s.div_ceil(60));
+                format!(", {}", format_duration(minutes))
+            });
+            let starts = counted(starts.into(), "more start");
+            format!(" (about {starts}{})", time.unwrap_or_default())
+        });
+        format!(
+            "after {}: {}{}",
+            counted(self.starts.into(), "start"),
+            self.verdicts.join("; "),
+            more.unwrap_or_default()
+        )
+    }
+}
+
+/// The state of a planned trial's point, if it is reason enough for having no further starts: at a
+/// look, all is decided, or further starts would hardly decide anything.
+pub fn decided(result: &RunResult, trial: &Trial) -> Option<PointState> {
+    let looks = looks(trial.compare?.starts);
+    let state = point_state(result, trial)?;
+    let is_look = state.starts < trial.repeat && looks.contains(&state.starts);
+    (is_look && !state.goes_on).then_some(state)
+}
+
+/// The state of a planned trial's point, at a look or not; `None` if nothing can be compared.
+pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let point = trial.common_point();
     let mut trials = trials_of(result);
     let point_of = |trial: &&TrialSummary| trial.setup.planned.common_point();
@@ -34,9 +69,6 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
     trials.retain(|trial| point_of(trial) == point);
     let repeats = trials.iter().map(|trial| trial.setup.planned.repeat);
     let starts = repeats.max()?;
-    if starts >= trial.repeat || !looks(compare.starts).contains(&starts) {
-        return None;
-    }
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
     let comparisons = points * others.len();
@@ -47,8 +79,7 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
         Some((*name, look(&sides, carried.as_ref(), comparisons)?))
     });
     let looks: Vec<(&str, Look)> = looks.collect();
-    // As long as one goes on, all variants run.
-    if looks.is_empty() || looks.iter().any(|(_, look)| look.goes_on) {
+    if looks.is_empty() {
         return None;
     }
     let verdicts = looks.iter();
@@ -60,10 +91,12 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<Decided> {
         .iter()
         .copied()
         .max_by_key(|starts| starts.unwrap_or(u32::MAX));
-    Some(Decided {
+    Some(PointState {
         starts,
         verdicts: verdicts.collect(),
         is_conclusive: more.is_empty(),
+        // As long as one goes on, all variants run.
+        goes_on: looks.iter().any(|(_, look)| look.goes_on),
         more_starts: most.flatten(),
     })
 }

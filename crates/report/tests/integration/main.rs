@@ -19,6 +19,7 @@ mod compare_variants;
 mod doctor;
 mod history;
 mod hundred;
+mod look;
 mod no_verdict;
 mod rank;
 mod report;
