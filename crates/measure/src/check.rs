@@ -22,6 +22,8 @@ const STARVED: f64 = 0.2;
 /// Where replies are time-stamped, reading them late delays only the next statement. Up to this
 /// share of the transactions' time, the delay is smaller than other differences between runs.
 const DELAYED: f64 = 0.1;
+/// Differences that studies decide about are of the same size.
+const STOLEN: f64 = 0.05;
 /// Up to this share of the transactions, a growing backlog is noise…
 const BACKLOG_NOISE: f64 = 0.01;
 /// …and up to this one if there are too few seconds for a trend.
@@ -45,6 +47,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     // Summaries show only the first warnings, so those that explain the most come first.
     found.extend(overloaded(summary, seconds));
     found.extend(other_programs(summary));
+    found.extend(stolen(summary));
     found.extend(generator(summary));
     // Blocks with gaps between them are no series.
     let has_series = summary.setup.planned.turns().is_none();
@@ -128,6 +131,11 @@ fn other_programs(summary: &TrialSummary) -> Option<Warning> {
     let means = metrics.map(|(name, metric)| (name.as_str(), metric.mean));
     let (share, busiest) = others::distorting(means)?;
     Some(Warning::OtherPrograms { share, busiest })
+}
+
+fn stolen(summary: &TrialSummary) -> Option<Warning> {
+    let share = summary.metrics.get("cpu.steal")?.mean / 100.0;
+    (share > STOLEN).then_some(Warning::Stolen { share })
 }
 
 /// A backlog that grew by more than the virtual users can hold and by more than a small share of

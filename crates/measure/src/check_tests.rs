@@ -246,23 +246,32 @@ fn a_short_overload_is_told_and_a_stall_is_not() {
     }
 }
 
+/// A steady trial in which the mean of a metric was this.
+fn warned(name: &str, mean: f64) -> Vec<Warning> {
+    let mut input = input();
+    let summary = crate::metric::MetricSummary {
+        mean,
+        min: 0.0,
+        max: 100.0,
+    };
+    input.metrics.insert(name.to_owned(), summary);
+    warnings(input, &steady())
+}
+
 #[test]
 fn forced_checkpoints_are_counted_over_the_measurement() {
-    let warned = |per_minute| {
-        let mut input = input();
-        let summary = crate::metric::MetricSummary {
-            mean: per_minute,
-            min: 0.0,
-            max: 60.0,
-        };
-        let name = "server.log.checkpoints_requested_per_min";
-        input.metrics.insert(name.to_owned(), summary);
-        warnings(input, &steady())
-    };
+    let name = "server.log.checkpoints_requested_per_min";
     let measured_s = trial().measured_s;
-    assert_eq!(warned(0.4 * 60.0 / measured_s), []);
-    let twice = warned(2.0 * 60.0 / measured_s);
+    assert_eq!(warned(name, 0.4 * 60.0 / measured_s), []);
+    let twice = warned(name, 2.0 * 60.0 / measured_s);
     assert_eq!(twice, [Warning::ForcedCheckpoints { count: 2 }]);
+}
+
+#[test]
+fn steal_of_more_than_five_per_cent_is_a_warning() {
+    assert_eq!(warned("cpu.steal", 5.0), []);
+    let stolen = warned("cpu.steal", 6.0);
+    assert_eq!(stolen, [Warning::Stolen { share: 0.06 }]);
 }
 
 #[test]

@@ -89,6 +89,13 @@ warnings! {
     } = "CPU taken by others", *share,
         format!("other programs used {:.0} % of the CPUs: {busiest}. Stop them, or measure when they have finished.",
             share * 100.0);
+    /// Other virtual machines took CPU time from this one.
+    Stolen {
+        /// Share of all CPUs (0 to 1).
+        share: f64,
+    } = "CPU time stolen", *share,
+        format!("the hypervisor gave {:.0} % of the CPU time to other virtual machines (steal). Repeat the trial, or \
+         measure on a host that is not shared.", share * 100.0);
     /// The server cannot keep up with the arrival rate.
     Overloaded {
         /// Arrivals that were due but not started at the end.

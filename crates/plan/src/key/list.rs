@@ -215,7 +215,7 @@ const GENERAL: &[Key] = &[
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
         "Time for a point, including set-up, after which no further start of it begins. Before the run, `starts` is lowered to what this time probably allows. A resumed run has the full time again."))),
     fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
-        "Whether the servers of all variants run at once and take turns, so that a slowdown of the host affects all of them: `always`, `never` (one trial after the other), or `auto` (turns if they are possible and transactions only read, because writes leave work that is done later, in another variant's turn). `dyno plan` and `dyno run` show which, and why."))),
+        "Whether the servers of all variants run at once and take turns, so that a slowdown of the host affects all of them: `always`, `never` (one trial after the other), or `auto` (turns if they are possible and the transactions of all points only read, because writes leave work that is done later, in another variant's turn). `dyno plan` and `dyno run` show which, and why."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",
         "Mean length of a turn. Make it at least ten times as long as a transaction takes: one that does not end within a turn is not counted. Turns vary by a fifth, so that nothing periodic on the host favors a variant."))),
     fixed(needs(Needs::Compare, key("compare.pause", Kind::Boolean, "false",
