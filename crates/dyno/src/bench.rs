@@ -11,7 +11,7 @@ use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Description, Results};
+use crate::results::{Conclusion, Results};
 use crate::server;
 use crate::signals;
 use crate::study_file::PlannedStudy;
@@ -51,14 +51,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         return databases.iter().try_for_each(&mut prepare);
     }
     // Created before data is loaded, so that an unusable directory is reported at once.
-    let description = Description {
-        title: &title,
-        description: None,
-        study: &study.text,
-        design: study.design(),
-    };
     let places: Vec<_> = databases.iter().filter_map(|one| one.file()).collect();
-    let mut results = Results::create(args.out.as_deref(), description, &places, screen)?;
+    let mut results = Results::create(args.out.as_deref(), &title, &study, &places, screen)?;
     // `dyno doctor` examines one server at a time.
     let server = match databases.as_slice() {
         [one] if !one.is_in_process() => Some(one.shown()),

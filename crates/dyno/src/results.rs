@@ -28,6 +28,7 @@ use crate::report;
 use crate::resume;
 use crate::secrets::command_line;
 use crate::signals;
+use crate::study_file::PlannedStudy;
 use crate::thresholds::{self, Thresholds};
 
 /// A result that grows with each trial.
@@ -73,14 +74,6 @@ impl TrialFiles {
     }
 }
 
-pub(crate) struct Description<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) description: Option<&'a str>,
-    /// The study as run, for the record.
-    pub(crate) study: &'a str,
-    pub(crate) design: Design,
-}
-
 /// How the results of a run are judged and printed.
 pub(crate) struct Conclusion<'a> {
     pub(crate) thresholds: &'a Thresholds,
@@ -93,25 +86,23 @@ impl Results {
     /// Creates the directory; `places` are the directories of databases.
     pub(crate) fn create(
         out: Option<&Path>,
-        description: Description<'_>,
+        title: &str,
+        study: &PlannedStudy,
         places: &[&Path],
         screen: Screen,
     ) -> Result<Self, Failure> {
         let environment = environment(places);
         // Nothing is measured yet: any failure is that of the given directory.
-        let dir = ResultDir::create(out, description.title, description.study, &environment)
-            .map_err(Failure::usage)?;
+        let dir = ResultDir::create(out, title, &study.text, &environment);
+        let dir = dir.map_err(Failure::usage)?;
+        let description = study.plan.description.as_deref();
         let result = RunResult {
             schema_version: SCHEMA_VERSION,
-            title: description.title.to_owned(),
-            question: None,
-            description: description.description.map(str::to_owned),
-            design: description.design,
+            title: title.to_owned(),
+            description: description.map(|text| text.trim().to_owned()),
+            design: study.design(),
             environment,
-            findings: Vec::new(),
-            trials: Vec::new(),
-            searches: Vec::new(),
-            thresholds: Vec::new(),
+            ..RunResult::default()
         };
         dir.write_result(&result).map_err(stored)?;
         Ok(Self::with(dir, result, screen))

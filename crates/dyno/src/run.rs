@@ -11,7 +11,7 @@ use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Description, Results, environment};
+use crate::results::{Conclusion, Results, environment};
 use crate::resume;
 use crate::signals;
 use crate::study_file::PlannedStudy;
@@ -112,13 +112,7 @@ fn open(
         let changes = resume::check(&stored, &here, trials)?;
         return Results::resume(&dir, trials, study.design(), here, changes, screen);
     }
-    let description = Description {
-        title: &plan.title,
-        description: plan.description.as_deref().map(str::trim),
-        study: &study.text,
-        design: study.design(),
-    };
-    Results::create(args.out.as_deref(), description, &places, screen)
+    Results::create(args.out.as_deref(), &plan.title, study, &places, screen)
 }
 
 /// The latest result of this study in the default directory.
