@@ -86,12 +86,12 @@ pub(crate) fn nodes(
 ) -> Vec<Node> {
     let never = AtomicBool::new(false);
     let installed = servers::find(engine, None, None).unwrap();
-    let listener = engine::data::Listener {
+    let mut listener = engine::data::Listener {
         tell: &mut |_| {},
         interrupted: &never,
     };
     let templates = Templates::new(home, &installed, &[]).unwrap();
-    let template = templates.empty(listener).unwrap();
+    let template = templates.empty(&mut listener).unwrap();
     let config = config.iter();
     let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let config: Vec<_> = config.collect();
