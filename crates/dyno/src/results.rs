@@ -9,11 +9,8 @@ use ::report::compare::{PointState, decided, point_state};
 use lab::{Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
-use measure::metric::MonitorPoint;
-use measure::recovery::FaultSeries;
 use measure::result::{Design, Environment, RunResult};
-use measure::setup::{Outcome, StatementKind};
-use measure::slice::Second;
+use measure::setup::Outcome;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
@@ -99,14 +96,10 @@ impl Results {
         let result = RunResult {
             schema_version: SCHEMA_VERSION,
             title: title.to_owned(),
-            question: None,
             description: description.map(|text| text.trim().to_owned()),
             design: study.design(),
             environment,
-            findings: Vec::new(),
-            trials: Vec::new(),
-            searches: Vec::new(),
-            thresholds: Vec::new(),
+            ..RunResult::default()
         };
         dir.write_result(&result).map_err(stored)?;
         Ok(Self::with(dir, result, screen))
@@ -475,29 +468,19 @@ impl Observer for Results {
             }
             Progress::Draining { running } => screen.draining(running),
             Progress::Searching(line) => screen.line(line),
+            Progress::Second(second, kinds) => {
+                self.store(|files| files.trial.second(second, kinds));
+                self.screen.second(second, self.open.len());
+            }
+            Progress::InstanceSecond(instance, second, kinds) => self.store(|files| {
+                let writer = match files.instances.entry(instance) {
+                    Entry::Occupied(there) => there.into_mut(),
+                    Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
+                };
+                writer.second(second, kinds)
+            }),
+            Progress::Monitored(point) => self.store(|files| files.trial.monitored(point)),
+            Progress::FaultSeries(series) => self.store(|files| files.trial.fault_series(series)),
         }
-    }
-
-    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
-        self.store(|files| files.trial.second(second, kinds));
-        self.screen.second(second, self.open.len());
-    }
-
-    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
-        self.store(|files| {
-            let writer = match files.instances.entry(instance) {
-                Entry::Occupied(there) => there.into_mut(),
-                Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
-            };
-            writer.second(second, kinds)
-        });
-    }
-
-    fn monitored(&mut self, point: &MonitorPoint) {
-        self.store(|files| files.trial.monitored(point));
-    }
-
-    fn fault_series(&mut self, series: &FaultSeries) {
-        self.store(|files| files.trial.fault_series(series));
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn trial() -> Trial {
 
 /// Where the nodes of tests are: what one test has built, another one need not build.
 pub(crate) fn home() -> Home {
-    servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+    Home::open_in(&testkit::kept_root(), 2 << 30, servers::account().unwrap()).unwrap()
 }
 
 /// A home that nothing else uses, in a directory that servers can reach.
@@ -61,7 +61,8 @@ pub(crate) fn new_home() -> (tempfile::TempDir, Home) {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     let dir = tempfile::Builder::new().permissions(open).tempdir();
     let dir = dir.unwrap();
-    let home = servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+    let account = servers::account().unwrap();
+    let home = Home::open_in(&dir.path().join("cache"), u64::MAX, account).unwrap();
     (dir, home)
 }
 
@@ -85,12 +86,12 @@ pub(crate) fn nodes(
 ) -> Vec<Node> {
     let never = AtomicBool::new(false);
     let installed = servers::find(engine, None, None).unwrap();
-    let listener = engine::data::Listener {
+    let mut listener = engine::data::Listener {
         tell: &mut |_| {},
         interrupted: &never,
     };
     let templates = Templates::new(home, &installed, &[]).unwrap();
-    let template = templates.empty(listener).unwrap();
+    let template = templates.empty(&mut listener).unwrap();
     let config = config.iter();
     let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let config: Vec<_> = config.collect();

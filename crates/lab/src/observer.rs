@@ -47,20 +47,10 @@ pub trait Observer: Send {
     }
 
     fn progress(&mut self, _news: Progress<'_>) {}
-
-    /// A merged second of all loads has ended.
-    fn second(&mut self, _second: &Second, _kinds: &[StatementKind]) {}
-
-    /// A second of one instance's load has ended; called only if there are several instances.
-    fn instance_second(&mut self, _instance: u32, _second: &Second, _kinds: &[StatementKind]) {}
-
-    fn monitored(&mut self, _point: &MonitorPoint) {}
-
-    /// The transactions around a fault; called at the end of the trial.
-    fn fault_series(&mut self, _series: &FaultSeries) {}
 }
 
-/// News to be shown, but not stored: what must last is also in the summary.
+/// What happens in a trial. The seconds, what the monitors sampled, and the transactions around faults
+/// are to be stored; the rest is only to be shown, because what must last is also in the summary.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// A phase begins that takes a while.
@@ -83,6 +73,13 @@ pub enum Progress<'a> {
     },
     /// A search for the highest rate has made a step, described in one line.
     Searching(&'a str),
+    /// A merged second of all loads has ended.
+    Second(&'a Second, &'a [StatementKind]),
+    /// A second of one instance's load has ended; only if there are several instances.
+    InstanceSecond(u32, &'a Second, &'a [StatementKind]),
+    Monitored(&'a MonitorPoint),
+    /// The transactions around a fault, at the end of the trial.
+    FaultSeries(&'a FaultSeries),
 }
 
 impl dyn Observer + '_ {
@@ -137,21 +134,5 @@ impl Observer for OneOf<'_, '_> {
 
     fn progress(&mut self, news: Progress<'_>) {
         self.tell(|all| all.progress(news));
-    }
-
-    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
-        self.tell(|all| all.second(second, kinds));
-    }
-
-    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
-        self.tell(|all| all.instance_second(instance, second, kinds));
-    }
-
-    fn monitored(&mut self, point: &MonitorPoint) {
-        self.tell(|all| all.monitored(point));
-    }
-
-    fn fault_series(&mut self, series: &FaultSeries) {
-        self.tell(|all| all.fault_series(series));
     }
 }

@@ -14,7 +14,7 @@ pub const ANY_ERROR: &str = "*";
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct LoadSpec {
     /// Number of virtual users, each with one connection.
     pub users: u32,

@@ -15,7 +15,7 @@ use measure::recovery::{
 use plan::StatementClass;
 
 use crate::drive::clock::{Clock, seconds};
-use crate::{Failure, Observer, Rig, Trial, threads};
+use crate::{Failure, Observer, Progress, Rig, Trial, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);
@@ -170,7 +170,7 @@ pub(crate) fn conclude(
         faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
         recovery::recover(&observed, &mut faults);
         for series in recovery::series(&observed, &faults) {
-            observer.fault_series(&series);
+            observer.progress(Progress::FaultSeries(&series));
         }
     }
 }

@@ -186,15 +186,12 @@ impl Lab {
         run: &mut Run<'_>,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
-        let node = &trial.planned.topology.node;
         let reuse_key = ReuseKey {
             spec: spec.clone(),
-            site: node.site.clone(),
+            node: trial.planned.topology.node.clone(),
             network: trial.planned.topology.network(),
             recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
             instances: trial.planned.topology.nodes(),
-            volume: node.volume.clone(),
-            log_volume: node.log_volume.clone(),
         };
         let kept = self.kept.take();
         let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));

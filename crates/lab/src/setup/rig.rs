@@ -28,12 +28,10 @@ pub(crate) struct Rig {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReuseKey {
     pub(crate) spec: EngineSpec,
-    pub(crate) site: plan::Site,
+    pub(crate) node: plan::Node,
     pub(crate) network: plan::Network,
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
-    pub(crate) volume: plan::Volume,
-    pub(crate) log_volume: Option<plan::Volume>,
 }
 
 impl ReuseKey {
@@ -41,8 +39,7 @@ impl ReuseKey {
     pub(crate) fn has_same_data(&self, other: &Self) -> bool {
         self.recipe == other.recipe
             && self.instances == other.instances
-            && self.volume == other.volume
-            && self.log_volume == other.log_volume
+            && self.node.volumes().eq(other.node.volumes())
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use lab::clean_in;
-use machine::home::Cleaned;
+use machine::home::{Cleaned, Home};
 use tempfile::TempDir;
 use testkit::SmallDisk;
 
@@ -117,7 +117,7 @@ fn a_directory_that_dyno_did_not_make_is_no_cache() {
     ];
     let before = snapshot(root);
     for refused in [
-        lab::servers::open_home(root, u64::MAX).map(drop),
+        Home::open_in(root, u64::MAX, lab::servers::account().unwrap()).map(drop),
         clean_in(root, true).map(drop),
     ] {
         let error = refused.unwrap_err();

@@ -141,7 +141,9 @@ fn waiting_for_a_server_leaves_no_aborted_connection() {
     for engine in BOTH {
         let dir = open_dir();
         // A socket's path stands in a URL on the way.
-        let home = lab::servers::open_home(&dir.path().join("a+b=%41"), u64::MAX).unwrap();
+        let root = dir.path().join("a+b=%41");
+        let account = servers::account().unwrap();
+        let home = machine::home::Home::open_in(&root, u64::MAX, account).unwrap();
         let server = start(&home, engine, &[], dir.path()).unwrap();
         for counter in ["Aborted_connects", "Aborted_clients"] {
             let rows = sql(&server, &format!("SHOW GLOBAL STATUS LIKE '{counter}'")).unwrap();

@@ -75,12 +75,6 @@ pub struct Turn {
     pub variant: u32,
 }
 
-impl PartialEq for Turn {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.turns, &other.turns) && self.variant == other.variant
-    }
-}
-
 /// The counted part of a block, on the loads' clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {

@@ -140,7 +140,7 @@ impl<'a> TrialLoop<'a> {
             }
             TrialMessage::Monitored(point) => {
                 self.tell_of_others(&point);
-                self.observer.monitored(&point);
+                self.observer.progress(Progress::Monitored(&point));
             }
             TrialMessage::Event(event) => self.record_event(event),
             TrialMessage::Fault(fault, failure) => {
@@ -216,7 +216,8 @@ impl<'a> TrialLoop<'a> {
         if self.loads.len() > 1 {
             self.loads[index].gather.add(&second);
             let number = index as u32 + 1;
-            self.observer.instance_second(number, &second, &self.kinds);
+            let news = Progress::InstanceSecond(number, &second, &self.kinds);
+            self.observer.progress(news);
         }
         self.merger.add(index, second);
         self.take_merged();
@@ -234,7 +235,8 @@ impl<'a> TrialLoop<'a> {
             if self.early_stop.observe(&second) {
                 self.start.stop.enough();
             }
-            self.observer.second(&second, &self.kinds);
+            let news = Progress::Second(&second, &self.kinds);
+            self.observer.progress(news);
         }
     }
 

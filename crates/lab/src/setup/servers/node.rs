@@ -232,8 +232,7 @@ impl Node {
             self.kill();
         }
         self.stop_process(interrupted)?;
-        self.start_again(false, interrupted)?;
-        self.rejoin(interrupted)
+        self.start_again(false, interrupted).map(drop)
     }
 
     /// Starts the server, or those of its processes that were killed, with the same data, port, and

@@ -38,7 +38,7 @@ impl Templates<'_> {
         node: &plan::Node,
         listener: &mut Listener<'_>,
     ) -> Result<Built, Failure> {
-        let base = self.base(listener)?;
+        let base = self.empty(listener)?;
         let begun = Instant::now();
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
         let rows = tables.saturating_mul(wanted.options.data.rows);

@@ -93,11 +93,7 @@ impl<'a> Templates<'a> {
     }
 
     /// Returns a template without tables: an initialized server with an empty database.
-    pub fn empty(&self, mut listener: Listener<'_>) -> Result<Template, Failure> {
-        self.base(&mut listener)
-    }
-
-    fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
+    pub fn empty(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
         let recipe = Recipe::empty(self.installed, &self.format);
         self.get(&recipe, listener, &mut |listener| {
             self.initialize(listener.interrupted)

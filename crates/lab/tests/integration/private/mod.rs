@@ -138,7 +138,7 @@ pub(crate) fn quietly<T>(call: impl FnOnce(Listener<'_>) -> T) -> T {
 
 pub(crate) fn empty(home: &Home, installed: &Installed, config: &[(String, String)]) -> Template {
     let templates = Templates::new(home, installed, config).unwrap();
-    quietly(|listener| templates.empty(listener)).unwrap()
+    quietly(|mut listener| templates.empty(&mut listener)).unwrap()
 }
 
 /// The data of a server without tables.

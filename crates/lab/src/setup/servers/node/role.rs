@@ -17,9 +17,6 @@ use crate::setup::servers::membership::Membership;
 
 /// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
-/// How long a restarted member may take to rejoin its cluster, and how often it tries.
-const REJOIN_LIMIT: Duration = Duration::from_secs(60);
-const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the cluster manager may take to make the first member the primary.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
@@ -37,19 +34,6 @@ impl Node {
             self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
         }
         self.as_member(Replication::join).map(drop)
-    }
-
-    /// Rejoins its cluster after a restart, within 60 s: the other members may still have to notice
-    /// that it was gone.
-    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let deadline = Instant::now() + REJOIN_LIMIT;
-        loop {
-            match self.try_rejoin() {
-                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
-                Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
-                joined => return joined,
-            }
-        }
     }
 
     /// Makes the member with index `to` the primary in place of this one.
