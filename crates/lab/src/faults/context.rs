@@ -159,15 +159,17 @@ impl<'a> FaultContext<'a> {
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
     fn rejoin(&self) -> Result<(), Failure> {
-        drop(self.wait_for_group()?);
+        let mut turn = self.wait_for_group()?;
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
-            match self.node()?.try_rejoin() {
+            let joined = self.node()?.try_rejoin();
+            drop(turn);
+            match joined {
                 Err(_) if self.over.load(Ordering::Relaxed) => return Err(canceled()),
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            drop(self.wait_for_group()?);
+            turn = self.wait_for_group()?;
         }
     }
 

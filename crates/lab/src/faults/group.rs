@@ -84,7 +84,7 @@ fn begins(
         return Ok(None);
     };
     match cluster.members()[first].try_lock() {
-        Some(node) if node.is_running() => node.begin_group().map(|()| Some(false)),
+        Some(mut node) if node.is_running() => node.begin_group(over).map(|()| Some(false)),
         Some(_) if index == Some(first) => Ok(Some(true)),
         _ => Ok(None),
     }

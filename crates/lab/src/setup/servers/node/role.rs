@@ -17,7 +17,7 @@ use crate::setup::servers::membership::Membership;
 
 /// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
-/// How long the cluster manager may take to make the first member the primary.
+/// How long a member may take to become the primary.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 impl Node {
@@ -189,13 +189,14 @@ impl Node {
         Ok(self.recovered)
     }
 
-    /// Makes the running node bootstrap its group.
-    pub(crate) fn begin_group(&self) -> Result<(), Failure> {
+    /// Makes the running node bootstrap its group; returns once others can join it. A member of MySQL's
+    /// that joins before leaves again, for lack of a donor, and does not try again.
+    pub(crate) fn begin_group(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
         };
-        let begun = self.as_member(|_, member| bootstrap.begin(member));
-        begun.map(drop)
+        self.as_member(|_, member| bootstrap.begin(member))?;
+        self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)
     }
 
     /// Whether the node can start only if its group has a quorum.
