@@ -79,8 +79,8 @@ impl Trial {
     pub fn together(&self, trials: &[Self]) -> Vec<usize> {
         let own = &self.planned;
         let planned = trials.iter().map(|trial| &trial.planned).enumerate();
-        let together = planned
-            .filter(|(_, other)| own.number == other.number || own.takes_turns_with(other));
+        let together =
+            planned.filter(|(_, other)| own.number == other.number || own.takes_turns_with(other));
         together.map(|(index, _)| index).collect()
     }
 

@@ -1,5 +1,6 @@
 use super::noise::pairs;
 use super::*;
+use crate::summary::Turn;
 
 const TPS: Question = Question {
     sense: Sense::HigherIsBetter,

@@ -122,7 +122,10 @@ impl Stretches {
         let without = |group: usize| {
             let left_out = group * count / groups..(group + 1) * count / groups;
             let mut rest = TotalLatency::default();
-            for round in rounds[..left_out.start].iter().chain(&rounds[left_out.end..]) {
+            for round in rounds[..left_out.start]
+                .iter()
+                .chain(&rounds[left_out.end..])
+            {
                 round.iter().for_each(|part| part.add_to(&mut rest));
             }
             LatencySummary::of(&rest, None)

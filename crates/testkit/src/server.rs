@@ -113,12 +113,12 @@ pub(crate) fn home() -> Home {
 
 /// A copy of an engine's template.
 pub(crate) fn data(home: &Home, installed: &Installed) -> DataDir {
-    let listener = Listener {
+    let mut listener = Listener {
         tell: &mut |_| {},
         interrupted: &NEVER,
     };
     let templates = Templates::new(home, installed, &[]);
-    let template = templates.and_then(|templates| templates.empty(listener));
+    let template = templates.and_then(|templates| templates.empty(&mut listener));
     let copy = template.and_then(|template| template.copy(1));
     copy.unwrap_or_else(|e| panic!("{e}")).0
 }

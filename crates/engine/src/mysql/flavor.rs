@@ -56,7 +56,10 @@ const FLUSH: Flush = Flush {
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
         "SET GLOBAL innodb_max_dirty_pages_pct = 0",
     ],
-    left: Some(("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'", 1)),
+    left: Some((
+        "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
+        1,
+    )),
     restore: &[
         "SET GLOBAL innodb_max_dirty_pages_pct = @dirty",
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = @low",

@@ -356,7 +356,10 @@ fn variants_that_take_turns_require_the_pools_of_all() {
     assert_eq!(trials.len(), 4);
     for trial in &trials {
         let required = Requirements::at_once(trial, &trials);
-        assert_eq!((required.private_servers, required.pool_bytes), (2, 4 << 30));
+        assert_eq!(
+            (required.private_servers, required.pool_bytes),
+            (2, 4 << 30)
+        );
     }
 }
 

@@ -257,8 +257,7 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
         let templates = Templates::new(&home, &installed, &settings);
-        let refused =
-            templates.and_then(|templates| quietly(|mut one| templates.empty(&mut one)));
+        let refused = templates.and_then(|templates| quietly(|mut one| templates.empty(&mut one)));
         let error = refused.unwrap_err();
         let key = error.key.as_deref().unwrap_or_default();
         assert!(key.starts_with("server.config."), "{error}");

@@ -189,7 +189,10 @@ fn intervals_of_response_times_hold_the_change() {
             let share = held as f64 / series as f64;
             println!("{name}, {column}: {share:.3} hold it, half width {width:.2} %");
             let least = if name == "stalls" { 0.90 } else { 0.94 };
-            assert!(share >= least - luck(0.05, series), "{name}, {column}: {share}");
+            assert!(
+                share >= least - luck(0.05, series),
+                "{name}, {column}: {share}"
+            );
         }
     }
 }
@@ -231,6 +234,10 @@ fn an_interval_is_no_narrower_than_histograms_are_accurate() {
         (range.high - range.low) / 2.0
     };
     // t(7) = 2.365 times 0.1 %, of about 105 %.
-    assert!((0.2..0.3).contains(&half(COLUMNS[1])), "{}", half(COLUMNS[1]));
+    assert!(
+        (0.2..0.3).contains(&half(COLUMNS[1])),
+        "{}",
+        half(COLUMNS[1])
+    );
     assert!(half(COLUMNS[0]) < 1e-9);
 }

@@ -1,6 +1,7 @@
 //! Whether variants that take turns disturb each other.
 
 use measure::compare::{Comparison, Decision, NoVerdict};
+use measure::summary::TrialSummary;
 
 use super::Matched;
 

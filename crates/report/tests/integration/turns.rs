@@ -92,7 +92,9 @@ fn a_carry_over_that_is_unknown_is_a_caution() {
 fn writes_in_turns_of_running_servers_are_a_caution() {
     let caution = "The servers took turns and wrote";
     let mut result = in_turns(0.0, 0.0);
-    result.trials.retain(|trial| trial.setup.planned.repeat == 1);
+    result
+        .trials
+        .retain(|trial| trial.setup.planned.repeat == 1);
     let text = flat(&outline(&result));
     assert!(!text.contains(caution), "{text}");
     let study = study::Study::parse("test", NOT_RESTARTED, &[]).unwrap();

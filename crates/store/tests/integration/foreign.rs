@@ -92,8 +92,12 @@ fn files_of_gigabytes_are_refused_unread() {
     for name in [names::SERIES, names::MONITORS, names::INTERVALS] {
         huge(trial.join(name));
     }
-    assert!(is_too_large(store::read_series(&trial, usize::MAX).unwrap_err()));
-    assert!(is_too_large(store::read_monitors(&trial, usize::MAX).unwrap_err()));
+    assert!(is_too_large(
+        store::read_series(&trial, usize::MAX).unwrap_err()
+    ));
+    assert!(is_too_large(
+        store::read_monitors(&trial, usize::MAX).unwrap_err()
+    ));
     let intervals = store::read_intervals(&trial, |_| {});
     assert!(is_too_large(intervals.unwrap_err()));
 }

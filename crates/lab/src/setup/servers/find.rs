@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::{Installed, Invocation, Server};
 use machine::account::Account;
+use machine::home::Home;
 use machine::site::{Machine, shown};
 
 use crate::failure::{Fact, Failure};
@@ -21,6 +22,11 @@ pub fn account() -> Result<Account, Failure> {
         .map(|server| server.traits().user)
         .collect();
     Account::for_servers(&users)
+}
+
+/// Opens the cache at `root`, with a size limit.
+pub fn open_home(root: &Path, limit_bytes: u64) -> Result<Home, Failure> {
+    Home::open_in(root, limit_bytes, account()?)
 }
 
 /// Like [`engine::find`], on this host.

@@ -15,7 +15,7 @@ mod process;
 mod service;
 
 pub use data_dir::DataDir;
-pub use find::{account, check_program, find};
+pub use find::{account, check_program, find, open_home};
 pub use membership::Membership;
 pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
