@@ -17,7 +17,7 @@ const MOST: usize = 32;
 /// Most groups of a jackknife. Leaving out single transactions does not show the error of a
 /// percentile; leaving out groups of many does (Shao and Wu, "A general theory for jackknife
 /// variance estimation", Annals of Statistics 17, 1989).
-const GROUPS: usize = 8;
+pub(crate) const GROUPS: usize = 8;
 /// Minimum number of transactions that must be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
 

@@ -21,6 +21,8 @@ fn docs_statistics_md_names_the_limits() {
         ("fewest runs of a point with an interval in tables", interval::FEWEST_RUNS.to_string()),
         ("fewest transactions slower than a percentile that has a range or is compared",
             quantile::FEWEST_SLOWER.to_string()),
+        ("most groups of rounds of two running servers, for intervals of response times",
+            quantile::GROUPS.to_string()),
         ("shortest measurement that is tested for steady state", seconds(steady::MIN_SECONDS)),
         ("shift of the mean that marks the end of a warm-up", percent(steady::MATTERS)),
         ("smallest drift reported", percent(steady::DRIFT)),
