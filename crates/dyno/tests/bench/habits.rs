@@ -17,7 +17,7 @@ fn the_options_of_a_sysbench_command_line_work() {
     let done = bench(
         "--workload oltp_read_write --tables=2 --table-size=200 --num-threads=2 --time=0 \
          --events=40 --warmup-time=0 --rand-type=uniform --rand-seed=3 --mysql-ignore-errors=1062 \
-         --skip_trx=on --range_selects=off --auto_inc --point_selects=3 \
+         --skip_trx=on --range_selects=off --auto_inc --point_selects=3 --delete_inserts=0 \
          --mysql_storage_engine=innodb",
     );
     let setup = done.succeeds().trial().setup;

@@ -189,8 +189,8 @@ impl Node {
         Ok(self.recovered)
     }
 
-    /// Makes the running node bootstrap its group; returns once others can join it. A member of MySQL's
-    /// that joins before leaves again, for lack of a donor, and does not try again.
+    /// Makes the running node bootstrap its group; returns once others can join it. One that joined before
+    /// might find no donor, leave again, and not try once more.
     pub(crate) fn begin_group(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
