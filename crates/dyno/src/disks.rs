@@ -20,12 +20,12 @@ pub(crate) struct DiskDemand {
     span: Option<Span>,
 }
 
-/// What a trial stores on a disk.
+/// Disk space that a trial uses on one disk.
 struct Stored {
     /// The index of the disk.
     at: usize,
     bytes: u64,
-    /// Whether it is stored in sparse files of loop devices.
+    /// Whether the space belongs to sparse files behind loop devices.
     is_loop: bool,
 }
 

@@ -140,7 +140,7 @@ fn pair_s(compare: &Compare) -> f64 {
     2.0 * compare.block.as_secs_f64()
 }
 
-/// How a study compares its variants, how precisely, and what to do if that decides little; `None`
+/// The design of a comparison, its expected precision, and the remedy if that is too low; `None`
 /// without `[compare]`.
 pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String> {
     let first = trials.first()?;
@@ -169,13 +169,13 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     let half = (compare.alternates() && starts > 1).then(half_pct);
     let problem = match half {
         Some(Ok(half)) if half <= 100.0 * LEAST => None,
-        Some(Ok(_)) => Some("a smaller change will probably stay undecided"),
-        _ if is_limited && starts < FIRST_LOOK => Some("so few starts decide only a large change"),
+        Some(Ok(_)) => Some("smaller changes will probably remain undecided"),
+        _ if is_limited && starts < FIRST_LOOK => Some("so few starts detect only large changes"),
         _ => None,
     };
     let remedy = match is_limited {
-        true => "allow a longer budget or a shorter load.time",
-        false => "allow more starts (compare.starts)",
+        true => "increase compare.budget or reduce load.time",
+        false => "increase compare.starts",
     };
     let precision = half.map(|half| match half {
         Ok(half) => format!("expected half width after {starts} starts: {half:.1} %"),
@@ -186,7 +186,7 @@ pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// The expected half width of an interval after all starts, in percent, or why it is unknown.
+/// The expected half width of the interval after the last start, in percent, or why it is unknown.
 fn half_width_pct(first: &Trial, trials: &[Trial], starts: u32) -> Result<f64, String> {
     let noise = known()?;
     let is_compared = |trial: &&Trial| {

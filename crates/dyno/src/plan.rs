@@ -59,7 +59,7 @@ pub(crate) fn check_feasible(
 
 /// What the trials need, and what is available.
 struct Budget {
-    /// For each trial, with the disk and memory of all whose servers are up at the same time.
+    /// One entry per trial; its disk space and memory include those of all trials that run concurrently.
     needs: Vec<Needs>,
     /// For each disk, with that of the cache first.
     disks: Vec<DiskDemand>,

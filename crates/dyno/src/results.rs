@@ -279,7 +279,7 @@ impl Results {
         })
     }
 
-    /// Tells how much more would decide the points that their last start has left undecided.
+    /// Prints the starts still needed for each point that remains undecided after its last start.
     fn tell_undecided(&mut self) {
         let planned = self.result.trials.iter().map(|trial| &trial.setup.planned);
         let is_last = |planned: &&plan::Trial| {
@@ -296,14 +296,14 @@ impl Results {
         }
     }
 
-    /// The state of a trial's point, with how much more would decide it.
+    /// Formats the state of a trial's point, with an estimate of the starts still needed.
     fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
         let spent = *self.spent_at(planned.common_point());
         // How long the starts took before the run was resumed is unknown.
         state.shown((!self.is_resumed).then(|| spent / state.starts))
     }
 
-    /// Shows a line about the point of a trial, once: all of the point's trials have the same one.
+    /// Prints a line about the point of a trial, only once for all trials of the point.
     fn tell(&mut self, planned: &plan::Trial, what: &str) {
         let point = planned.common_point();
         let values = point.iter().map(|(key, value)| format!("{key}={value}"));

@@ -1,4 +1,4 @@
-//! How many starts the budget of a comparison allows.
+//! Limits the number of starts to the budget of a comparison.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::plan::shown_time;
 use crate::study_file::PlannedStudy;
 
-/// What a start of all variants of a point takes.
+/// Duration of one start of all variants of a point.
 #[derive(Default)]
 struct StartTime {
     /// Of the loads alone.

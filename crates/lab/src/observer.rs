@@ -49,8 +49,8 @@ pub trait Observer: Send {
     fn progress(&mut self, _news: Progress<'_>) {}
 }
 
-/// What happens in a trial. The seconds, what the monitors sampled, and the transactions around faults
-/// are to be stored; the rest is only to be shown, because what must last is also in the summary.
+/// Events of a trial. Observers store `Second`, `InstanceSecond`, `Monitored`, and `FaultSeries`; all
+/// other events are for display only, because the summary has the same information.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// A phase begins that takes a while.
@@ -73,7 +73,7 @@ pub enum Progress<'a> {
     },
     /// A search for the highest rate has made a step, described in one line.
     Searching(&'a str),
-    /// A merged second of all loads has ended.
+    /// A second of the measurement has ended: the totals of all loads.
     Second(&'a Second, &'a [StatementKind]),
     /// A second of one instance's load has ended; only if there are several instances.
     InstanceSecond(u32, &'a Second, &'a [StatementKind]),

@@ -337,7 +337,7 @@ mod tests {
             block: Duration::from_secs(1),
             pause: false,
         });
-        // Of each turn, 0.9 s count.
+        // The first 0.1 s of each turn is the lead-in.
         for (time_s, pairs) in [(36, 40), (37, 42), (40, 46)] {
             trial.planned.load.time = Duration::from_secs(time_s);
             assert_eq!(trial.pairs(), pairs, "{time_s}");

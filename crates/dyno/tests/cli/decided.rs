@@ -57,7 +57,7 @@ fn a_plan_has_the_starts_that_the_budget_allows() {
         "at most 10 trials, at most 11m40s in total",
         "compare: whole trials: their databases run inside dyno; \
          at most 5 starts in the budget of 10m (compare.budget); \
-         so few starts decide only a large change: allow a longer budget or a shorter load.time",
+         so few starts detect only large changes: increase compare.budget or reduce load.time",
     ]);
     let enough = plan("--set compare.budget=1h");
     enough.prints(&["at most 40 trials", "compare: whole trials"]);

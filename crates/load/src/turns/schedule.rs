@@ -47,7 +47,8 @@ pub(super) fn blocks(spec: &TurnsSpec) -> Vec<Block> {
     blocks
 }
 
-/// How many rounds give each variant `length` if `counted` of each block counts.
+/// Number of rounds that measure each variant for at least `length`, given the measured part of a
+/// block.
 pub fn rounds(length: Duration, counted: Duration) -> usize {
     length.as_nanos().div_ceil(2 * counted.as_nanos()) as usize
 }

@@ -15,8 +15,8 @@ use crate::summary::TrialSummary;
 /// The smallest carry-over that matters: 1 %.
 pub const CARRY_OVER: f64 = 0.01;
 
-/// The carry-over between two variants at a point, from the trials of all its variants, because the
-/// turns of others come in between; `None` unless they took turns.
+/// Carry-over between two variants of a point; `None` unless they took turns. `trials` must include
+/// those of all other variants, because their turns also separate the turns of these two.
 pub fn carried(trials: &[&TrialSummary], variants: [&str; 2]) -> Option<Comparison> {
     let starts = starts_in_turns(trials, &variants);
     carry_over(&starts, Boundary::of_trials(trials.iter())).ok()

@@ -41,8 +41,8 @@ pub(super) fn by_rounds(sides: [&[Turn]; 2]) -> Option<ByRounds> {
     Some((all.map(|(count, s)| count / s), ratio, count))
 }
 
-/// A mean or percentile of the response times; `None` if the rounds are too few or differ, or their
-/// groups have too few slow transactions.
+/// Mean or percentile of the response times. `None` if the sides have too few rounds or different
+/// numbers of them, or if a group has too few transactions slower than the percentile.
 pub(super) fn by_groups(sides: [&TrialSummary; 2], column: &str) -> Option<ByRounds> {
     let turns = sides.map(|trial| trial.turns.len());
     let [base, new] = sides.map(|trial| replicates(trial, column));

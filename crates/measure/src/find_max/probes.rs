@@ -23,8 +23,11 @@ const BRACKET: usize = 3;
 const PRECISE: f64 = 0.03;
 const FEWEST: usize = 14;
 
-/// The rate of the next probe of a search on a server with this throughput in a closed loop, or why
-/// the search ends.
+/// The rate of the next probe, given the throughput of the server in a closed loop (per second).
+///
+/// # Errors
+///
+/// The reason for ending the search.
 pub fn next_probe(capacity_per_s: f64, limit: f64, probes: &[Probe]) -> Result<f64, SearchEnd> {
     let rates = |above: bool| {
         let rates = probes

@@ -189,8 +189,8 @@ impl Node {
         Ok(self.recovered)
     }
 
-    /// Makes the running node bootstrap its group; returns once others can join it. One that joined before
-    /// might find no donor, leave again, and not try once more.
+    /// Bootstraps the group on the running node and waits until other members can join. A member that
+    /// joins earlier finds no donor, leaves the group, and does not retry.
     pub(crate) fn begin_group(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
