@@ -144,46 +144,66 @@ fn pair_s(compare: &Compare) -> f64 {
 /// without `[compare]`.
 pub(crate) fn plan_line(study: &PlannedStudy, trials: &[Trial]) -> Option<String> {
     let first = trials.first()?;
-    let compare = first.planned.compare?;
-    let wanted = study.plan.trials.first()?.compare?;
+    let (compare, wanted) = (first.planned.compare?, study.plan.trials.first()?.compare?);
     let starts = compare.starts;
-    let design = match compare.alternates() {
-        true => format!(
-            "compare: in turns, {} pairs per start (load.time {})",
-            first.pairs(),
-            format_duration(first.planned.load.time)
-        ),
-        false if wanted.alternate == Alternate::Auto => {
-            let why = against_turns(trials);
-            let why = why.unwrap_or("this host cannot run all servers at once");
-            format!("compare: whole trials: {why}")
-        }
-        false => "compare: whole trials".to_owned(),
-    };
     let is_limited = starts < wanted.starts;
     let limit = is_limited.then(|| {
         let budget = format_duration(compare.budget);
         format!("at most {starts} starts in the budget of {budget} (compare.budget)")
     });
-    let half_pct = || half_width_pct(first, trials, starts);
-    let half = (compare.alternates() && starts > 1).then(half_pct);
-    let problem = match half {
-        Some(Ok(half)) if half <= 100.0 * LEAST => None,
-        Some(Ok(_)) => Some("smaller changes will probably remain undecided"),
-        _ if is_limited && starts < FIRST_LOOK => Some("so few starts detect only large changes"),
-        _ => None,
-    };
-    let remedy = match is_limited {
-        true => "increase compare.budget or reduce load.time",
-        false => "increase compare.starts",
-    };
+    let has_forecast = compare.alternates() && starts > 1;
+    let half = has_forecast.then(|| half_width_pct(first, trials, starts));
+    let problem = problem(
+        half.as_ref().and_then(|half| half.as_ref().ok()),
+        starts,
+        is_limited,
+    );
     let precision = half.map(|half| match half {
         Ok(half) => format!("expected half width after {starts} starts: {half:.1} %"),
         Err(why) => why,
     });
-    let problem = problem.map(|problem| format!("{problem}: {remedy}"));
-    let parts = [Some(design), limit, precision, problem];
+    let parts = [
+        Some(design(first, trials, wanted.alternate)),
+        limit,
+        precision,
+        problem,
+    ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// Whether variants take turns and, if the study leaves that to dyno, why they do not.
+fn design(first: &Trial, trials: &[Trial], wanted: Alternate) -> String {
+    if first.planned.turns().is_some() {
+        let time = format_duration(first.planned.load.time);
+        return format!(
+            "compare: in turns, {} pairs per start (load.time {time})",
+            first.pairs()
+        );
+    }
+    match wanted {
+        Alternate::Auto => {
+            let why = against_turns(trials);
+            let why = why.unwrap_or("this host cannot run all servers at once");
+            format!("compare: whole trials: {why}")
+        }
+        _ => "compare: whole trials".to_owned(),
+    }
+}
+
+/// Why a comparison will probably decide little, with the remedy; `half` is the expected half width in
+/// percent, if known.
+fn problem(half: Option<&f64>, starts: u32, is_limited: bool) -> Option<String> {
+    let remedy = match is_limited {
+        true => "increase compare.budget or reduce load.time",
+        false => "increase compare.starts",
+    };
+    let problem = match half {
+        Some(half) if *half <= 100.0 * LEAST => return None,
+        Some(_) => "smaller changes will probably remain undecided",
+        None if is_limited && starts < FIRST_LOOK => "so few starts detect only large changes",
+        None => return None,
+    };
+    Some(format!("{problem}: {remedy}"))
 }
 
 /// The expected half width of the interval after the last start, in percent, or why it is unknown.

@@ -89,6 +89,7 @@ impl Budget {
             budget = Self::of(study, cache, trials, lab)?;
         }
         starts::limit(study, trials, &budget.needs)?;
+        // Repeats are the outermost blocks of a study, so the trials that were dropped were the last.
         budget.needs.truncate(trials.len());
         Ok(budget)
     }

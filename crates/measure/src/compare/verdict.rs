@@ -97,6 +97,11 @@ impl Comparison {
         !matches!(self.decision, Decision::NoVerdict { .. })
     }
 
+    /// Whether the sides were found to differ.
+    pub fn is_difference(&self) -> bool {
+        matches!(self.decision, Decision::Faster | Decision::Slower)
+    }
+
     /// Whether the sides were found to differ or to be equivalent.
     pub fn is_conclusive(&self) -> bool {
         self.is_tested() && !matches!(self.decision, Decision::Undecided { .. })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, Threshold};
 use crate::column;
-use crate::compare::{Boundary, Decision, ERROR_RATE, Measured, blocks, by_blocks, carried};
+use crate::compare::{Boundary, ERROR_RATE, Measured, blocks, by_blocks, carried};
 use crate::interval::student_t;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
@@ -310,8 +310,7 @@ fn turns_disturb(trials: &[TrialSummary], sides: [&[&TrialSummary]; 2]) -> bool 
     let all = trials.iter();
     let all = all.filter(|trial| trial.setup.planned.common_point() == point);
     let all: Vec<&TrialSummary> = all.collect();
-    carried(&all, [base, new])
-        .is_some_and(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower))
+    carried(&all, [base, new]).is_some_and(|carried| carried.is_difference())
 }
 
 /// `factor` times the baseline's value, or why there is no comparison.

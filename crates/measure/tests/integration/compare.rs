@@ -97,10 +97,6 @@ fn decide_together(family: &mut [Comparison]) {
     decide(&mut gated.collect::<Vec<_>>());
 }
 
-fn is_different(found: &Comparison) -> bool {
-    matches!(found.decision, Decision::Faster | Decision::Slower)
-}
-
 /// A number of so many trials of one side.
 fn side(count: u32, mut of: impl FnMut() -> f64) -> Vec<Measured> {
     let trials = (1..=count).map(|repeat| Measured {
@@ -121,8 +117,8 @@ fn the_same_against_itself_differs_in_at_most_5_of_100() {
             let (mut throughput, mut any) = (0, 0);
             for _ in 0..studies {
                 let found = study.gated(&mut random);
-                throughput += usize::from(is_different(&found[0]));
-                any += usize::from(found.iter().any(is_different));
+                throughput += usize::from(found[0].is_difference());
+                any += usize::from(found.iter().any(Comparison::is_difference));
             }
             let [throughput, any] = [throughput, any].map(|n| n as f64 / studies as f64);
             println!(
@@ -144,7 +140,7 @@ fn a_family_of_points_without_a_difference_rarely_shows_one() {
     let shown = share(families, || {
         let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
         decide_together(&mut family);
-        family.iter().any(is_different)
+        family.iter().any(Comparison::is_difference)
     });
     println!(
         "A/A: of families of ten points {:.1} % show a difference",
@@ -384,7 +380,7 @@ fn percentiles_behind_open_gates_keep_their_error_rate() {
                 .collect();
             decide_gated(&mut all);
             all.iter()
-                .any(|[_, p95, p99]| is_different(p95) || is_different(p99))
+                .any(|[_, p95, p99]| p95.is_difference() || p99.is_difference())
         });
         println!(
             "{POINTS} points, throughput {:.0} % lower: any percentile in {:.1} %",

@@ -7,8 +7,7 @@ use super::Matched;
 
 /// Takes the verdict from a comparison if turns disturb each other.
 pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {
-    let shown =
-        carried.filter(|carried| matches!(carried.decision, Decision::Faster | Decision::Slower));
+    let shown = carried.filter(|carried| carried.is_difference());
     if let Some(Comparison { change_pct, .. }) = shown.copied() {
         found.leave_open(NoVerdict::CarryOver { change_pct });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::compare::{Comparison, Look, looks};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
-use plan::{Trial, format_duration};
+use plan::{Point, Trial, format_duration};
 
 use super::carried;
 use super::words::of_one;
@@ -51,24 +51,23 @@ impl PointState {
     }
 }
 
-/// The state of a planned trial's point, if it is reason enough for having no further starts: at a
-/// look, all is decided, or further starts would hardly decide anything.
+/// The state of a planned trial's point if it gets no further starts: at a look, everything is decided,
+/// or further starts would hardly decide anything.
 pub fn decided(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let looks = looks(trial.compare?.starts);
-    let state = point_state(result, trial)?;
-    let is_look = state.starts < trial.repeat && looks.contains(&state.starts);
-    (is_look && !state.goes_on).then_some(state)
+    let is_look = |starts: &u32| *starts < trial.repeat && looks.contains(starts);
+    starts(&trials_of(result), &trial.common_point()).filter(is_look)?;
+    point_state(result, trial).filter(|state| !state.goes_on)
 }
 
 /// The state of a planned trial's point, at a look or not; `None` if nothing can be compared.
 pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let point = trial.common_point();
     let mut trials = trials_of(result);
+    let starts = starts(&trials, &point)?;
     let point_of = |trial: &&TrialSummary| trial.setup.planned.common_point();
     let points = distinct(trials.iter().map(point_of)).len();
     trials.retain(|trial| point_of(trial) == point);
-    let repeats = trials.iter().map(|trial| trial.setup.planned.repeat);
-    let starts = repeats.max()?;
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
     let comparisons = points * others.len();
@@ -99,6 +98,13 @@ pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
         goes_on: looks.iter().any(|(_, look)| look.goes_on),
         more_starts: most.flatten(),
     })
+}
+
+/// The number of starts so far.
+fn starts(trials: &[&TrialSummary], point: &Point) -> Option<u32> {
+    let planned = trials.iter().map(|trial| &trial.setup.planned);
+    let at_point = planned.filter(|planned| planned.common_point() == *point);
+    at_point.map(|planned| planned.repeat).max()
 }
 
 /// The number of starts at the point with the fewest, because of failures, and the number that its first
