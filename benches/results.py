@@ -27,7 +27,7 @@ def verdict(value, limit, at_least=False):
 
 
 def options(script):
-    """A parser of the options of every script."""
+    """A parser with the options that all scripts share."""
     parser = argparse.ArgumentParser(prog=f"benches/{script}", description=f"See benches/{script} --help.")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out")
@@ -35,12 +35,12 @@ def options(script):
 
 
 def host(model=""):
-    """The date and the CPUs, which begin the last line of a part."""
+    """Date and number of CPUs: the start of the last line of a section."""
     return f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model}{os.cpu_count()} CPUs"
 
 
 def write(args, name, lines, script):
-    """Writes a part to the file of --out, or prints it."""
+    """Writes a section to the --out file, or prints it."""
     out = args.out or ("-" if args.quick else HERE / "RESULTS.md")
     if out == "-":
         print("\n".join(lines) + "\n", flush=True)

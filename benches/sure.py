@@ -77,7 +77,7 @@ class Host:
         return time.monotonic(), busy_s() - stolen - children.ru_utime - children.ru_stime, stolen
 
     def used(self):
-        """CPUs that other processes have used, on average, and the share of all CPUs that other guests had, in percent."""
+        """Mean CPU use of other processes, in CPUs, and steal, in percent of all CPUs."""
         took_s, busy, stolen = (after - before for before, after in zip(self.began, self.read(), strict=True))
         return max(0.0, busy / took_s), 100 * stolen / took_s / os.cpu_count()
 
@@ -250,8 +250,8 @@ def is_called_different(series):
 
 
 def under_load_s(experiment):
-    """How long each variant is under load in a start, with its warm-up of 1 s. In turns, whole rounds of two blocks of 1 s,
-    0.9 s of which count, make up the time."""
+    """Load time of each variant in a start, including its 1 s of warm-up. Turns run in whole rounds of two 1 s blocks, of
+    which 0.9 s each are measured."""
     if experiment.compare.endswith(WHOLE):
         return 1 + experiment.time_s
     return sum(2 * math.ceil(length_s / 1.8) for length_s in (1, experiment.time_s))
@@ -279,7 +279,7 @@ def alarms(kept):
 
 
 def stolen(found):
-    """The steal of the studies that recorded it."""
+    """Steal of the studies that recorded it."""
     known = [outcome["steal_pct"] for outcome in found if "steal_pct" in outcome]
     return f"{spread(known, 1)} in {len(known)} studies" if known else "–"
 

@@ -45,7 +45,7 @@ def expected(name, recipe, short=False):
 
 
 def windows_of(data, name):
-    """The windows around faults, if claims on a recipe have any: an export contains means of them."""
+    """The windows around faults, if claims of a recipe use them: its export contains means over the windows."""
     has_faults = any("fault" in claim and claim.get("recipe") == name for claim in data["claim"])
     return {"window": json.dumps(data["window"])} if has_faults else {}
 
@@ -225,7 +225,7 @@ def read(path):
 
 
 def read_all(data, place, short=False):
-    """{recipe: (head, trials)} of all CSV files, which must match the recipes."""
+    """{recipe: (head, trials)} of all CSV files. Refuses files that do not match their recipe."""
     found = {}
     for path in sorted(place.glob("*.csv")):
         name = path.stem

@@ -30,8 +30,8 @@ struct Stored {
 }
 
 /// The demand on the disk of the cache, which comes first, and on the other disks. For a file system
-/// in memory, the data of a trial is added to the memory that the trial needs. `together` are, for
-/// each trial, the indexes of those whose servers are up at the same time.
+/// in memory, the data of a trial is added to the memory that the trial needs. `together` has,
+/// for each trial, the indexes of all trials that run concurrently with it, itself included.
 pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],

@@ -68,8 +68,8 @@ struct Budget {
 
 impl Budget {
     /// The budget of trials. If the study leaves the choice to dyno, they do not take turns on a host
-    /// that cannot run the servers of all variants at once. A comparison has the starts that
-    /// its budget probably allows; one that allows none is refused.
+    /// that cannot run the servers of all variants at once. The number of starts is limited
+    /// to `compare.budget`, which must allow at least one.
     fn settled(
         study: &PlannedStudy,
         cache: &Path,
@@ -295,7 +295,7 @@ fn has_settings(trial: &Trial) -> bool {
     matches!(&trial.target, Target::Private(spec) if !spec.config.is_empty())
 }
 
-/// The disk and memory of all trials whose servers are up together; the time is each one's own.
+/// Adds up disk space and memory of the trials that run concurrently; times are not added.
 fn at_once(needs: &[Needs], together: &[Vec<usize>]) -> Vec<Needs> {
     let sum = |together: &[usize], bytes: fn(&Needs) -> u64| {
         let each = together.iter().map(|index| bytes(&needs[*index]));

@@ -44,7 +44,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// The report, with what it shows in addition to the summaries.
+/// Reads the data that a report shows in addition to the summaries.
 fn read<'a>(
     dir: &ResultDir,
     result: &'a RunResult,

@@ -185,8 +185,8 @@ impl Results {
         &self.result.trials
     }
 
-    /// Records how many trials are planned: fewer than in the study, if its budget allows fewer or its
-    /// searches have ended.
+    /// Records the number of planned trials. It is lower than that of the study if the budget allows
+    /// fewer starts or the searches have ended.
     pub(crate) fn set_planned(&mut self, trials: usize) {
         self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
     }
@@ -299,7 +299,7 @@ impl Results {
     /// Formats the state of a trial's point, with an estimate of the starts still needed.
     fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
         let spent = *self.spent_at(planned.common_point());
-        // How long the starts took before the run was resumed is unknown.
+        // The duration of starts before the run was resumed is unknown.
         state.shown((!self.is_resumed).then(|| spent / state.starts))
     }
 

@@ -71,9 +71,8 @@ pub(crate) fn check(
     Ok(changed.into_iter().map(warning).collect())
 }
 
-/// Settles what a study leaves to dyno as in its completed trials: whether variants take turns, how
-/// many starts they have and, unless the study `sets_time`, for how long they run. Returns whether
-/// there was such a trial.
+/// Restores the choices that dyno made for the completed trials: whether variants take turns, the number
+/// of starts and, unless the study `sets_time`, `load.time`. Returns whether there was such a trial.
 pub(crate) fn as_recorded(
     trials: &mut Vec<Trial>,
     complete: &[TrialSummary],

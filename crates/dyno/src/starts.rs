@@ -14,16 +14,19 @@ use crate::study_file::PlannedStudy;
 /// Duration of one start of all variants of a point.
 #[derive(Default)]
 struct StartTime {
-    /// Of the loads alone.
+    /// Warm-up and measurement.
     load: Duration,
     all: Duration,
-    /// In addition, for data that only the first start builds.
+    /// Additional time of the first start, which builds the data.
     build: Duration,
 }
 
-/// Lowers the number of starts to what the budget of the slowest point probably allows, before any
-/// trial runs: the intervals of all looks depend on when the last one is. Fails if the loads of a
-/// single start take longer.
+/// Reduces the number of starts to what the budget allows at the slowest point, by estimate. This happens
+/// before any trial runs, because the intervals of all looks depend on when the last look is.
+///
+/// # Errors
+///
+/// The load of a single start exceeds the budget.
 pub(crate) fn limit(
     study: &PlannedStudy,
     trials: &mut Vec<Trial>,

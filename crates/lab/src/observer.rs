@@ -34,7 +34,7 @@ pub trait Observer: Send {
         Ok(())
     }
 
-    /// What follows is about this trial, of several that have begun and not ended.
+    /// Selects the trial that the following calls refer to, when several trials run concurrently.
     fn select(&mut self, _trial: &Trial) {}
 
     fn found(&mut self, _found: FoundMax) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ pub enum Progress<'a> {
     Searching(&'a str),
     /// A second of the measurement has ended: the totals of all loads.
     Second(&'a Second, &'a [StatementKind]),
-    /// A second of one instance's load has ended; only if there are several instances.
+    /// The same for one of several instances.
     InstanceSecond(u32, &'a Second, &'a [StatementKind]),
     Monitored(&'a MonitorPoint),
     /// The transactions around a fault, at the end of the trial.

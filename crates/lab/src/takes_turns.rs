@@ -75,7 +75,7 @@ impl Trial {
         self.planned.turns().is_some()
     }
 
-    /// Indexes of the trials, this one included, whose servers are up at the same time.
+    /// Indexes of the trials that run concurrently with this one, itself included.
     pub fn together(&self, trials: &[Self]) -> Vec<usize> {
         let own = &self.planned;
         let planned = trials.iter().map(|trial| &trial.planned).enumerate();

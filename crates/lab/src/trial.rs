@@ -169,7 +169,7 @@ impl Trial {
         })
     }
 
-    /// The number of pairs of turns in its start: two in each round. 0 without turns.
+    /// Number of pairs of turns in a start, two per round; 0 without turns.
     pub fn pairs(&self) -> u32 {
         let (turns, time) = (self.planned.turns(), self.planned.load.time);
         turns.map_or(0, |turns| {

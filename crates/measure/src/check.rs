@@ -22,7 +22,7 @@ const STARVED: f64 = 0.2;
 /// Where replies are time-stamped, reading them late delays only the next statement. Up to this
 /// share of the transactions' time, the delay is smaller than other differences between runs.
 const DELAYED: f64 = 0.1;
-/// Differences that studies decide about are of the same size.
+/// Comparisons decide about differences of this size.
 const STOLEN: f64 = 0.05;
 /// Up to this share of the transactions, a growing backlog is noise…
 const BACKLOG_NOISE: f64 = 0.01;

@@ -246,7 +246,7 @@ fn a_short_overload_is_told_and_a_stall_is_not() {
     }
 }
 
-/// A steady trial in which the mean of a metric was this.
+/// Warnings of a steady trial in which a metric has this mean.
 fn warned(name: &str, mean: f64) -> Vec<Warning> {
     let mut input = input();
     let summary = crate::metric::MetricSummary {

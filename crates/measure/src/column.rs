@@ -215,8 +215,8 @@ pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     }
 }
 
-/// The values of a column in the replicates of a trial's jackknife; `None` unless it is the mean or
-/// a percentile of the response times.
+/// The values of a column in a trial's jackknife replicates; `None` unless the column is the mean or a
+/// percentile of the response times.
 pub(crate) fn replicates(trial: &TrialSummary, column: &str) -> Option<Vec<f64>> {
     let ((times, ..), (statistic, .., of)) = time(column)?;
     let all = trial.response_replicates_ms.iter();

@@ -251,7 +251,7 @@ struct Found {
     log_ratio: Option<LogRatio>,
     /// For a single look.
     p: Option<f64>,
-    /// Why single runs, or the turns of one start, have no verdict.
+    /// The reason for having no verdict, if the data do not allow one.
     no_verdict: Option<NoVerdict>,
 }
 

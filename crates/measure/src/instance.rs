@@ -59,8 +59,8 @@ pub struct Reset {
     /// already ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_s: Option<f64>,
-    /// Time to build the template or to load missing rows, which later trials find, in seconds;
-    /// `None` if nothing was missing.
+    /// Time to build the template or to load missing rows, in seconds, which later trials reuse; `None` if
+    /// nothing was missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_s: Option<f64>,
     /// Time that building the data took when it was built, in seconds.

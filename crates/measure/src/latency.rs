@@ -12,7 +12,7 @@ const LOWEST_NS: u64 = 64;
 const HIGHEST_NS: u64 = 1 << 42;
 /// Significant digits: 3, a relative error of 0.1 %.
 const DIGITS: u8 = 3;
-/// The relative error of a percentile, by [`DIGITS`].
+/// Relative error of a percentile, which follows from [`DIGITS`].
 pub(crate) const RESOLUTION: f64 = 1e-3;
 /// Significant digits of a coarse histogram: a relative error of 1 %.
 const COARSE_DIGITS: u8 = 2;

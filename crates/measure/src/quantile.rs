@@ -14,8 +14,8 @@ use crate::interval::{Part, half_width, student_t};
 use crate::latency::{Buckets, Latency, LatencySummary, TotalLatency, ms};
 
 const MOST: usize = 32;
-/// Most groups of a jackknife. Leaving out single transactions does not show the error of a
-/// percentile; leaving out groups of many does (Shao and Wu, "A general theory for jackknife
+/// Maximum number of groups of a jackknife. Omitting single transactions underestimates the error of a
+/// percentile; omitting large groups does not (Shao and Wu, "A general theory for jackknife
 /// variance estimation", Annals of Statistics 17, 1989).
 pub(crate) const GROUPS: usize = 8;
 /// Minimum number of transactions that must be slower than a percentile.
@@ -112,8 +112,8 @@ impl Stretches {
         })
     }
 
-    /// The replicates of a jackknife over groups of adjacent rounds of `round` seconds each: the
-    /// whole run without one of them. Empty with a single round.
+    /// Jackknife replicates: the response times of the whole run, each without one group of adjacent
+    /// rounds. A round has `round` seconds. Empty if there is only one round.
     pub(crate) fn replicates(&self, round: usize) -> Vec<LatencySummary> {
         let filling = (self.filling.1 > 0).then(|| Buckets::of(&self.filling.0));
         let stretches: Vec<&Buckets> = self.full.iter().chain(&filling).collect();

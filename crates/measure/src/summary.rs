@@ -86,7 +86,7 @@ pub struct TrialSummary {
     /// The trial's own turns, in order of time; empty unless variants took turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// The response times without each group of adjacent rounds, for a jackknife; empty unless
+    /// Jackknife replicates: response times that omit one group of adjacent rounds each. Empty unless
     /// variants took turns on servers that were not restarted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub response_replicates_ms: Vec<LatencySummary>,

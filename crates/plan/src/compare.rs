@@ -11,8 +11,8 @@ use crate::duration::text;
 /// `[compare]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compare {
-    /// The most starts of each variant at a point: the repeats of its trials. Lowered, before any trial
-    /// runs, to what the budget probably allows.
+    /// Maximum number of starts of each variant of a point: the repeats of its trials. Before any trial
+    /// runs, it is reduced to what the budget is estimated to allow.
     pub starts: u32,
     /// After this time, no further start of a point begins.
     #[serde(with = "text")]

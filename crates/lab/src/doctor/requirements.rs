@@ -50,7 +50,7 @@ impl Requirements {
         }
     }
 
-    /// Requirements of a trial and of those whose servers are up at the same time.
+    /// Requirements of a trial and of all trials that run concurrently with it.
     pub(super) fn at_once(trial: &Trial, trials: &[Trial]) -> Self {
         let together = trial.together(trials).into_iter();
         let each = together.map(|index| Self::of(&trials[index]));

@@ -143,7 +143,7 @@ impl Referee for ServersInTurns {
         if let Some((variant, Phase::Measure, all_before)) = state.turn.take() {
             for (index, (before, now)) in all_before.iter().zip(&now).enumerate() {
                 let is_idle = index != variant;
-                // A process that serves both variants is at work.
+                // A process that serves both variants is not idle.
                 if is_idle && before.shares_process(&all_before[variant]) {
                     continue;
                 }

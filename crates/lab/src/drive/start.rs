@@ -99,7 +99,7 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
     }))
 }
 
-/// The part of a block that counts.
+/// The measured part of a block: all but the lead-in.
 pub fn counted(block: Duration) -> Duration {
     block - lead_in(block)
 }

@@ -33,8 +33,8 @@ pub struct Needs {
     pub memory_bytes: u64,
 }
 
-/// Estimates what a trial needs with servers of this kind, on the high side on purpose. Without the
-/// size of a cached template, it must be built.
+/// Estimates the needs of a trial with private servers, deliberately on the high side. `template_bytes` is
+/// the size of the cached template; `None` if it must be built.
 pub fn of(trial: &Trial, spec: &EngineSpec, template_bytes: Option<u64>) -> Result<Needs, Failure> {
     let (planned, data) = (&trial.planned, &trial.options.data);
     let rows = u64::from(data.tables) * data.rows;

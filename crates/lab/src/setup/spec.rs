@@ -45,8 +45,8 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     first.checked_add(u16::try_from(number - 1).ok()?)
 }
 
-/// Looks for the programs, directory, and prepared data of a study's servers. Returns the size of the
-/// data in the cache, `None` without data for a version that the study accepts.
+/// Checks the programs and the directory of a study's servers. Returns the size of their prepared data in
+/// the cache; `None` if there is none for a version that the study accepts.
 pub fn preview(
     spec: &EngineSpec,
     topology: &Topology,

@@ -25,7 +25,7 @@ pub const PAIRS: [u32; 2] = [6, 40];
 pub struct NoiseRun {
     /// Identifies the host.
     pub host: String,
-    /// Time of a start without its pairs, and without loading data that later starts find.
+    /// Duration of a start without its turns and without the initial loading of data.
     pub start_s: f64,
     /// Of pairs around the mean of their start.
     pairs: Squares,

@@ -13,7 +13,7 @@ const FEWEST_ROUNDS: usize = 4;
 /// Turns of each variant in a round: one in some order, and one in the reverse order.
 pub(crate) const TURNS: usize = 2;
 
-/// A number of both sides, its log ratio with the error, and the number of rounds.
+/// Values of both sides, their log ratio with its error, and the number of rounds.
 type ByRounds = ([f64; 2], LogRatio, usize);
 
 /// Transactions and seconds of both sides.
@@ -70,12 +70,12 @@ fn replicates(trial: &TrialSummary, column: &str) -> Option<Vec<f64>> {
     (are_enough && are_apart).then_some(all)
 }
 
-/// The error of a log ratio, given those without each round or group.
+/// A log ratio with its standard error, from the log ratios that omit one round or group each.
 fn jackknife(ratio: f64, without: &[f64], least_error: f64) -> Option<LogRatio> {
     let (n, middle) = (without.len() as f64, mean(without));
     let squares: f64 = without.iter().map(|one| (one - middle).powi(2)).sum();
     let error = ((n - 1.0) / n * squares).sqrt();
-    // The maximum of NaN and a number is the number.
+    // Checked first, because `max` ignores NaN.
     let is_finite = ratio.is_finite() && error.is_finite();
     let error = error.max(least_error);
     is_finite.then(|| LogRatio {

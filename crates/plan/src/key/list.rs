@@ -213,7 +213,7 @@ const GENERAL: &[Key] = &[
     fixed(optional(COMPARE, count(1, 100),
         "Maximum number of starts of the servers; the variants are compared until the difference from the first one is decided. Each start is a repeat of the trials, so `load.repeats` is not used. Default: 20 in a study with `[compare]`. At least 2, except for servers that are already running (`server.url`): they have 1, in turns.")),
     fixed(needs(Needs::Compare, key("compare.budget", span(SECOND, MONTH), "\"30m\"",
-        "Time for a point, including set-up, after which no further start of it begins. Before the run, `starts` is lowered to what this time probably allows. A resumed run has the full time again."))),
+        "Time for a point, including set-up, after which no further start of it begins. Before the run, `starts` is reduced to what this time is estimated to allow. A resumed run has the full time again."))),
     fixed(needs(Needs::Compare, key("compare.alternate", Kind::Choice(Alternate::WORDS), "\"auto\"",
         "Whether the servers of all variants run at once and take turns, so that a slowdown of the host affects all of them: `always`, `never` (one trial after the other), or `auto` (turns if they are possible and the transactions of all points only read, because writes leave work that is done later, in another variant's turn). `dyno plan` and `dyno run` show which, and why."))),
     fixed(needs(Needs::Compare, key("compare.block", span(Duration::from_millis(200), HOUR), "\"1s\"",

@@ -13,7 +13,8 @@ pub(super) fn spoil(found: &mut Comparison, carried: Option<&Comparison>) {
     }
 }
 
-/// Whether a trial wrote in turns on a server with a single start, too few to test for carry-over.
+/// Whether a trial wrote in turns on a server that was not restarted: one start cannot be tested for
+/// carry-over.
 pub(super) fn has_untested_writes(trial: &TrialSummary) -> bool {
     let planned = &trial.setup.planned;
     trial.writes > 0 && planned.turns().is_some() && !planned.server.is_restarted()
@@ -23,9 +24,9 @@ pub(super) fn has_untested_writes(trial: &TrialSummary) -> bool {
 pub(super) fn caution(points: &[Matched]) -> Option<String> {
     if points.iter().any(|point| point.has_untested_writes) {
         return Some(
-            "The servers took turns and wrote: work that one deferred, such as a checkpoint or a \
-             purge, may have slowed another's turns. A single start does not show that, and the \
-             intervals do not include it. To compare writes, let dyno start the servers: use \
+            "The servers took turns and wrote: work that one server deferred, such as a checkpoint or \
+             a purge, may have slowed the turns of another. A single start cannot show this, and the \
+             intervals do not account for it. To compare writes, let dyno start the servers: use \
              [compare] in a study."
                 .to_owned(),
         );

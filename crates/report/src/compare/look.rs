@@ -1,4 +1,4 @@
-//! How a comparison that ends once it is decided stands, and whether it has further starts.
+//! The state of a sequential comparison, and whether it needs further starts.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::list::distinct;
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::number::counted;
 
-/// What the starts of a point so far decide.
+/// The state of a point after the starts so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointState {
     /// The starts that it has.
@@ -23,15 +23,15 @@ pub struct PointState {
     pub verdicts: Vec<String>,
     /// Whether each of them is a verdict.
     pub is_conclusive: bool,
-    /// Whether further starts may still decide.
+    /// Whether further starts are likely to decide it.
     goes_on: bool,
     /// Starts beyond those that would decide all; `None` if they are, or if that is unknown.
     more_starts: Option<u32>,
 }
 
 impl PointState {
-    /// `after 6 starts: B: undecided …`, with how much more would decide all if a start takes
-    /// `start`.
+    /// `after 6 starts: B: undecided …`, with the number of further starts needed, and their time if a start
+    /// takes `start`.
     pub fn shown(&self, start: Option<Duration>) -> String {
         let more = self.more_starts.map(|starts| {
             let time = start.map(|start| {
@@ -94,7 +94,7 @@ pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
         starts,
         verdicts: verdicts.collect(),
         is_conclusive: more.is_empty(),
-        // As long as one goes on, all variants run.
+        // All variants run until none of them needs further starts.
         goes_on: looks.iter().any(|(_, look)| look.goes_on),
         more_starts: most.flatten(),
     })

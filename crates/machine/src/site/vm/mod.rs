@@ -51,8 +51,8 @@ const MAX_PORT_TRIES: u32 = 5;
 /// Lines of the console that a message quotes.
 const CONSOLE_LINES: usize = 8;
 
-/// What booted the first guest, and why guests do not boot with plain KVM. All guests of a study must
-/// be alike.
+/// The accelerator that booted the first guest, and the reason why plain KVM did not. All guests of a
+/// study use the same one.
 static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 
 /// A running guest, ended when this value is dropped.
@@ -127,7 +127,7 @@ impl Guest {
     /// Boots a guest with the first accelerator that works.
     fn boot_first(boot: impl Fn(Accelerator) -> Result<Self, Failed>) -> Result<Self, Failed> {
         let mut why = None;
-        // Another thread may choose at the same time; it finds the same.
+        // Another thread that chooses at the same time comes to the same result.
         let choose = |accelerator, why| drop(CHOSEN.set((accelerator, why)));
         if Path::new(PVM).exists() {
             why = Some("KVM here is PVM, which needs kernels that no distribution has".to_owned());

@@ -39,7 +39,7 @@ const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resour
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accelerator {
     Kvm,
-    /// KVM without a register that some hosts promise and then do not let guests read.
+    /// KVM without IA32_ARCH_CAPABILITIES, which some hosts announce but do not let guests read.
     KvmWithoutCapabilities,
     Emulation,
 }
