@@ -5,9 +5,12 @@ import datetime
 import os
 import pathlib
 import re
+import resource
 import statistics
 import sys
 import time
+
+from server import busy_s, started_s, stolen_s
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -34,9 +37,32 @@ def options(script):
     return parser
 
 
+class Host:
+    """CPU time of the host that does not belong to the experiment."""
+
+    def __init__(self):
+        self.began = self.read()
+
+    def read(self):
+        # Programs that the script started and waited for, and those that still run.
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        stolen = stolen_s()
+        return time.monotonic(), busy_s() - stolen - ended.ru_utime - ended.ru_stime - started_s(), stolen
+
+    def used(self):
+        """Mean CPU use of other processes, in CPUs, and steal, in percent of all CPUs."""
+        took_s, busy, stolen = (after - before for before, after in zip(self.began, self.read(), strict=True))
+        return max(0.0, busy / took_s), 100 * stolen / took_s / os.cpu_count()
+
+
+SCRIPT = Host()
+
+
 def host(model=""):
-    """Date and number of CPUs: the start of the last line of a section."""
-    return f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model}{os.cpu_count()} CPUs"
+    """Date, number of CPUs, and what others used of them: the start of the last line of a section."""
+    others, steal_pct = SCRIPT.used()
+    return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model}{os.cpu_count()} CPUs (steal {steal_pct:.1f} %, "
+            f"other processes {others:.2f} CPUs)")
 
 
 def write(args, name, lines, script):

@@ -240,3 +240,17 @@ def busy_s():
 def stolen_s():
     """CPU seconds that other virtual machines (steal) have used so far."""
     return int(pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[8]) * TICK_S
+
+
+def started_s():
+    """CPU seconds of this process, of its descendants that still run, and of what those waited for."""
+    stats = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rsplit(")", 1)[1].split()
+            stats[int(path.parent.name)] = int(fields[1]), fields[11:15]
+    own, total = {os.getpid()}, sum(os.times()[:2])
+    while found := {pid for pid, (parent, _) in stats.items() if parent in own} - own:
+        own |= found
+        total += sum(int(ticks) * TICK_S for pid in found for ticks in stats[pid][1])
+    return total

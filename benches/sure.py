@@ -9,7 +9,6 @@ import math
 import os
 import pathlib
 import random
-import resource
 import shutil
 import signal
 import statistics
@@ -18,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from results import options, say, spread, write
-from server import busy_s, fail, stolen_s
+from results import Host, options, say, spread, write
+from server import fail
 
 WORK = pathlib.Path(os.environ["WORK"]).resolve()
 OUTCOMES = pathlib.Path(os.environ["OUTCOMES"]).resolve()
@@ -62,24 +61,6 @@ EXPERIMENTS = {
     "read": Experiment("Slowdown, read-only", READS, 20, 21, 8, 20, f'starts = 10\nbudget = "8m"\n{TURNS}', 90),
     "write": Experiment("Slowdown, read-write", WRITES, 20, 21, 20, 10, f'starts = 20\nbudget = "30m"\n{WHOLE}', 80),
 }
-
-
-class Host:
-    """CPU time of the host that does not belong to the experiment."""
-
-    def __init__(self):
-        self.began = self.read()
-
-    def read(self):
-        # Of dyno, and of the servers that it started and waited for.
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        stolen = stolen_s()
-        return time.monotonic(), busy_s() - stolen - children.ru_utime - children.ru_stime, stolen
-
-    def used(self):
-        """Mean CPU use of other processes, in CPUs, and steal, in percent of all CPUs."""
-        took_s, busy, stolen = (after - before for before, after in zip(self.began, self.read(), strict=True))
-        return max(0.0, busy / took_s), 100 * stolen / took_s / os.cpu_count()
 
 
 class Bench:

@@ -318,7 +318,7 @@ ratio differs from the paper's by less than the margin; *equivalent*: the same, 
 that it differs by more than the margin; *undecided*: neither. Margins were fixed before anything was measured; the margin of an
 effect is at most half of it, on a logarithmic scale, so that no effect is never inside. For a claim that states only a direction,
 all ratios above, or below, the bound are inside. Of all verdicts on this page, at most {100 * FAMILY_LEVEL:.0f} % are expected
-to be wrong (false discovery rate, Benjamini and Yekutieli); the intervals are not adjusted for multiple testing, so a claim may be
+to be wrong (false discovery rate, Benjamini and Hochberg); the intervals are not adjusted for multiple testing, so a claim may be
 undecided although its interval lies outside the margin. There is no verdict if a pair has a zero or the pairs do not vary.
 
 Claims about a failure compare throughput in fixed windows: *before*, the {windows['before']} s until the fault was due; *during*,

@@ -113,16 +113,16 @@ def tests(finding, margins):
 
 
 def decide(findings, margins):
-    """Decides all findings as one family, by Benjamini and Yekutieli: of all verdicts on the page, at most 5 % are
-    expected to be wrong. Holm's method would bound the probability of even one wrong verdict, which a reader of dozens
-    of claims does not need, and leave many claims undecided. Claims that share a point, as `of` in one and as `over` in
-    the other, are negatively dependent, which the method of Benjamini and Hochberg does not allow."""
+    """Decides all findings as one family, by Benjamini and Hochberg: of all verdicts on the page, at most 5 % are expected
+    to be wrong. Holm's method would bound the probability of even one wrong verdict, which a reader of dozens of claims
+    does not need, and leave many claims undecided. The method is proven for independent claims; those of one recipe share
+    points and trials. Williams, Jones, and Tukey (1999) recommend it for comparisons that share points nevertheless, and
+    papers_test.py simulates it with the points and trials of these claims."""
     tested = []
     for finding in findings:
         if finding.verdict == "undecided" and not finding.why and not finding.ratio.unfit():
             tested.append((*tests(finding, margins), finding))
     tested.sort(key=lambda one: one[0])
-    level = FAMILY_LEVEL / sum(len(tested) / rank for rank in range(1, len(tested) + 1)) if tested else 0.0
-    ranks = [rank for rank, (p, *_) in enumerate(tested, 1) if p <= rank * level]
+    ranks = [rank for rank, (p, *_) in enumerate(tested, 1) if p <= rank * FAMILY_LEVEL / len(tested)]
     for _, verdict, finding in tested[: max(ranks, default=0)]:
         finding.verdict = verdict
