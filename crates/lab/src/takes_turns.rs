@@ -100,45 +100,25 @@ impl Trial {
             let made = volume.file_system.as_ref();
             made.is_some_and(|made| matches!(made.devices, Devices::Named(_)))
         });
-        let obstacles = [
-            (
-                private.is_some_and(|spec| spec.reset == Reset::None),
-                "they use the same servers (reset = \"none\")",
-            ),
-            (
-                private.is_some_and(|spec| spec.port.is_some()),
-                "their servers use the same port",
-            ),
-            (has_device, "their servers use the same device"),
-            (load.rate.is_some(), "transactions arrive at a given rate"),
-            (
-                load.events.is_some(),
-                "the measurement ends after a number of transactions",
-            ),
-            (
-                load.until.is_some(),
-                "the measurement ends when it is precise",
-            ),
-            (
-                load.find_max.is_some(),
-                "the load is a search for the highest rate",
-            ),
-            (
-                load.time < planned.compare?.block,
-                "the measurement is shorter than a turn",
-            ),
-            (
-                self.has_faults() || planned.chaos.is_some(),
-                "there are faults",
-            ),
-            (planned.ledger.is_some(), "there is a ledger"),
-            (
-                self.workload == WorkloadName::BulkInsert,
-                "bulk_insert keeps rows for its next turn",
-            ),
-        ];
-        let mut obstacles = obstacles.into_iter().filter(|(is_there, _)| *is_there);
-        obstacles.next().map(|(_, obstacle)| obstacle)
+        let block = planned.compare?.block;
+        Some(match private {
+            Some(spec) if spec.reset == Reset::None => {
+                "they use the same servers (reset = \"none\")"
+            }
+            Some(spec) if spec.port.is_some() => "their servers use the same port",
+            _ if has_device => "their servers use the same device",
+            _ if load.rate.is_some() => "transactions arrive at a given rate",
+            _ if load.events.is_some() => "the measurement ends after a number of transactions",
+            _ if load.until.is_some() => "the measurement ends when it is precise",
+            _ if load.find_max.is_some() => "the load is a search for the highest rate",
+            _ if load.time < block => "the measurement is shorter than a turn",
+            _ if self.has_faults() || planned.chaos.is_some() => "there are faults",
+            _ if planned.ledger.is_some() => "there is a ledger",
+            _ if self.workload == WorkloadName::BulkInsert => {
+                "bulk_insert keeps rows for its next turn"
+            }
+            _ => return None,
+        })
     }
 }
 
