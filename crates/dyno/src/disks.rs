@@ -1,10 +1,10 @@
 //! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use host::LOCAL;
-use lab::needs::{Disk, Needs, disk};
+use host::{LOCAL, Space};
+use lab::needs::{self, Needs};
 use lab::{Trial, shown_bytes};
 use plan::{Span, Volume};
 
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 
 /// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
-    pub(crate) disk: Disk,
+    path: PathBuf,
+    space: Space,
     pub(crate) needed_bytes: u64,
     /// The most that sparse files of loop devices may grow to, which is part of it.
     loop_bytes: u64,
@@ -39,7 +40,8 @@ pub(crate) fn demands(
     needs: &mut [Needs],
 ) -> Result<Vec<DiskDemand>, Failure> {
     let mut demands = vec![DiskDemand {
-        disk: disk(&LOCAL, cache)?,
+        path: cache.to_owned(),
+        space: needs::space(&LOCAL, cache)?,
         needed_bytes: 0,
         loop_bytes: 0,
         span: None,
@@ -87,7 +89,7 @@ fn stored_by(
     for (what, volume, needed_bytes) in parts {
         let at = place_of(volume, demands)?;
         let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
-        if demands[at].disk.is_memory {
+        if demands[at].space.is_memory {
             needs.memory_bytes += bytes;
         }
         stored.push(Stored {
@@ -138,11 +140,13 @@ fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Fai
     let Some(directory) = volume.directory() else {
         return Ok(0);
     };
-    let disk = disk(&LOCAL, &directory.value)?;
-    let known = demands.iter().position(|known| known.disk.is_same(&disk));
+    let space = needs::space(&LOCAL, &directory.value)?;
+    let is_same = |known: &DiskDemand| known.space.device == space.device;
+    let known = demands.iter().position(is_same);
     Ok(known.unwrap_or_else(|| {
         demands.push(DiskDemand {
-            disk,
+            path: directory.value.clone(),
+            space,
             needed_bytes: 0,
             loop_bytes: 0,
             span: Some(directory.span),
@@ -157,7 +161,7 @@ impl DiskDemand {
     }
 
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.needed_bytes <= self.disk.free_bytes {
+        if self.needed_bytes <= self.space.free_bytes {
             return Ok(());
         }
         let shortage = format!(
@@ -165,7 +169,7 @@ impl DiskDemand {
             shown_bytes(self.needed_bytes),
             self.place(),
             self.sparse(),
-            shown_bytes(self.disk.free_bytes)
+            shown_bytes(self.space.free_bytes)
         );
         let other = match self.span {
             Some(_) => "volume.directory",
@@ -192,7 +196,7 @@ impl DiskDemand {
             shown_bytes(self.needed_bytes),
             self.place(),
             self.sparse(),
-            shown_bytes(self.disk.free_bytes)
+            shown_bytes(self.space.free_bytes)
         )
     }
 
@@ -208,7 +212,7 @@ impl DiskDemand {
 
     fn place(&self) -> String {
         match self.span {
-            Some(_) => format!(" in {}", self.disk.path.display()),
+            Some(_) => format!(" in {}", self.path.display()),
             None => String::new(),
         }
     }

@@ -1,9 +1,9 @@
 //! What a trial needs, to be compared with what a host has available before anything starts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use host::{Files, Memory};
+use host::{Files, Memory, Space};
 use plan::EngineSpec;
 
 use super::spec::{config, engine_of};
@@ -74,36 +74,10 @@ fn of_servers(
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disk {
-    pub path: PathBuf,
-    /// Bytes available to an unprivileged user.
-    pub free_bytes: u64,
-    /// Whether the file system is in memory.
-    pub is_memory: bool,
-    device: u64,
-}
-
-pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
+/// The space on the file system of `path`.
+pub fn space(files: &dyn Files, path: &Path) -> Result<Space, Failure> {
     let space = files.space(path);
-    let space = space.map_err(Failure::at("read the file system of", path))?;
-    Ok(Disk {
-        path: path.to_owned(),
-        free_bytes: space.free_bytes,
-        is_memory: space.is_memory,
-        device: space.device,
-    })
-}
-
-impl Disk {
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.device == other.device
-    }
-}
-
-/// Bytes available to an unprivileged user on the file system of `path`.
-pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, Failure> {
-    disk(files, path).map(|disk| disk.free_bytes)
+    space.map_err(Failure::at("read the file system of", path))
 }
 
 /// Memory available to new processes without swapping, within the limits of this process's control

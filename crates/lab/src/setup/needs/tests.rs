@@ -40,11 +40,11 @@ fn this_host_has_memory_and_disk_space() {
     let files = host.files();
     assert!(available_memory(files).unwrap() > 1 << 20);
     let (memory, root) = (
-        disk(files, Path::new("/dev/shm")),
-        disk(files, Path::new("/")),
+        space(files, Path::new("/dev/shm")),
+        space(files, Path::new("/")),
     );
     let (memory, root) = (memory.unwrap(), root.unwrap());
-    assert!(memory.is_memory && !root.is_same(&memory));
-    let error = disk(files, Path::new("/there/is/none")).unwrap_err();
+    assert!(memory.is_memory && root.device != memory.device);
+    let error = space(files, Path::new("/there/is/none")).unwrap_err();
     assert!(error.to_string().contains("/there/is/none"), "{error}");
 }

@@ -205,7 +205,7 @@ impl Template {
                 drop(target);
                 let disk = volume::disk(&self.home, &node.volume);
                 let what = format!("the copy of the data for server {number}");
-                let free_bytes = needs::free_bytes(files, disk)?;
+                let free_bytes = needs::space(files, disk)?.free_bytes;
                 Err(disk_full(&what, disk, self.bytes, free_bytes))
             }
             Err(error) => Err(error),
