@@ -1,6 +1,6 @@
 //! A trial and its phases.
 
-use plan::StatementClass;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
@@ -8,7 +8,7 @@ use engine::{Engine, InProcess};
 use load::LoadSpec;
 use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
-use plan::{EngineSpec, Follow};
+use plan::{EngineSpec, Follow, StatementClass};
 use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -189,7 +189,10 @@ impl Trial {
             tables: self
                 .workload
                 .tables(&self.options, self.planned.load.threads),
-            directory: self.spec().and_then(|_| self.data_place()),
+            directory: match self.target {
+                Target::Private(_) => self.data_directory().map(|path| path.display().to_string()),
+                Target::Given(_) | Target::Temporary(_) => None,
+            },
             in_process: self.is_in_process(),
             ..Setup::new(&self.planned)
         }
@@ -256,12 +259,15 @@ impl Trial {
         (load + ledger).saturating_mul(u64::from(self.planned.topology.instances.max(1)))
     }
 
-    /// The directory in which private servers store their data.
-    fn data_place(&self) -> Option<String> {
-        let named = self.planned.topology.node.volume.directory();
-        let place = named.map(|directory| directory.value.clone());
-        let place = place.or_else(|| crate::home::place().ok());
-        place.map(|place| place.display().to_string())
+    /// The directory of the data that the trial loads.
+    pub(crate) fn data_directory(&self) -> Option<PathBuf> {
+        let named = match &self.target {
+            Target::Given(database) => return database.file().map(ToOwned::to_owned),
+            Target::Temporary(_) => None,
+            Target::Private(_) => self.planned.topology.node.volume.directory(),
+        };
+        let named = named.map(|directory| directory.value.clone());
+        named.or_else(|| crate::home::place().ok())
     }
 
     /// Maximum number of simultaneous connections to a server.
@@ -270,13 +276,6 @@ impl Trial {
         // Another one reads each member.
         let ledger = ledger.map_or(0, |ledger| ledger.users() + APPENDERS + 1);
         self.planned.load.threads.saturating_add(ledger)
-    }
-
-    fn spec(&self) -> Option<&EngineSpec> {
-        match &self.target {
-            Target::Private(spec) => Some(spec),
-            Target::Given(_) | Target::Temporary(_) => None,
-        }
     }
 
     pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {

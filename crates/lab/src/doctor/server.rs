@@ -12,7 +12,6 @@ use plan::EngineSpec;
 
 use super::Subject;
 use super::requirements::Requirements;
-use super::storage::data_directory;
 use crate::Database;
 use crate::failure::Failure;
 use crate::server_process::{self, is_own};
@@ -94,12 +93,10 @@ fn running(
         chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
-        turning_disk: data_dir
-            .as_deref()
-            .and_then(|dir| is_rotational(files, dir)),
+        turning_disk: is_rotational(files, data_dir.as_deref()),
         data_dir,
         elsewhere,
-        memory_bytes: is_here.then(|| memory_bytes(files)).flatten(),
+        memory_bytes: is_here.then(|| Memory::read(files).total_bytes).flatten(),
         servers: 1,
         data_bytes: said.data_bytes,
         demand: required.map(|required| required.server),
@@ -126,12 +123,8 @@ fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
         && addresses.iter().all(|address| is_own(address.ip()))
 }
 
-fn memory_bytes(files: &dyn Files) -> Option<u64> {
-    Memory::read(files).total_bytes
-}
-
-fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
-    Storage::read(files, dir).is_rotational()
+fn is_rotational(files: &dyn Files, dir: Option<&Path>) -> Option<bool> {
+    Storage::read(files, dir?).is_rotational()
 }
 
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
@@ -182,10 +175,10 @@ fn planned_server(
         planned: true,
         data_dir: None,
         elsewhere: None,
-        memory_bytes: memory_bytes(files),
+        memory_bytes: Memory::read(files).total_bytes,
         servers: required.private_servers,
         data_bytes: None,
-        turning_disk: data_directory(server.trial).and_then(|dir| is_rotational(files, &dir)),
+        turning_disk: is_rotational(files, server.trial.data_directory().as_deref()),
         demand: Some(required.server),
     })
 }
