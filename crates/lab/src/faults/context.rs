@@ -139,14 +139,6 @@ impl<'a> FaultContext<'a> {
         Ok((self.start()?, true))
     }
 
-    /// Has the node join its cluster after [`FaultContext::revive`].
-    pub(super) fn join_revived(&self, was_started: bool) -> Result<(), Failure> {
-        match was_started {
-            true => self.join(),
-            false => self.return_to_cluster(),
-        }
-    }
-
     /// Has the node, which has been started again, join its cluster.
     pub(super) fn join(&self) -> Result<(), Failure> {
         match self.successor() {

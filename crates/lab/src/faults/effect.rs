@@ -306,7 +306,10 @@ fn join(effect: &mut Effect<'_>) -> Result<(), Failure> {
 }
 
 fn join_revived(effect: &mut Effect<'_>) -> Result<(), Failure> {
-    effect.context.join_revived(effect.has_restarted)
+    match effect.has_restarted {
+        true => join(effect),
+        false => return_to_cluster(effect),
+    }
 }
 
 fn return_to_cluster(effect: &mut Effect<'_>) -> Result<(), Failure> {

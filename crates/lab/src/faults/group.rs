@@ -62,12 +62,9 @@ fn begins(
 ) -> Result<Option<bool>, Failure> {
     let cluster = &instance.cluster;
     let healing = |member: &Member| instance.faults.healing(member.number);
-    let mut there = Vec::new();
-    for (index, member) in cluster.members().iter().enumerate() {
-        if healing(member) == Healing::Now {
-            there.push((index, member));
-        }
-    }
+    let members = cluster.members().iter().enumerate();
+    let there = members.filter(|&(_, member)| healing(member) == Healing::Now);
+    let there: Vec<_> = there.collect();
     match Group::of(there.iter().map(|(_, member)| *member)) {
         Group::Lasts => return Ok(Some(false)),
         Group::Dies => return Ok(None),

@@ -65,7 +65,7 @@ impl<'a> Injection<'a> {
         match injected {
             Ok(since) => {
                 self.watch.took_effect(since, self.schedule.clock);
-                record.effect_s = Some(self.schedule.seconds(since));
+                record.effect_s = Some(self.schedule.clock.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
                 self.after(since, loses_primary, &mut effect, &mut record);
@@ -179,7 +179,7 @@ impl<'a> Injection<'a> {
         };
         while !is_over() {
             if let Some(reason) = context.ended() {
-                let at_s = self.schedule.seconds(Instant::now());
+                let at_s = self.schedule.clock.seconds(Instant::now());
                 record.crash = Some(Crash { at_s, reason });
                 return self.report(record, Ok(()), false);
             }
@@ -249,11 +249,11 @@ impl<'a> Injection<'a> {
     }
 
     fn heal(&self, effect: &mut Effect<'_>, record: &mut FaultRecord) {
-        record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
+        record.heal_asked_s = Some(self.schedule.clock.seconds(Instant::now()));
         self.instance.faults.heal(self.number);
         match effect.heal() {
             Ok(healed) => {
-                record.healed_s = Some(self.schedule.seconds(healed));
+                record.healed_s = Some(self.schedule.clock.seconds(healed));
                 record.scrub = effect.found;
                 self.report(record, Ok(()), false);
                 self.rejoin(effect, record);
@@ -280,7 +280,7 @@ impl<'a> Injection<'a> {
     }
 
     fn record(&self) -> FaultRecord {
-        let asked_s = self.schedule.seconds(Instant::now());
+        let asked_s = self.schedule.clock.seconds(Instant::now());
         let record = FaultRecord::new(&self.fault, self.number, self.instance_number, asked_s);
         match self.step {
             0 => record,

@@ -18,12 +18,17 @@ const SHOWN_CHARS: usize = 400;
 
 /// The end of the log, but nothing before `start`, where this run of the server began.
 pub(crate) fn read_tail(path: &Path, start: u64) -> String {
+    read_end(path, start, TAIL_BYTES)
+}
+
+/// At most `max_bytes` from the end of a file, but nothing before `start`.
+pub(crate) fn read_end(path: &Path, start: u64, max_bytes: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
-        file.seek(SeekFrom::Start(start.max(len.saturating_sub(TAIL_BYTES))))?;
+        file.seek(SeekFrom::Start(start.max(len.saturating_sub(max_bytes))))?;
         let mut bytes = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        file.take(max_bytes).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
