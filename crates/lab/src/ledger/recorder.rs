@@ -1,6 +1,6 @@
 //! Appends the client's history to a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,15 +22,9 @@ pub(super) struct Full;
 
 impl Recorder {
     pub(super) fn create(path: PathBuf, opening: Opening) -> std::io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)?;
         let recorder = Self {
+            file: Mutex::new(Some(File::create(&path)?)),
             path,
-            file: Mutex::new(Some(file)),
         };
         let opened = recorder.record(Record::Opened(opening));
         opened.map_err(|Full| std::io::Error::from(std::io::ErrorKind::StorageFull))?;
