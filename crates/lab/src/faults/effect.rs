@@ -344,7 +344,7 @@ fn remove(path: &Path) -> Result<Instant, Failure> {
 }
 
 fn services(instance: &Instance) -> Result<&Services, Failure> {
-    let services = instance.cluster.services();
+    let services = instance.cluster.services.as_ref();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
 }
 

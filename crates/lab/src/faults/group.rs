@@ -29,7 +29,7 @@ pub(super) fn wait_for_group<'a>(
     over: &AtomicBool,
 ) -> Result<Turn<'a>, Failure> {
     let cluster = &instance.cluster;
-    let kind = cluster.replication();
+    let kind = cluster.replication;
     if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
         return Ok(Turn {
             begins: false,

@@ -221,7 +221,7 @@ impl<'a> Injection<'a> {
 
     /// Whether enough members are left to accept commits.
     fn quorum(&self) -> Result<(), Failure> {
-        let Some(replication) = self.instance.cluster.replication() else {
+        let Some(replication) = self.instance.cluster.replication else {
             return Ok(());
         };
         let members = self.instance.cluster.members();
@@ -263,7 +263,7 @@ impl<'a> Injection<'a> {
                     record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
-                let is_alone = self.instance.cluster.replication().is_none();
+                let is_alone = self.instance.cluster.replication.is_none();
                 let is_expected = self.fails_device() && !self.spares_server();
                 let is_vital = is_alone && !is_expected && !self.is_moot(record);
                 self.report(record, Err(error), is_vital);

@@ -156,7 +156,7 @@ impl Ledger<'_> {
     /// start.
     pub(crate) fn verify(self, run: &mut Run<'_>) -> Verified {
         run.observer.stage("checking the ledger");
-        let path = self.recorder.path().display();
+        let path = self.recorder.path.display();
         let (history, unreadable) = match self.recorder.history() {
             Ok(history) => (history, None),
             Err(error) => {
@@ -174,7 +174,7 @@ impl Ledger<'_> {
             .contents
             .first()
             .map(|primary| primary.lists.as_slice());
-        let exported = self.recorder.path().with_extension("edn");
+        let exported = self.recorder.path.with_extension("edn");
         if let Err(error) = std::fs::write(&exported, edn(&history, lists)) {
             run.observer
                 .note(&format!("{}: {error}", exported.display()));

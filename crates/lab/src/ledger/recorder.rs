@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use measure::ledger::{History, HistoryError, Opening, Record};
@@ -11,7 +11,7 @@ use measure::ledger::{History, HistoryError, Opening, Record};
 /// that it survives a crash of dyno.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// `None` after a failure: nothing that follows a torn line can be read.
     file: Mutex<Option<File>>,
 }
@@ -29,10 +29,6 @@ impl Recorder {
         let opened = recorder.record(Record::Opened(opening));
         opened.map_err(|Full| std::io::Error::from(std::io::ErrorKind::StorageFull))?;
         Ok(recorder)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Appends a record, with one system call.

@@ -157,9 +157,10 @@ impl Building<'_, '_> {
                 node.join(self.run.interrupted)?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, self.run.interrupted)?;
-            let formation = cluster.replication().map(|_| began.elapsed());
-            let instance = Instance::on(cluster.with_services(services));
+            let mut cluster = Cluster::of(nodes, self.run.interrupted)?;
+            let formation = cluster.replication.map(|_| began.elapsed());
+            cluster.services = services;
+            let instance = Instance::on(cluster);
             formed.extend(instance.map(|instance| Instance {
                 formation,
                 ..instance

@@ -28,14 +28,14 @@ pub(crate) struct Cluster {
     /// The index of the member that accepts writes, as far as dyno knows.
     primary: AtomicUsize,
     /// `None` for a single server, and for servers that dyno did not start.
-    replication: Option<&'static dyn Replication>,
+    pub(crate) replication: Option<&'static dyn Replication>,
     /// Whether several of the servers that dyno did not start were primaries when they were first
     /// asked.
     has_many_primaries: AtomicBool,
     /// Locked while dyno, as the cluster's administrator, decides which member is the primary.
     roles: Mutex<()>,
     /// Services that the members share; ends after the members.
-    services: Option<Services>,
+    pub(crate) services: Option<Services>,
 }
 
 #[derive(Debug)]
@@ -116,10 +116,6 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn with_services(self, services: Option<Services>) -> Self {
-        Self { services, ..self }
-    }
-
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -127,16 +123,8 @@ impl Cluster {
     /// The sites of the members, in the order of their numbers, then those of the shared services.
     pub(crate) fn sites(&self) -> Vec<&Arc<dyn Site>> {
         let members = self.members.iter().filter_map(Member::site);
-        let services = self.services.iter().map(Services::site);
+        let services = self.services.iter().map(|services| &services.site);
         members.chain(services).collect()
-    }
-
-    pub(crate) fn services(&self) -> Option<&Services> {
-        self.services.as_ref()
-    }
-
-    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
-        self.replication
     }
 
     pub(crate) fn is_started(&self) -> bool {

@@ -27,7 +27,7 @@ impl TrialLoop<'_> {
             instances: self.instances(&outcome),
             metrics,
             reset: self.rig.reset.clone(),
-            ended: self.early_stop.ended().filter(|_| is_complete),
+            ended: self.early_stop.ended.filter(|_| is_complete),
             outcome,
             ..TrialSummary::new(self.rig.setup(self.trial))
         });

@@ -52,8 +52,9 @@ pub struct DataDir {
     volume: Arc<dyn Volume>,
     /// Contains the directory `log`; `None` if the log is in `data`.
     log_volume: Option<Arc<dyn Volume>>,
-    /// Whether a process that could not be ended may still use the directory.
-    is_in_use: Arc<AtomicBool>,
+    /// Whether a process of the node could not be ended and may still use the directory, which then
+    /// stays for the next run.
+    pub(super) is_in_use: Arc<AtomicBool>,
 }
 
 impl DataDir {
@@ -312,12 +313,6 @@ impl DataDir {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")
-    }
-
-    /// Becomes true when a process of the node could not be ended: then the directory stays for the
-    /// next run.
-    pub(super) fn is_in_use(&self) -> &Arc<AtomicBool> {
-        &self.is_in_use
     }
 
     /// Removes the directory with all data, unless it is in use.

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ServerFile;
 use engine::certificate::Certificate;
 use engine::replication::{ClusterLayout, ManagedServer, Manager, MemberAddress, Replication};
 
@@ -86,10 +85,6 @@ impl Membership {
         Some(member.port)
     }
 
-    pub(super) fn settings(&self) -> Vec<(String, String)> {
-        self.replication.settings(&self.layout, self.number)
-    }
-
     /// The process of the server that uses `data`.
     pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
         match self.replication.traits().manager {
@@ -108,10 +103,6 @@ impl Membership {
         let manager = self.replication.traits().manager;
         let manager = manager.map(|manager| manager.manager(&self.layout, self.number, server));
         manager.transpose()
-    }
-
-    pub(super) fn data_files(&self) -> Vec<ServerFile> {
-        self.replication.data_files(&self.layout, self.number)
     }
 }
 

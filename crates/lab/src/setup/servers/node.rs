@@ -282,7 +282,7 @@ impl Node {
         let Some(mut process) = self.process.take() else {
             return Ok(());
         };
-        if process.is_paused() {
+        if process.is_paused {
             process.resume();
         }
         let signal = self.installed.engine.traits().stop_signal;

@@ -114,9 +114,9 @@ pub(super) struct ServerProcess {
     site: Arc<dyn Site>,
     has_ended: bool,
     /// Whether it was stopped by a signal.
-    is_paused: bool,
+    pub(super) is_paused: bool,
     /// Whether dyno has killed the cluster manager but not its server.
-    is_orphaned: bool,
+    pub(super) is_orphaned: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
@@ -141,7 +141,7 @@ impl ServerProcess {
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
-            is_in_use: Arc::clone(data.is_in_use()),
+            is_in_use: Arc::clone(&data.is_in_use),
         };
         site.record(&server.dir, server.first.pid)?;
         id.set(server.first.pid);
@@ -153,10 +153,6 @@ impl ServerProcess {
         self.id.set(manager.pid);
         self.first = manager;
         self.is_orphaned = false;
-    }
-
-    pub(super) fn is_orphaned(&self) -> bool {
-        self.is_orphaned
     }
 
     /// Records the process ID of a server that a cluster manager starts, so that its shared memory
@@ -203,10 +199,6 @@ impl ServerProcess {
     ) -> Option<Instant> {
         let trees = self.trees(which).into_iter();
         last(trees.map(|tree| tree.signal_until(signal, obeys)))
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.is_paused
     }
 
     /// Kills all processes, as [`ServerProcess::end`] does later; returns when the first one was

@@ -179,7 +179,7 @@ pub(crate) fn bytes_in(
     wanted: &Wanted<'_>,
     config: &Settings,
 ) -> Option<u64> {
-    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
+    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(&recipe.version);
     cache::bytes_of(&home::templates_in(root), &fits)
 }
 

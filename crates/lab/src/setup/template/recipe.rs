@@ -15,7 +15,7 @@ const DIGEST_BYTES: usize = 8;
 pub(crate) struct Recipe {
     revision: u32,
     engine: String,
-    version: String,
+    pub(super) version: String,
     build: String,
     /// Settings of the study that determine the format of the files. A value that may be secret is
     /// replaced by its digest.
@@ -75,10 +75,6 @@ impl Recipe {
             ..self.clone()
         };
         *self == of_any_version
-    }
-
-    pub(super) fn version(&self) -> &str {
-        &self.version
     }
 
     /// The template's name in the cache: engine, version and size for people, and a digest of

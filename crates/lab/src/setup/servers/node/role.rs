@@ -261,7 +261,7 @@ impl Node {
     /// to it, and the lines of its log about those that it refused, each once.
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
         // A node that is down or paused still has its log.
-        let answers = self.process.as_ref().is_some_and(|one| !one.is_paused());
+        let answers = self.process.as_ref().is_some_and(|one| !one.is_paused);
         let ask = || self.as_member(|kind, member| (kind.questions().strangers)(member));
         let seen = answers.then(ask);
         let seen = seen.and_then(|seen| seen.ok().flatten());

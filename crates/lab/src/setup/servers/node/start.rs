@@ -88,8 +88,10 @@ pub fn start(
     installed.engine.check_settings(&spec.config)?;
     fs::create_dir_all(&spec.keep).map_err(Failure::at("create", &spec.keep))?;
     let membership = spec.membership.as_ref();
-    for file in membership.iter().flat_map(|member| member.data_files()) {
-        data.write_data_file(file.name, &file.text)?;
+    if let Some(member) = membership {
+        for file in member.replication.data_files(&member.layout, member.number) {
+            data.write_data_file(file.name, &file.text)?;
+        }
     }
     data.hand_over()?;
     let own = data.volumes().map(Volume::path);
@@ -193,7 +195,7 @@ impl Node {
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let paths = self.paths();
-        let manager = match process.is_orphaned() {
+        let manager = match process.is_orphaned {
             true => self.manager(&paths)?,
             false => None,
         };
@@ -312,7 +314,8 @@ impl Node {
 
     /// The settings that make the server a member of its cluster, then the study's.
     fn settings(&self, of_restart: &Settings) -> Vec<(String, String)> {
-        let own = self.spec.membership.as_ref().map(Membership::settings);
+        let membership = self.spec.membership.as_ref();
+        let own = membership.map(|one| one.replication.settings(&one.layout, one.number));
         let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
         let own = own.into_iter().flatten();
         let own = own.filter(|(name, _)| !is_replaced(name));
