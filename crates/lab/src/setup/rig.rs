@@ -104,27 +104,6 @@ impl Rig {
         Some(all)
     }
 
-    /// What dyno found out about the site of the nodes.
-    pub(crate) fn platform(&self) -> Option<String> {
-        self.members().next()?.site()?.platform()
-    }
-
-    /// Whether the nodes ran on emulated CPUs.
-    pub(crate) fn is_emulated(&self) -> bool {
-        let mut sites = self.members().filter_map(Member::site);
-        sites.any(|site| site.is_emulated())
-    }
-
-    /// The driven databases, for messages.
-    pub(crate) fn shown(&self) -> String {
-        let mut databases = self.databases();
-        let first = databases.next().map(|database| database.shown());
-        match databases.count() {
-            0 => first.unwrap_or_default(),
-            more => format!("{} and {more} more", first.unwrap_or_default()),
-        }
-    }
-
     /// Warns about foreign servers and logins that the running servers see or have refused.
     pub(crate) fn strangers(&self) -> Option<Warning> {
         let nodes = self.members().filter_map(|member| member.lock().ok());
@@ -143,12 +122,17 @@ impl Rig {
         let Some(first) = self.databases().next() else {
             return trial.planned_setup();
         };
+        let first_site = self.members().next().and_then(Member::site);
+        let mut sites = self.members().filter_map(Member::site);
         Setup {
-            server: self.shown(),
+            server: match self.instances.len() {
+                1 => first.shown(),
+                count => format!("{} and {} more", first.shown(), count - 1),
+            },
             tls: first.server().and_then(|server| server.tls()),
             workers: trial.workers(first),
-            platform: self.platform(),
-            emulated: self.is_emulated(),
+            platform: first_site.and_then(|site| site.platform()),
+            emulated: sites.any(|site| site.is_emulated()),
             ..trial.setup_of(first)
         }
     }
