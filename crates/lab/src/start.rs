@@ -68,13 +68,10 @@ fn set_up(
 }
 
 fn not_driven(trials: usize, failed: usize, failure: Failure) -> Vec<Ended> {
+    let interrupted = || Failure::interrupted("interrupted before the load started");
     let mut ended: Vec<Ended> = (0..trials).map(|_| Err(interrupted())).collect();
     ended[failed] = Err(failure);
     ended
-}
-
-fn interrupted() -> Failure {
-    Failure::interrupted("interrupted before the load started")
 }
 
 /// Each trial has a loop of its own.

@@ -73,7 +73,8 @@ impl Merger {
     fn phase(&self) -> Option<Phase> {
         let running = self.loads.iter().filter(|load| !load.is_over());
         let phases: Option<Vec<Phase>> = running.map(PendingSeconds::phase).collect();
-        phases?.into_iter().min_by_key(order)
+        // They are declared in the order of time.
+        phases?.into_iter().min_by_key(|phase| *phase as u8)
     }
 }
 
@@ -120,14 +121,6 @@ impl PendingSeconds {
     fn ended_ns(&self, phase: Phase, end_ns: u64) -> Option<u64> {
         let (last, last_ns) = self.merged_until?;
         (last == phase && is_together(last_ns, end_ns)).then_some(last_ns)
-    }
-}
-
-fn order(phase: &Phase) -> u8 {
-    match phase {
-        Phase::Warmup => 0,
-        Phase::Measure => 1,
-        Phase::Drain => 2,
     }
 }
 

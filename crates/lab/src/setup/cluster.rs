@@ -211,8 +211,11 @@ impl Cluster {
 
     /// Searches for the processes of servers that dyno did not start.
     pub(crate) fn find_processes(&mut self, files: &dyn Files) {
-        let members = self.members.iter_mut();
-        members.for_each(|member| member.find_process(files));
+        for member in &mut self.members {
+            if let Server::Found(process) = &mut member.server {
+                *process = Some(server_process::find(files, &*member.database));
+            }
+        }
     }
 
     /// The nodes, in the order of their numbers, and the services that they share.
@@ -248,12 +251,6 @@ impl Member {
             Ok(node) => Some(node),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    fn find_process(&mut self, files: &dyn Files) {
-        if let Server::Found(process) = &mut self.server {
-            *process = Some(server_process::find(files, &*self.database));
         }
     }
 

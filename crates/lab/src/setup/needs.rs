@@ -53,12 +53,10 @@ fn of_servers(
 ) -> Needs {
     let instances = u64::from(instances.max(1));
     let data = template_bytes.unwrap_or(server.data_bytes);
-    let is_built = template_bytes.is_some();
-    let template_bytes = if is_built { 0 } else { data };
-    let build_time = if is_built {
-        Duration::ZERO
-    } else {
-        START * 2 + Duration::from_secs(rows.div_ceil(LOAD_ROWS_PER_S))
+    let loading = Duration::from_secs(rows.div_ceil(LOAD_ROWS_PER_S));
+    let (template_bytes, build_time) = match template_bytes {
+        Some(_) => (0, Duration::ZERO),
+        None => (data, START * 2 + loading),
     };
     let each = data.saturating_add(server.log_bytes);
     let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);

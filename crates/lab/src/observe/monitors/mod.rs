@@ -203,7 +203,6 @@ struct SampledServer {
 }
 
 /// A machine other than this host.
-#[derive(Default)]
 struct SampledMachine {
     disks: Vec<String>,
     /// The files that the last sample read.
@@ -221,21 +220,18 @@ impl SampledServer {
 
     fn sample(&mut self) -> ServerSnapshot {
         let files = self.server.site.files();
-        match &mut self.machine {
-            None => self.snapshot(Instant::now(), files, None),
-            Some(machine) => {
-                let machine = std::mem::take(machine);
-                let asked = Instant::now();
-                let files = ReadAhead::new(files, machine.paths);
-                // The files were read at some moment during the exchange; take its middle.
-                let at = asked + asked.elapsed() / 2;
-                let sample = host::Sample::take(&files, &machine.disks);
-                let snapshot = self.snapshot(at, &files, Some(sample));
-                let paths = files.into_paths();
-                self.machine = Some(SampledMachine { paths, ..machine });
-                snapshot
-            }
-        }
+        let Some(machine) = self.machine.take() else {
+            return self.snapshot(Instant::now(), files, None);
+        };
+        let asked = Instant::now();
+        let files = ReadAhead::new(files, machine.paths);
+        // The files were read at some moment during the exchange; take its middle.
+        let at = asked + asked.elapsed() / 2;
+        let sample = host::Sample::take(&files, &machine.disks);
+        let snapshot = self.snapshot(at, &files, Some(sample));
+        let paths = files.into_paths();
+        self.machine = Some(SampledMachine { paths, ..machine });
+        snapshot
     }
 
     fn snapshot(
