@@ -198,7 +198,6 @@ impl Trial {
         }
     }
 
-    /// The setup of the load on one database.
     pub(crate) fn setup_of(&self, database: &Database) -> Setup {
         Setup {
             engine: database.product(),
@@ -207,7 +206,6 @@ impl Trial {
         }
     }
 
-    /// The load of the instance with index `index`.
     pub(crate) fn load(&self, index: usize, database: &Database) -> LoadSpec {
         let load = &self.planned.load;
         LoadSpec {

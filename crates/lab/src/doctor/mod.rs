@@ -32,7 +32,6 @@ pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// Maximum number of subjects that a merged finding names.
 const MAX_SUBJECTS: usize = 3;
-/// The subject of findings about the host.
 const HOST: &str = "host";
 
 /// What to examine in addition to the host.

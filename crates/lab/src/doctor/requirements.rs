@@ -8,7 +8,6 @@ use crate::trial::{Target, Trial};
 /// Each number is the maximum over the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Requirements {
-    /// Requirements of the load on each server.
     pub(super) server: Demand,
     /// Open files of dyno for all loads together.
     pub(super) load_files: u64,
@@ -67,7 +66,6 @@ impl Requirements {
         }
     }
 
-    /// The maximum of each number.
     pub(super) fn max(self, other: Self) -> Self {
         let (server, others) = (self.server, other.server);
         Self {
@@ -105,7 +103,6 @@ fn server_demand(trial: &Trial) -> Demand {
     }
 }
 
-/// Buffer pool of one server, in bytes.
 fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)

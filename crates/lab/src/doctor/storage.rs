@@ -19,7 +19,6 @@ use super::requirements::Requirements;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct DataStorage {
     pub(super) storage: Storage,
-    /// Disks that hold the operating system.
     pub(super) system_disks: Vec<String>,
     pub(super) disks: usize,
     /// Bytes that the load is going to store there.

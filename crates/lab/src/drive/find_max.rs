@@ -186,7 +186,6 @@ impl SearchRun<'_, '_> {
         (1..).find(|number| !is_used(number)).unwrap_or(u32::MAX)
     }
 
-    /// The trial with the closed loop of the study.
     fn closed(&self) -> Trial {
         let mut trial = self.trial.clone();
         let planned = &mut trial.planned;

@@ -9,7 +9,6 @@ use plan::{ActsOn, Isolation};
 /// every 5 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The faults that an instance suffers from.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveFaults(Mutex<State>);
 
@@ -80,7 +79,6 @@ impl ActiveFaults {
         !state.active.is_empty() || state.healed_at.is_some_and(may_be_away)
     }
 
-    /// Whether a fault explains that a node has ended.
     pub(crate) fn explains_end(&self, node: u32) -> bool {
         let state = self.lock();
         let mut of_node = state.active.iter().filter(|hit| hit.node == Some(node));

@@ -53,7 +53,6 @@ impl<'a> Ledger<'a> {
         self.instance.database.engine().about().dialect
     }
 
-    /// Asks a member for its role.
     fn role(&self, member: &Member, sql: &mut dyn Sql) -> Result<Role, SessionError> {
         let ask = |query: &str| sql.rows(query, connection::ANSWER_LIMIT);
         Ok(self.cluster().view(member, ask)?.state)

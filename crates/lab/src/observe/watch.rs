@@ -127,7 +127,6 @@ pub(crate) fn spawn<'scope, 'env>(
     threads::spawn(scope, "dyno-sampler".to_owned(), sample).map(Some)
 }
 
-/// What the loads of all instances measured.
 pub(crate) struct MeasuredLoads {
     /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
     pub(crate) measured_ns: Option<(u64, u64)>,

@@ -149,7 +149,6 @@ impl Cluster {
             .map_or_else(found, <dyn Replication>::has_many_primaries)
     }
 
-    /// Records whether several servers that dyno did not start are primaries.
     pub(crate) fn set_many_primaries(&self, has_many: bool) {
         self.has_many_primaries.store(has_many, Ordering::Relaxed);
     }

@@ -117,7 +117,6 @@ impl Rig {
         (!seen.is_empty()).then_some(Warning::Strangers { seen })
     }
 
-    /// The setup of a trial on these instances.
     pub(crate) fn setup(&self, trial: &Trial) -> Setup {
         let Some(first) = self.databases().next() else {
             return trial.planned_setup();

@@ -23,7 +23,6 @@ pub(crate) fn guest_image() -> PathBuf {
     engine::installations().unwrap_or_default().join("guest")
 }
 
-/// The engine of a study as a server.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
     let name = spec.engine.as_str();
     let engine = engine::by_name(name).and_then(Engine::server);

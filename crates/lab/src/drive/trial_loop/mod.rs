@@ -47,7 +47,6 @@ pub(crate) struct TrialLoop<'a> {
     is_sampling: bool,
     metrics: Metrics,
     early_stop: EarlyStop,
-    /// The failure that ended the trial, and the outcome.
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
     faults: Vec<FaultRecord>,

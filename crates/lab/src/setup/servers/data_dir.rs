@@ -165,12 +165,10 @@ impl DataDir {
         Some(volume.path().join("log"))
     }
 
-    /// The directories of data and log.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    /// The volumes of data and log.
     pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
         let log = self.log_volume.iter();
         std::iter::once(&self.volume).chain(log).map(|one| &**one)
@@ -189,7 +187,6 @@ impl DataDir {
         Ok(Some(volume.path().join("filler")))
     }
 
-    /// The paths that the engine needs.
     pub(crate) fn paths(
         &self,
         engine: &dyn Server,

@@ -47,7 +47,6 @@ pub(super) fn said(path: &Path, words: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The last lines, each shortened.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
@@ -58,7 +57,6 @@ fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
-/// How a process ended, with the last lines of its log.
 pub(super) fn ended(process: &str, how: &str, log: &str) -> String {
     format!("{process} {how}; its log ends:\n{}", last_lines(log))
 }

@@ -85,7 +85,6 @@ impl Membership {
         Some(member.port)
     }
 
-    /// The process of the server that uses `data`.
     pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
         match self.replication.traits().manager {
             Some(manager) => ProcessId::managed(data, manager.process_file()),

@@ -99,7 +99,6 @@ impl Node {
         self.site().path(&self.data.data())
     }
 
-    /// The directories of data and log on the site.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let here = self.data.directories().into_iter();
         here.map(|here| self.site().path(&here)).collect()

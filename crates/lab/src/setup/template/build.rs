@@ -100,7 +100,6 @@ impl Templates<'_> {
         own.chain(self.format.clone()).collect()
     }
 
-    /// Initializes a new data directory.
     pub(super) fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;

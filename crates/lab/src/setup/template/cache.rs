@@ -71,7 +71,6 @@ fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
     Ok(serde_json::from_reader(std::io::Read::take(file, ABOUT_BYTES)).ok())
 }
 
-/// Records that the template was used now.
 pub(super) fn mark_used(dir: &Path) {
     let marked = File::options().write(true).open(dir.join(ABOUT));
     // Not fatal: the template is only removed earlier.

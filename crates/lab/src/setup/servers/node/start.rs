@@ -224,7 +224,6 @@ impl Node {
         Ok((first, metadata.len()))
     }
 
-    /// The settings of a member's restart.
     fn restart_settings(
         &self,
         bootstraps: bool,
