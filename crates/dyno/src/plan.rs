@@ -202,7 +202,7 @@ impl Budget {
 
 /// `4 trials`, or the number of searches.
 pub(crate) fn work(trials: &[Trial]) -> String {
-    let most = lab::max_trials();
+    let most = lab::MAX_SEARCH_TRIALS;
     match (trials.iter().any(searches), trials.len()) {
         (true, 1) => format!("a search of at most {most} trials"),
         (true, count) => format!("{count} searches of at most {most} trials each"),

@@ -43,7 +43,7 @@ impl PlannedStudy {
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
         Design {
             trials: match self.searches() {
-                true => planned.saturating_mul(lab::max_trials()),
+                true => planned.saturating_mul(lab::MAX_SEARCH_TRIALS),
                 false => planned,
             },
             skipped: Vec::new(),

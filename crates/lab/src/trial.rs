@@ -13,7 +13,7 @@ use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::drive::find_max;
+use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
 use crate::{Database, Failure};
 
@@ -154,10 +154,11 @@ impl Trial {
     /// Maximum time under load, for a search of all its steps together.
     pub fn load_time(&self) -> Duration {
         let load = &self.planned.load;
-        let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
+        let time = load.longest().unwrap_or_default();
+        let time = load.warmup.saturating_add(time);
         match load.find_max {
-            Some(_) => find_max::max_load_time(warmup, time),
-            None => (warmup + time).mul_f64(self.stretch()),
+            Some(_) => time.saturating_mul(MAX_SEARCH_TRIALS),
+            None => time.mul_f64(self.stretch()),
         }
     }
 

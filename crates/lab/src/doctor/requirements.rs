@@ -24,7 +24,7 @@ pub(super) struct Requirements {
 impl Requirements {
     pub(super) fn of(trial: &Trial) -> Self {
         let topology = &trial.planned.topology;
-        let limits = &topology.node.site.limits;
+        let cpus = topology.node.site.limits.cpus.as_ref();
         let servers = u64::from(topology.nodes().max(1));
         let server = server_demand(trial);
         let required = Self {
@@ -36,7 +36,8 @@ impl Requirements {
         match &trial.target {
             Target::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: limits.cpus.as_ref().map_or(0, thousandths),
+                // The range of `site.cpus` excludes an overflow.
+                cpu_thousandths: cpus.map_or(0, |cpus| (cpus.value * 1000.0).round() as u64),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes,
                 ..required
@@ -106,9 +107,4 @@ fn server_demand(trial: &Trial) -> Demand {
 fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
-}
-
-/// The range of `site.cpus` excludes an overflow.
-fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
-    (cpus.value * 1000.0).round() as u64
 }

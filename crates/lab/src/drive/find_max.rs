@@ -1,8 +1,6 @@
 //! Searches for the highest arrival rate at which response times stay below a limit: a closed loop
 //! that measures the capacity, then a series of open loops, each a trial of its own.
 
-use std::time::Duration;
-
 use measure::find_max::{FoundMax, MAX_STEPS, SearchEnd, SearchStep};
 use measure::setup::Ended;
 use measure::summary::TrialSummary;
@@ -24,15 +22,7 @@ const SHORTFALL: f64 = 0.02;
 const DEVIATIONS: f64 = 4.0;
 
 /// Maximum number of trials of a search, including the closed loop.
-const MAX_TRIALS: u32 = 1 + MAX_STEPS as u32;
-
-pub fn max_trials() -> u32 {
-    MAX_TRIALS
-}
-
-pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
-    warmup.saturating_add(step).saturating_mul(MAX_TRIALS)
-}
+pub const MAX_SEARCH_TRIALS: u32 = 1 + MAX_STEPS as u32;
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in the order
 /// in which they run. Trials that are `known` from an interrupted run are not repeated.

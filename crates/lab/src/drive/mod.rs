@@ -121,7 +121,9 @@ fn drive_with(
         let probes = probes.map(|of_instance| of_instance.into_iter().flat_map(threads::join));
         let probes = probes.map(Iterator::collect).collect();
         faults.into_iter().chain(ledgers).for_each(threads::join);
-        trial_loop.receive_rest(&messages);
+        for message in messages.try_iter() {
+            trial_loop.receive(message);
+        }
         let (mut ran, loads) = trial_loop.into_results()?;
         if let Some(sampler) = sampler {
             let sampled = threads::join(sampler);

@@ -168,7 +168,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node, which ran all the time, return to its cluster.
     pub(super) fn return_to_cluster(&self) -> Result<(), Failure> {
         if let Some(primary) = self.successor() {
-            let is_copied = self.was_primary && self.node()?.is_copied_from(primary);
+            let is_copied = self.was_primary && self.node()?.copying(primary).is_some();
             if is_copied {
                 self.node()?.kill();
                 self.start()?;

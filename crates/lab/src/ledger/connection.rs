@@ -7,7 +7,7 @@ use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
 use super::Ledger;
-use crate::cluster::{Cluster, Member};
+use crate::{Cluster, Member};
 
 /// How long a user that stays with its server retries an unreachable one, like clients that cache
 /// its address.

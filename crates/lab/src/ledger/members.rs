@@ -10,8 +10,7 @@ use measure::ledger::{Contents, Row, Transfer};
 use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_transfers, values};
 
 use super::Ledger;
-use crate::cluster::Member;
-use crate::{Database, Rows};
+use crate::{Database, Member, Rows};
 
 /// How long replicas may take to apply what the primary has: without progress, and in total.
 const STALL_LIMIT: Duration = Duration::from_secs(30);

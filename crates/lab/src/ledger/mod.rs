@@ -19,14 +19,7 @@ use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
 
-use crate::Run;
-use crate::cluster::{Cluster, Member};
-use crate::failure::Failure;
-use crate::observer::Observer;
-use crate::rig::Instance;
-use crate::rig::Rig;
-use crate::threads;
-use crate::trial::Trial;
+use crate::{Cluster, Failure, Instance, Member, Observer, Rig, Run, Trial, threads};
 
 use recorder::Recorder;
 pub(crate) use schedule::Schedule;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::recorder::Full;
-use crate::clock::Clock;
-use crate::trial::Trial;
+use crate::Trial;
+use crate::drive::clock::Clock;
 
 /// The times of a trial that its ledgers depend on.
 #[derive(Clone, Copy)]

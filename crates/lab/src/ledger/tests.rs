@@ -6,11 +6,8 @@ use std::time::{Duration, Instant};
 use engine::data::{Listener, Mode};
 use measure::ledger::LedgerSummary;
 
-use crate::cluster::Cluster;
 use crate::for_tests::{Silent, run_of, trial};
-use crate::rig::Instance;
-use crate::rig::Rig;
-use crate::{Database, drive};
+use crate::{Cluster, Database, Instance, Rig, drive};
 
 /// The result of the ledger beside a load, while `during` manipulates the server.
 fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {

@@ -8,7 +8,9 @@ use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
 use crate::setup::place::placed;
-use crate::{Failure, home, servers, template, volume};
+use crate::template::Recipe;
+use crate::template::cache::bytes_of;
+use crate::{Failure, home, servers, volume};
 
 /// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
@@ -56,9 +58,11 @@ pub fn preview(
         volume::check(&topology.node, &servers::account()?)?;
         let cache = home::place()?;
         volume::fillable::check_all(topology, &cache)?;
-        let accepts = |version: &str| spec.has_version(version);
         let config = config(spec);
-        Ok(template::bytes_in(&cache, engine, &accepts, wanted, &config))
+        let fits = |recipe: &Recipe| {
+            recipe.is_of(engine, &config, wanted) && spec.has_version(&recipe.version)
+        };
+        Ok(bytes_of(&home::templates_in(&cache), fits))
     };
     look().map_err(|failure| placed(failure, spec, topology))
 }

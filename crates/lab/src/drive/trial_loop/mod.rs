@@ -121,14 +121,7 @@ impl<'a> TrialLoop<'a> {
         self.stop_monitors();
     }
 
-    /// Receives the remaining messages once all threads of the trial have ended.
-    pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
-        messages
-            .try_iter()
-            .for_each(|message| self.receive(message));
-    }
-
-    fn receive(&mut self, message: TrialMessage) {
+    pub(crate) fn receive(&mut self, message: TrialMessage) {
         match message {
             TrialMessage::Load(index, event) => self.load_event(index, event),
             TrialMessage::LoadEnded(index, ended) => {

@@ -129,7 +129,9 @@ fn sample(
     let mut due = clock.begin;
     let mut are_others = true;
     loop {
-        let stopped = stopped_before(due, stop);
+        let wait = due.saturating_duration_since(Instant::now());
+        let received = stop.recv_timeout(wait);
+        let stopped = matches!(received, Err(RecvTimeoutError::Disconnected));
         sampler.look_for_others(are_others);
         let now = Instant::now();
         let snapshot = sampler.sample(now.saturating_duration_since(due));
@@ -146,12 +148,6 @@ fn sample(
         due = clock.after(due, snapshot.at);
         last = Some(snapshot);
     }
-}
-
-/// Waits until a sample is due; returns whether the monitors were stopped first.
-fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
-    let wait = due.saturating_duration_since(Instant::now());
-    matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
 }
 
 /// Returns the share of the CPUs (0 to 1) that neither the servers nor dyno used.

@@ -52,8 +52,8 @@ pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, Failure
     Ok(about.filter(|about| about.recipe == *recipe))
 }
 
-/// Disk space of the first template whose recipe fits.
-pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Option<u64> {
+/// Disk space of the first template whose recipe fits. Takes no lock.
+pub(crate) fn bytes_of(templates: &Path, fits: impl Fn(&Recipe) -> bool) -> Option<u64> {
     let entries = fs::read_dir(templates).ok()?.flatten();
     let abouts = entries.filter_map(|entry| read_any(&entry.path()).ok().flatten());
     let mut fitting = abouts.filter(|about| fits(&about.recipe));

@@ -13,7 +13,7 @@ mod build;
 pub(crate) mod cache;
 mod recipe;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,8 +24,8 @@ use host::Files;
 
 pub use crate::copy::Copied;
 use crate::failure::{Failure, canceled, disk_full, is_disk_full};
+use crate::home::Home;
 use crate::home::lock::Lock;
-use crate::home::{self, Home};
 use crate::process::NEVER;
 use crate::setup::needs;
 use crate::setup::servers::DataDir;
@@ -168,19 +168,6 @@ impl<'a> Templates<'a> {
             sleep(POLL_INTERVAL);
         }
     }
-}
-
-/// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
-/// admits; `None` if there is none. Takes no lock.
-pub(crate) fn bytes_in(
-    root: &Path,
-    engine: &dyn Server,
-    accepts: &dyn Fn(&str) -> bool,
-    wanted: &Wanted<'_>,
-    config: &Settings,
-) -> Option<u64> {
-    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(&recipe.version);
-    cache::bytes_of(&home::templates_in(root), &fits)
 }
 
 impl Template {

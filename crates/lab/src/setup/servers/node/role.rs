@@ -274,16 +274,12 @@ impl Node {
         all
     }
 
-    /// Whether [`Node::copy_from`] would copy anything.
-    pub(crate) fn is_copied_from(&self, primary: u32) -> bool {
-        self.copying(primary).is_some()
-    }
-
     pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
         self.too_slow("replicate", limit)
     }
 
-    fn copying(&self, primary: u32) -> Option<Copying> {
+    /// What [`Node::copy_from`] would do; `None` if it would copy nothing.
+    pub(crate) fn copying(&self, primary: u32) -> Option<Copying> {
         let member = self.spec.membership.as_ref()?;
         let failover = member.replication.traits().failover?;
         let program = &self.installed.program;
