@@ -88,16 +88,8 @@ fn drive_with(
         };
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
-        for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
-            let load = Load {
-                trial,
-                index,
-                database,
-                watch,
-                start,
-                sender: sender.clone(),
-            };
-            load.spawn(scope)?;
+        for (index, driven) in rig.databases().zip(&watches).enumerate() {
+            spawn_load(scope, trial, index, driven, start, sender.clone())?;
         }
         let schedule = faults::Schedule {
             trial,
@@ -173,65 +165,44 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// An instance's load whose thread has not started.
-struct Load<'a> {
-    trial: &'a Trial,
+/// Starts the thread of an instance's load.
+fn spawn_load<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    trial: &'scope Trial,
     index: usize,
-    database: &'a Database,
-    watch: &'a Watch,
-    start: &'a Start,
+    (database, watch): (&'scope Database, &'scope Watch),
+    start: &'scope Start,
     sender: Sender<TrialMessage>,
-}
-
-impl<'a> Load<'a> {
-    fn spawn<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Result<(), Failure>
-    where
-        'a: 'scope,
-    {
-        let trial = self.trial;
-        let spec = LoadSpec {
-            turn: self.start.turn.clone(),
-            ..trial.load(self.index, self.database)
-        };
-        let workload = BuiltIn::new(
-            trial.workload,
-            &trial.options,
-            self.database.engine().about().dialect,
-            spec.seed,
-            spec.users,
-        )
-        .map_err(Failure::usage)?;
-        let name = format!("dyno-load-{}", self.index + 1);
-        let run = move || {
-            let ended = catching_panics(|| self.run(&spec, &workload));
-            self.send(TrialMessage::LoadEnded(self.index, ended));
-        };
-        threads::spawn(scope, name, run).map(drop)
-    }
-
-    fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event| self.send(TrialMessage::Load(self.index, event));
-        let planned = &self.trial.planned.load;
-        let sending = StatementSettings {
-            protocol: planned.protocol,
-            stamp_replies: planned.reply_time == ReplyTime::Kernel,
-        };
+) -> Result<(), Failure> {
+    let spec = LoadSpec {
+        turn: start.turn.clone(),
+        ..trial.load(index, database)
+    };
+    let dialect = database.engine().about().dialect;
+    let (seed, users) = (spec.seed, spec.users);
+    let workload = BuiltIn::new(trial.workload, &trial.options, dialect, seed, users);
+    let workload = workload.map_err(Failure::usage)?;
+    let planned = &trial.planned.load;
+    let sending = StatementSettings {
+        protocol: planned.protocol,
+        stamp_replies: planned.reply_time == ReplyTime::Kernel,
+    };
+    // Without a receiver, the trial is over.
+    let send = move |message| drop(sender.send(message));
+    let run = move || {
         let load = engine::Load {
-            spec,
-            workload,
-            barrier: &self.start.barrier,
-            route: &self.watch.route,
-            stop: &self.start.stop,
-            pulse: self.trial.has_faults().then_some(&self.watch.pulse),
-            tell: &mut tell,
+            spec: &spec,
+            workload: &workload,
+            barrier: &start.barrier,
+            route: &watch.route,
+            stop: &start.stop,
+            pulse: trial.has_faults().then_some(&watch.pulse),
+            tell: &mut |event| send(TrialMessage::Load(index, event)),
         };
-        self.database.drive(sending, load)
-    }
-
-    fn send(&self, message: TrialMessage) {
-        // Without a receiver, the trial is over.
-        let _ = self.sender.send(message);
-    }
+        let ended = catching_panics(|| database.drive(sending, load));
+        send(TrialMessage::LoadEnded(index, ended));
+    };
+    threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
 }
 
 /// Turns a panic into an error, because the trial waits for every load to end.
