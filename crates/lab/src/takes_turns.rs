@@ -1,6 +1,6 @@
 //! Which trials take turns: the variants of a start of a comparison.
 
-use plan::{Alternate, Devices, Reset, StatementClass};
+use plan::{Alternate, Devices, Reset};
 use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
@@ -39,11 +39,10 @@ pub fn alternate(trials: &mut [Trial], in_turns: bool) {
 
 /// Why variants do not take turns if the study leaves the choice to dyno; `None` if they do.
 pub fn against_turns(trials: &[Trial]) -> Option<&'static str> {
-    let writes = |trial: &Trial| {
-        let kinds = trial.statement_kinds();
-        kinds.iter().any(|kind| kind.class == StatementClass::Write)
+    let has_writes = || {
+        let mut trials = trials.iter();
+        trials.any(Trial::writes).then_some("transactions write")
     };
-    let has_writes = || trials.iter().any(writes).then_some("transactions write");
     obstacle(trials).or_else(has_writes)
 }
 

@@ -181,7 +181,18 @@ impl Trial {
     /// Labels of the workload's statements, as stored.
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
         let labels = self.workload.labels(&self.options);
-        labels.iter().map(stored).collect()
+        let kinds = labels.iter().map(|(name, class)| StatementKind {
+            name: name.to_owned(),
+            class,
+        });
+        kinds.collect()
+    }
+
+    /// Whether its transactions write.
+    pub(crate) fn writes(&self) -> bool {
+        let labels = self.workload.labels(&self.options);
+        let mut classes = labels.iter().map(|(_, class)| class);
+        classes.any(|class| class == StatementClass::Write)
     }
 
     /// The trial's setup, as far as it is known before the server is.
@@ -309,13 +320,6 @@ impl Trial {
 fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)
-}
-
-fn stored((name, class): (&str, StatementClass)) -> StatementKind {
-    StatementKind {
-        name: name.to_owned(),
-        class,
-    }
 }
 
 #[cfg(test)]

@@ -30,15 +30,10 @@ pub(crate) enum Lost {
 #[derive(Debug)]
 pub(crate) struct BrokenLinks {
     pub(crate) since: Instant,
-    how: How,
+    /// Makes the links of a site to these peers work again.
+    repair: fn(&Namespace, &[Ipv4Addr]) -> Result<Instant, Failure>,
     /// Sites, and the addresses to which their packets are dropped, limited, or delayed.
     links: Vec<(Arc<dyn Site>, Vec<Ipv4Addr>)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    Cut,
-    Slow,
 }
 
 impl BrokenLinks {
@@ -46,10 +41,7 @@ impl BrokenLinks {
     pub(crate) fn heal(self) -> Result<Instant, Failure> {
         let mut healed = Ok(Instant::now());
         for (site, peers) in &self.links {
-            let done = links_of(&**site).and_then(|links| match self.how {
-                How::Cut => links.restore(peers),
-                How::Slow => links.speed_up(),
-            });
+            let done = links_of(&**site).and_then(|links| (self.repair)(links, peers));
             healed = healed.and(done);
         }
         healed
@@ -72,7 +64,7 @@ impl Cluster {
     ) -> Result<BrokenLinks, Failure> {
         let mut broken = BrokenLinks {
             since: Instant::now(),
-            how: How::Cut,
+            repair: Namespace::restore,
             links: Vec::new(),
         };
         let own = self.addresses(|index| side.contains(&index));
@@ -109,7 +101,7 @@ impl Cluster {
         let site = Arc::clone(sites.get(index).ok_or_else(no_links)?);
         Ok(BrokenLinks {
             since: links_of(&*site)?.slow(&peers, how)?,
-            how: How::Slow,
+            repair: |links, _| links.speed_up(),
             links: vec![(site, peers)],
         })
     }

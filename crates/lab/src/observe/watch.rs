@@ -12,7 +12,6 @@ use measure::fault::FaultRecord;
 use measure::recovery::{
     self, Count, FirstWrite, Observed, Probe, ResponseSecond, TimedError as ObservedError,
 };
-use plan::StatementClass;
 
 use crate::drive::clock::{Clock, seconds};
 use crate::{Failure, Observer, Progress, Rig, Trial, threads};
@@ -145,8 +144,7 @@ pub(crate) fn conclude(
     observer: &mut dyn Observer,
 ) {
     let (begin_ns, end_ns) = loads.measured_ns.unwrap_or_default();
-    let kinds = trial.statement_kinds();
-    let has_writes = kinds.iter().any(|kind| kind.class == StatementClass::Write);
+    let has_writes = trial.writes();
     let seen = sampled.into_iter().zip(probes).zip(loads.seconds);
     for ((number, instance), ((sampled, probes), seconds_of_load)) in
         (1..).zip(&rig.instances).zip(seen)

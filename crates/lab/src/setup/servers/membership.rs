@@ -92,11 +92,6 @@ impl Membership {
         }
     }
 
-    /// Whether the cluster manager makes this member the first primary.
-    pub(super) fn is_promoted(&self) -> bool {
-        self.number == 1 && self.replication.traits().cluster.has_manager
-    }
-
     /// `None` if the laboratory starts the server itself.
     pub(super) fn manager(&self, server: &ManagedServer<'_>) -> Result<Option<Manager>, Failure> {
         let manager = self.replication.traits().manager;

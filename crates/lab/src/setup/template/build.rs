@@ -77,8 +77,10 @@ impl Templates<'_> {
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
         let site = Arc::new(ThisHost::default());
+        let own = engine.traits().loading_settings.iter();
+        let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let spec = NodeSpec {
-            config: self.loading_settings(),
+            config: own.chain(self.format.clone()).collect(),
             ..NodeSpec::new(0, wanted.connections, site, &keep)
         };
         let mut server = servers::start(self.installed, spec, data, interrupted)?;
@@ -90,14 +92,6 @@ impl Templates<'_> {
             data.remove_data_file(name)?;
         }
         Ok((data, checksum))
-    }
-
-    fn loading_settings(&self) -> Vec<(String, String)> {
-        let own = self.installed.engine.traits().loading_settings;
-        let own = own
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        own.chain(self.format.clone()).collect()
     }
 
     pub(super) fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {

@@ -13,7 +13,6 @@ use crate::failure::{Failure, canceled};
 use crate::process;
 use crate::setup::servers::files::{append, write_for_server};
 use crate::setup::servers::log;
-use crate::setup::servers::membership::Membership;
 
 /// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
@@ -30,7 +29,8 @@ impl Node {
     /// Joins its cluster, if it is a member of one.
     pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let membership = self.spec.membership.as_ref();
-        if membership.is_some_and(Membership::is_promoted) {
+        // The cluster manager makes the first member the primary.
+        if self.is_managed() && membership.is_some_and(|member| member.number == 1) {
             self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
         }
         self.as_member(Replication::join).map(drop)
