@@ -78,10 +78,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         .iter()
         .flat_map(|(_, data)| &data.storage.devices);
     let devices: Vec<String> = devices.cloned().collect();
-    let required = subject
-        .trials
-        .iter()
-        .map(|trial| Requirements::at_once(trial, subject.trials));
+    let trials = subject.trials.iter();
+    let required = trials.map(|trial| Requirements::at_once(trial, subject.trials));
     let machine = Machine {
         // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),
@@ -101,11 +99,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         data.system_disks.clone_from(&machine.facts.system_disks);
         data.disks = host::device::disks(subject.files);
         let of = path.display().to_string();
-        findings.extend(
-            storage::CHECKS
-                .iter()
-                .map(|check| check.finding(&data, &of, Remedy::on_host)),
-        );
+        let checks = storage::CHECKS.iter();
+        findings.extend(checks.map(|check| check.finding(&data, &of, Remedy::on_host)));
     }
     findings
 }
@@ -114,10 +109,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
 fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
-        match merged
-            .iter_mut()
-            .find(|(known, _)| is_equal(known, &finding))
-        {
+        let mut known = merged.iter_mut();
+        match known.find(|(known, _)| is_equal(known, &finding)) {
             Some((_, subjects)) => subjects.push(finding.of),
             None => merged.push((finding.clone(), vec![finding.of])),
         }

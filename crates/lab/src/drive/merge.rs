@@ -55,11 +55,8 @@ impl Merger {
     pub(crate) fn next(&mut self) -> Option<Second> {
         let phase = self.phase()?;
         loop {
-            let end_ns = self
-                .loads
-                .iter()
-                .filter_map(PendingSeconds::part_end_ns)
-                .max();
+            let ends_ns = self.loads.iter().filter_map(PendingSeconds::part_end_ns);
+            let end_ns = ends_ns.max();
             let mut loads = self.loads.iter_mut();
             match loads.find(|load| load.is_behind(phase, end_ns.unwrap_or(0))) {
                 Some(load) => load.extend()?,

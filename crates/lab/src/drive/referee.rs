@@ -117,13 +117,10 @@ impl ServersInTurns {
             return;
         }
         let disobeys = |server: &ServerInTurns| {
-            let ServerInTurns {
-                monitored: server,
-                is_own,
-            } = server;
+            let (server, is_own) = (&server.monitored, server.is_own);
             // Its trial notices if a server has died.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
-            *is_own
+            is_own
                 && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };

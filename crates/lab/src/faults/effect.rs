@@ -232,7 +232,8 @@ impl Effect<'_> {
     fn fail_host(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
         let mut node = context.node()?;
-        let cut = context.cluster().cut_off(context.index()?, Lost::All)?;
+        let (cluster, index) = (context.cluster(), context.index()?);
+        let cut = cluster.separate(&[index], &[], Lost::All)?;
         self.broke(cut);
         kill(&mut node, FaultProcess::Both)
     }
@@ -264,15 +265,11 @@ impl Effect<'_> {
     }
 
     fn run_command(&mut self) -> Result<Instant, Failure> {
-        let FaultOptions {
-            command,
-            heal_command,
-            ..
-        } = &self.options;
-        if !heal_command.is_empty() {
-            self.undo = Undo::Run(heal_command.clone());
+        let options = &self.options;
+        if !options.heal_command.is_empty() {
+            self.undo = Undo::Run(options.heal_command.clone());
         }
-        run_program(command, &self.output, &self.context, self.context.over)
+        run_program(&options.command, &self.output, &self.context, self.context.over)
     }
 }
 
@@ -285,18 +282,14 @@ impl Effect<'_> {
     }
 
     fn separate(&mut self, lost: Lost) -> Result<Instant, Failure> {
-        let Sides {
-            cut_off, spared, ..
-        } = &self.sides;
-        let broken = self.context.cluster().separate(cut_off, spared, lost)?;
+        let (cluster, sides) = (self.context.cluster(), &self.sides);
+        let broken = cluster.separate(&sides.cut_off, &sides.spared, lost)?;
         Ok(self.broke(broken))
     }
 
     fn slow_link(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        let slow = context
-            .cluster()
-            .slow_down(context.index()?, &self.options.link)?;
+        let (cluster, index) = (self.context.cluster(), self.context.index()?);
+        let slow = cluster.slow_down(index, &self.options.link)?;
         Ok(self.broke(slow))
     }
 }

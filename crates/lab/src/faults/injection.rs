@@ -228,11 +228,8 @@ impl<'a> Injection<'a> {
         let isolation = |member: &Member| self.instance.faults.isolation(member.number);
         let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
         let isolated = members.iter().map(isolation);
-        let lost = replication
-            .traits()
-            .cluster
-            .quorum
-            .lost(count, replication.elects(), isolated);
+        let quorum = replication.traits().cluster.quorum;
+        let lost = quorum.lost(count, replication.elects(), isolated);
         let Some(lost) = lost else { return Ok(()) };
         let failure = Failure::server(format!(
             "quorum lost: {} of {} members are connected, and a commit needs {}",

@@ -49,11 +49,6 @@ impl BrokenLinks {
 }
 
 impl Cluster {
-    /// Cuts a member off from all other members and from the services that they share.
-    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, Failure> {
-        self.separate(&[index], &[], lost)
-    }
-
     /// Drops all packets between one side and the other members and shared services, except the
     /// spared ones. Senders get no error.
     pub(crate) fn separate(

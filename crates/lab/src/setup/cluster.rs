@@ -281,11 +281,8 @@ impl Member {
                 let data = data.or_else(|| self.database.file());
                 let here: Arc<dyn Site> = Arc::new(ThisHost::default());
                 let process = found.map(|found| found.pid).into();
-                (
-                    here,
-                    process,
-                    data.map(ToOwned::to_owned).into_iter().collect(),
-                )
+                let directories = data.map(ToOwned::to_owned).into_iter().collect();
+                (here, process, directories)
             }
         };
         MonitoredServer {

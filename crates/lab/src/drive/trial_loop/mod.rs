@@ -146,10 +146,8 @@ impl<'a> TrialLoop<'a> {
     /// Reports, once per trial, that other programs use CPU time, while the user can still stop
     /// them.
     fn tell_of_others(&mut self, point: &MonitorPoint) {
-        let metrics = point
-            .values
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value));
+        let metrics = point.values.iter();
+        let metrics = metrics.map(|(name, value)| (name.as_str(), *value));
         if let Some((share, busiest)) = others::distorting(metrics).filter(|_| !self.told_of_others)
         {
             self.told_of_others = true;
@@ -261,16 +259,12 @@ impl<'a> TrialLoop<'a> {
             return Some(failed(failure, None));
         }
         let at = self.start.barrier.origin().elapsed();
+        let reason = failure.message.lines().next().unwrap_or_default();
         let event = NodeEvent {
             at_s: at.as_secs_f64(),
             node,
             what: NodeEventKind::Died,
-            reason: failure
-                .message
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            reason: reason.to_owned(),
         };
         self.record_event(event);
         Some(failed(failure, Some(at)))
