@@ -72,21 +72,10 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// Parses a URL. What it omits comes from the arguments, a service file, and libpq's
-    /// environment variables, in this order. `password` is used if the URL has none, `default_user`
-    /// if nothing names a user.
+    /// Parses a URL. What it omits comes from the arguments, a service file, and libpq's variables
+    /// in `environment`, in this order. `password` is used if the URL has none, `default_user` if
+    /// nothing names a user.
     pub fn parse(
-        url: &str,
-        password: Option<&str>,
-        default_user: &str,
-        tls: &TlsOptions,
-    ) -> Result<Self, TargetError> {
-        let environment = |name: &str| std::env::var(name).ok();
-        Self::parse_with(url, password, default_user, tls, &environment)
-    }
-
-    /// Like [`Target::parse`], with these environment variables.
-    pub fn parse_with(
         url: &str,
         password: Option<&str>,
         default_user: &str,
@@ -241,7 +230,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, TargetError> {
-        Target::parse_with(url, None, "me", &TlsOptions::default(), &|_| None)
+        Target::parse(url, None, "me", &TlsOptions::default(), &|_| None)
     }
 
     #[test]
@@ -290,7 +279,7 @@ mod tests {
             }))
         };
         let none = TlsOptions::default();
-        let parse = |url, password| Target::parse_with(url, password, "me", &none, &environment);
+        let parse = |url, password| Target::parse(url, password, "me", &none, &environment);
         let target = parse("postgres://", None).unwrap();
         let shown =
             "postgres://u@127.0.0.1:7/d?application_name=a&options=-c%20x=y&sslmode=require";
@@ -331,7 +320,7 @@ mod tests {
             ..TlsOptions::default()
         };
         let url = "postgres://127.0.0.1/d?sslmode=require";
-        let target = Target::parse_with(url, None, "me", &disable, &|_| None).unwrap();
+        let target = Target::parse(url, None, "me", &disable, &|_| None).unwrap();
         assert_eq!(
             target.endpoint.tls_mode,
             TlsMode::Disable,

@@ -381,7 +381,7 @@ mod tests {
     fn source(server: &PostgresServer, user: &str) -> Source<ViewsFeed> {
         let url = server.url("sbtest");
         let url = url.replace("root@", &format!("{user}@"));
-        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
+        let target = Target::parse(&url, None, user, &TlsOptions::default(), &|_| None);
         Source::new(Arc::new(target.unwrap()), ViewsFeed::default())
     }
 

@@ -49,7 +49,7 @@ impl NetworkEngine for Postgres {
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
         let password = access.password.as_deref();
-        Target::parse_with(url, password, &access.user, &access.tls, &environment)
+        Target::parse(url, password, &access.user, &access.tls, &environment)
     }
 
     /// Creates the database if it does not exist. An account without that privilege can still use an

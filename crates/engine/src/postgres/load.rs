@@ -118,7 +118,8 @@ mod tests {
         let settings = limits.map(|name| format!("{name}=1h"));
         let server = testkit::Postgres::start(&settings.each_ref().map(String::as_str));
         let url = server.url("sbtest");
-        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let target = Target::parse(&url, None, "root", &TlsOptions::default(), &|_| None);
+        let target = target.unwrap();
         let read = Reactor::new().unwrap().block_on(async {
             let mut connection = Connection::open(&target).await.unwrap();
             Postgres::begin(&mut connection).await.unwrap();
