@@ -10,7 +10,7 @@ use wire::mysql::packet::{self, Message};
 use wire::{ProtocolError, ServerError};
 
 use super::error::refusal;
-use super::password::Delivery;
+use super::password::{Delivery, delivery};
 use super::protocol::Mysql;
 use super::target::Target;
 use crate::error::Error;
@@ -155,7 +155,7 @@ impl Handshake {
         scramble: &[u8],
     ) -> Result<(), Error> {
         let channel = target.endpoint.channel(&self.stream);
-        let delivery = target.permissions.delivery(plugin, channel);
+        let delivery = delivery(&target.tls, plugin, channel);
         let delivery = delivery.map_err(|why| Error::Withheld {
             server: target.to_string(),
             why,

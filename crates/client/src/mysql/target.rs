@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use super::password::Permissions;
 use crate::endpoint::{Endpoint, RESERVED};
 use crate::net::Address;
 use crate::tls::TlsOptions;
@@ -27,7 +26,7 @@ pub struct Target {
     pub(super) password: String,
     /// The database that holds the tables.
     pub database: String,
-    pub(super) permissions: Permissions,
+    pub(super) tls: TlsOptions,
 }
 
 impl fmt::Debug for Target {
@@ -75,7 +74,7 @@ impl Target {
             user: or_default(url.username(), default_user),
             password: own_password.unwrap_or_else(|| password.unwrap_or_default().to_owned()),
             database: or_default(url.path().trim_start_matches('/'), DEFAULT_DATABASE),
-            permissions: Permissions::from(tls),
+            tls: tls.clone(),
         })
     }
 
