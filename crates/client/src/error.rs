@@ -99,6 +99,10 @@ impl From<Error> for plan::Failure {
 }
 
 impl Error {
+    pub(crate) fn out_of_turn() -> Self {
+        Self::Protocol(ProtocolError::OutOfTurn)
+    }
+
     /// `None` if the user can do nothing about the error.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self {

@@ -86,20 +86,14 @@ impl Handshake {
         // Clear text must not be mistaken for data that TLS protected.
         self.expect_no_more("between the greeting and TLS")?;
         let mut out = Vec::new();
-        let login = Login {
-            tls: true,
-            ..login(target)
-        };
+        let login = login(target, true);
         self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
         endpoint.start_tls(&mut self.stream, target).await
     }
 
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
-        let login = Login {
-            tls: self.stream.tls_description().is_some(),
-            ..login(target)
-        };
+        let login = login(target, self.stream.tls_description().is_some());
         self.capabilities = login.capabilities(&self.greeting);
         let (mut plugin, mut scramble) = self.first_plugin();
         // None of these plugins requests the password itself at once.
@@ -129,9 +123,9 @@ impl Handshake {
                 Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {
                     [FAST_PATH_OK] => {}
                     [FULL_PATH] => self.send_password(target, &plugin, &scramble).await?,
-                    _ => return Err(out_of_turn()),
+                    _ => return Err(Error::out_of_turn()),
                 },
-                Next::More(_) => return Err(out_of_turn()),
+                Next::More(_) => return Err(Error::out_of_turn()),
             }
         }
     }
@@ -181,7 +175,7 @@ impl Handshake {
         match self.next().await? {
             Next::More(key) => Ok(key),
             Next::Refused(error) => Err(login_refused(error)),
-            Next::Ready | Next::Switch { .. } => Err(out_of_turn()),
+            Next::Ready | Next::Switch { .. } => Err(Error::out_of_turn()),
         }
     }
 
@@ -204,14 +198,10 @@ fn login_refused(error: ServerError) -> Error {
     Error::Login(refusal(Box::new(error)))
 }
 
-fn login(target: &Target) -> Login<'_> {
+fn login(target: &Target, tls: bool) -> Login<'_> {
     Login {
         user: &target.user,
         database: &target.database,
-        tls: false,
+        tls,
     }
-}
-
-fn out_of_turn() -> Error {
-    ProtocolError::OutOfTurn.into()
 }

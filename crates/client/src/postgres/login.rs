@@ -102,7 +102,7 @@ impl<'a> Login<'a> {
                 Next::Authentication(request) => request,
                 Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Parameter { .. } | Next::Other => continue,
-                Next::Backend { .. } | Next::Ready => return Err(out_of_turn()),
+                Next::Backend { .. } | Next::Ready => return Err(Error::out_of_turn()),
             };
             let is_required = self.target.channel_binding == ChannelBindingMode::Require;
             match request {
@@ -110,7 +110,7 @@ impl<'a> Login<'a> {
                     return Err(self.withheld(Withheld::NotBound));
                 }
                 Authentication::Ok => return Ok(()),
-                _ if was_asked => return Err(out_of_turn()),
+                _ if was_asked => return Err(Error::out_of_turn()),
                 Authentication::Sasl(mechanisms) => is_bound = self.scram(&mechanisms).await?,
                 Authentication::Cleartext | Authentication::Md5(_) if is_required => {
                     return Err(self.withheld(Withheld::NotBound));
@@ -121,7 +121,7 @@ impl<'a> Login<'a> {
                     self.send_password(&proof).await?;
                 }
                 Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
-                    return Err(out_of_turn());
+                    return Err(Error::out_of_turn());
                 }
             }
             was_asked = true;
@@ -162,14 +162,14 @@ impl<'a> Login<'a> {
         login::sasl_first(&mut out, mechanism, &scram.first());
         self.send(&out).await?;
         let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
-            return Err(out_of_turn());
+            return Err(Error::out_of_turn());
         };
         let (last, proven) = scram.prove(password, &challenge)?;
         out.clear();
         login::sasl_next(&mut out, &last);
         self.send(&out).await?;
         let Authentication::SaslFinal(outcome) = self.next_of_sasl().await? else {
-            return Err(out_of_turn());
+            return Err(Error::out_of_turn());
         };
         proven.verify(&outcome)?;
         Ok(is_bound)
@@ -197,7 +197,7 @@ impl<'a> Login<'a> {
                 Next::Authentication(request) => return Ok(request),
                 Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Other => {}
-                _ => return Err(out_of_turn()),
+                _ => return Err(Error::out_of_turn()),
             }
         }
     }
@@ -214,7 +214,7 @@ impl<'a> Login<'a> {
                 Next::Parameter { .. } | Next::Other => {}
                 Next::Backend { pid } => server.backend_pid = pid,
                 Next::Refused(error) => return Err(Error::Login(refusal(error))),
-                Next::Authentication(_) => return Err(out_of_turn()),
+                Next::Authentication(_) => return Err(Error::out_of_turn()),
             }
         }
         if let [kind, ..] = *self.gatherer.pending() {
@@ -270,8 +270,4 @@ pub(super) fn nonce() -> Result<String, Error> {
     let failed = |_| ProtocolError::Authentication("the system has no random numbers".to_owned());
     random.fill(&mut bytes).map_err(failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn out_of_turn() -> Error {
-    ProtocolError::OutOfTurn.into()
 }
