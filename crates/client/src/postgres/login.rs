@@ -53,9 +53,7 @@ impl<'a> Login<'a> {
         if !endpoint.wants_tls() {
             return Ok(());
         }
-        let mut out = Vec::new();
-        login::request_tls(&mut out);
-        self.send(&out).await?;
+        self.send(login::request_tls).await?;
         self.stream.gather(&mut self.gatherer).await?;
         // The answer is one byte. Clear text that follows it must not be mistaken for data that TLS
         // protected.
@@ -80,9 +78,7 @@ impl<'a> Login<'a> {
             ("application_name", &target.application_name),
         ];
         parameters.extend(target.options.as_deref().map(|text| ("options", text)));
-        let mut out = Vec::new();
-        login::start(&mut out, &parameters);
-        self.send(&out).await?;
+        self.send(|out| login::start(out, &parameters)).await?;
         while self.gatherer.pending().len() < HEADER_BYTES {
             self.stream.gather(&mut self.gatherer).await?;
             if !may_be_postgres(self.gatherer.pending()) {
@@ -118,7 +114,7 @@ impl<'a> Login<'a> {
                 Authentication::Cleartext => self.send_cleartext().await?,
                 Authentication::Md5(salt) => {
                     let proof = login::md5_proof(&self.target.user, self.password()?, salt);
-                    self.send_password(&proof).await?;
+                    self.send(|out| login::password(out, &proof)).await?;
                 }
                 Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
                     return Err(Error::out_of_turn());
@@ -134,13 +130,8 @@ impl<'a> Login<'a> {
         if !channel.is_trusted() && !self.target.sends_cleartext {
             return Err(self.withheld(Withheld::PasswordMethod));
         }
-        self.send_password(self.password()?).await
-    }
-
-    async fn send_password(&mut self, password: &str) -> Result<(), Error> {
-        let mut out = Vec::new();
-        login::password(&mut out, password);
-        self.send(&out).await
+        let password = self.password()?;
+        self.send(|out| login::password(out, password)).await
     }
 
     /// Proves knowledge of the password, and checks that the server knows it, too. Returns whether
@@ -158,16 +149,13 @@ impl<'a> Login<'a> {
         }
         let password = self.password()?;
         let scram = Scram::new(&nonce()?, binding);
-        let mut out = Vec::new();
-        login::sasl_first(&mut out, mechanism, &scram.first());
-        self.send(&out).await?;
+        self.send(|out| login::sasl_first(out, mechanism, &scram.first()))
+            .await?;
         let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
             return Err(Error::out_of_turn());
         };
         let (last, proven) = scram.prove(password, &challenge)?;
-        out.clear();
-        login::sasl_next(&mut out, &last);
-        self.send(&out).await?;
+        self.send(|out| login::sasl_next(out, &last)).await?;
         let Authentication::SaslFinal(outcome) = self.next_of_sasl().await? else {
             return Err(Error::out_of_turn());
         };
@@ -229,8 +217,11 @@ impl<'a> Login<'a> {
         Ok(Next::parse(&message)?)
     }
 
-    async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.stream.write_all(bytes).await.map_err(Error::Lost)
+    /// Sends what `write` appends.
+    async fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {
+        let mut out = Vec::new();
+        write(&mut out);
+        self.stream.write_all(&out).await.map_err(Error::Lost)
     }
 
     fn password(&self) -> Result<&'a str, Error> {
