@@ -1,7 +1,7 @@
 //! Where a server listens, and how the connection to it is secured.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -151,10 +151,16 @@ impl Endpoint {
 }
 
 fn resolve(host: &str, port: u16) -> Result<Address, TargetError> {
-    Address::resolve(host, port).map_err(|why| TargetError::Host {
+    let failed = |why: String| TargetError::Host {
         host: host.to_owned(),
         why,
-    })
+    };
+    let found = (host, port).to_socket_addrs();
+    let addresses: Vec<_> = found.map_err(|error| failed(error.to_string()))?.collect();
+    match addresses.is_empty() {
+        true => Err(failed("it has no address".to_owned())),
+        false => Ok(Address::Tcp(addresses)),
+    }
 }
 
 fn tls_of(host: &str, options: &TlsOptions) -> Result<Tls, String> {

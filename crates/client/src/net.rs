@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,17 +23,6 @@ pub enum Address {
     /// TCP; dyno uses the first of these addresses that answers.
     Tcp(Vec<SocketAddr>),
     Unix(PathBuf),
-}
-
-impl Address {
-    pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
-        let found = (host, port).to_socket_addrs();
-        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
-        match addresses.is_empty() {
-            true => Err("it has no address".to_owned()),
-            false => Ok(Self::Tcp(addresses)),
-        }
-    }
 }
 
 #[derive(Debug)]
