@@ -336,7 +336,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let per_server = P::PER_SERVER_SETTINGS;
         let server = self.engine.server();
         let is_secret = |name: &str, value: &str| {
-            server.is_none_or(|server| (server.traits().is_secret)(name, value))
+            server.is_none_or(|server| server.is_secret(name, value))
         };
         Ok(settings::changed(changed, per_server, is_secret))
     }

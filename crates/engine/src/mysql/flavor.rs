@@ -106,7 +106,7 @@ const BOTH: ServerTraits = ServerTraits {
         ("performance_schema", "OFF"),
     ],
     plain_name: settings::plain_name,
-    is_secret: settings::is_secret,
+    secret_words: settings::SECRET_WORDS,
     reserved_setting: settings::reserved,
     decides_format: settings::decides_format,
     listed: settings::listed,

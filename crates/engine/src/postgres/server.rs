@@ -90,7 +90,7 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         ("autovacuum", "off"),
     ],
     plain_name: str::to_ascii_lowercase,
-    is_secret: settings::is_secret,
+    secret_words: settings::SECRET_WORDS,
     reserved_setting,
     decides_format: settings::decides_format,
     listed: |printed| {

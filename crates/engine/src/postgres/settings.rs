@@ -28,7 +28,8 @@ const TIMES: [(&str, f64); 6] = [
     ("d", 86_400_000.0),
 ];
 /// Words in names of settings whose values may be secrets; commands may contain any secret.
-const SECRET_WORDS: &str = "conninfo _command password passphrase secret token credential private";
+pub(super) const SECRET_WORDS: &str =
+    "conninfo _command password passphrase secret token credential private";
 const CHECKSUMS: &str = "data_checksums";
 const SEGMENT: &str = "wal_segment_size";
 /// The sizes that `initdb` accepts.
@@ -121,10 +122,6 @@ pub(super) fn switch(value: &str) -> Option<bool> {
         "off" | "false" | "no" | "0" => Some(false),
         _ => None,
     }
-}
-
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && SECRET_WORDS.split(' ').any(|word| name.contains(word))
 }
 
 /// Whether `initdb` fixes the setting: the server shows it but cannot change it.
