@@ -11,6 +11,7 @@ use measure::finding::{Finding, Level};
 use plan::{StaticSettings, parse_bytes, shown_bytes};
 
 use crate::server::Server;
+use crate::settings::switch;
 use crate::version;
 
 /// The default size of a server's buffers, in all engines.
@@ -134,11 +135,7 @@ impl Facts {
     }
 
     pub(crate) fn is_on(&self, name: &str) -> Result<bool, Observed> {
-        self.parsed(name, |text| match text.to_ascii_uppercase().as_str() {
-            "ON" | "1" | "TRUE" | "YES" => Some(true),
-            "OFF" | "0" | "FALSE" | "NO" => Some(false),
-            _ => None,
-        })
+        self.parsed(name, switch)
     }
 
     pub(crate) fn unknown(&self, name: &str) -> Observed {

@@ -52,6 +52,15 @@ fn pairs(rows: Rows) -> impl Iterator<Item = (String, String)> {
     pairs.take(MAX_SETTINGS)
 }
 
+/// A boolean as servers and their configuration files write it.
+pub(crate) fn switch(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// Minimum limit of connections: it costs next to nothing, and the default settings must not refuse
 /// a load.
 const MIN_CONNECTIONS: u32 = 1000;
