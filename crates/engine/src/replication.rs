@@ -129,10 +129,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 }
 
 impl dyn Replication {
-    pub fn questions(&'static self) -> &'static Questions {
-        self.traits().questions
-    }
-
     pub fn elects(&'static self) -> bool {
         self.traits().cluster.elects
     }
@@ -422,11 +418,6 @@ impl ClusterLayout {
         };
         let others = addresses.filter(move |address| !is_member(address));
         others.map(|address| format!("a member at {address:?}"))
-    }
-
-    /// The members that follow the first one.
-    pub fn followers(&self) -> impl Iterator<Item = u32> + use<> {
-        2..=self.count()
     }
 }
 

@@ -130,7 +130,7 @@ impl Replication for Patroni {
             format!("SELECT pg_create_physical_replication_slot('{name}', true)")
         };
         let grants = REWIND_RIGHTS.iter().map(grant);
-        let slots = member.cluster.followers().map(slot);
+        let slots = (2..=member.cluster.count()).map(slot);
         streaming::create_roles(member, grants.chain(slots))
     }
 
