@@ -96,12 +96,22 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
     }
 }
 
-/// Connects once and asks which engine answers. Among several servers, the first primary answers
-/// for all; without a primary, the first server that answers.
-pub(crate) fn open<P: NetworkEngine>(
-    targets: Vec<P::Target>,
+/// Opens the servers of a URL, and creates their database if that is wanted. Connects once and asks
+/// which engine answers. Among several servers, the first primary answers for all; without a
+/// primary, the first server that answers.
+pub(crate) fn open_url<P: NetworkEngine>(
+    url: &str,
+    access: &Access,
 ) -> Result<Arc<dyn Database>, Failure> {
-    let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
+    let hosts = hosts::split(url);
+    let targets = all(hosts.iter().map(|url| Ok(Arc::new(P::target(url, access)?))))?;
+    if access.create_database {
+        let created = targets.iter().map(|target| P::create_database(target));
+        let created: Vec<_> = created.collect();
+        if !created.iter().any(Result::is_ok) {
+            all(created.into_iter())?;
+        }
+    }
     let mut first = None;
     let mut errors = Vec::new();
     for target in &targets {
@@ -121,31 +131,11 @@ pub(crate) fn open<P: NetworkEngine>(
     }
 }
 
-/// Opens the servers of a URL, and creates their database if that is wanted.
-pub(crate) fn open_url<P: NetworkEngine>(
-    url: &str,
-    access: &Access,
-) -> Result<Arc<dyn Database>, Failure> {
-    let hosts = hosts::split(url);
-    let targets = all(hosts.iter().map(|url| Ok(P::target(url, access)?)))?;
-    if access.create_database {
-        let created: Vec<_> = targets.iter().map(P::create_database).collect();
-        if !created.iter().any(Result::is_ok) {
-            all(created.into_iter())?;
-        }
-    }
-    open::<P>(targets)
-}
-
 /// The results of all servers, or the errors of those that failed.
 fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
-    let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
-    for one in done {
-        match one {
-            Ok(one) => succeeded.push(one),
-            Err(error) => errors.push(error),
-        }
-    }
+    let mut errors = Vec::new();
+    let succeeded = done.filter_map(|one| one.map_err(|error| errors.push(error)).ok());
+    let succeeded = succeeded.collect();
     match errors.is_empty() {
         true => Ok(succeeded),
         false => Err(of_all(errors)),
@@ -342,7 +332,19 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn report(&self) -> Result<ServerReport, String> {
-        let asked = self.question(ASK_LIMIT, report::<P>);
+        let report = async |connection: &mut Connection<P>| {
+            let rows = connection.rows(&P::checked_settings_query()).await?;
+            let mut settings = settings::checked(rows);
+            // An account that may not see the tables may still see the settings.
+            let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
+            Ok(ServerReport {
+                data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
+                host_name: settings.remove("hostname"),
+                settings,
+                data_bytes: first_cell(size).and_then(|bytes| bytes.parse().ok()),
+            })
+        };
+        let asked = self.question(ASK_LIMIT, report);
         asked.map_err(|error| error.to_string())
     }
 
@@ -365,18 +367,4 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let located = self.question(ASK_LIMIT, locate);
         located.map_err(|error| error.to_string())
     }
-}
-
-async fn report<P: NetworkEngine>(
-    connection: &mut Connection<P>,
-) -> Result<ServerReport, client::Error> {
-    let mut settings = settings::checked(connection.rows(&P::checked_settings_query()).await?);
-    // An account that may not see the tables may still see the settings.
-    let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
-    Ok(ServerReport {
-        data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
-        host_name: settings.remove("hostname"),
-        settings,
-        data_bytes: first_cell(size).and_then(|bytes| bytes.parse().ok()),
-    })
 }
