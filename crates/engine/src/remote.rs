@@ -1,6 +1,5 @@
 //! Connections to servers of any protocol, and limits on how long servers may take.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -120,31 +119,20 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(hung(target, limit));
+            let failure = Failure::server(format!(
+                "{target} hangs: no reply to a statement for {limit:?}, or to a new connection"
+            ));
+            return Err(failure.remedy("check the server's log, its disk, and the network"));
         }
         last = now;
     }
 }
 
-fn hung(server: &impl Display, limit: Duration) -> Failure {
-    Failure::server(format!(
-        "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
-    ))
-    .remedy("check the server's log, its disk, and the network")
-}
-
 /// A refusal is an answer, too.
 async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
-    let asked = on_connection(
-        target,
-        LOGIN_LIMIT,
-        async |connection: &mut Connection<P>| connection.rows("SELECT 1").await,
-    );
-    match timeout(ANSWER_LIMIT, asked).await {
-        Ok(Ok(_)) => true,
-        Ok(Err(error)) => error.is_answer(),
-        Err(_) => false,
-    }
+    let question = async |connection: &mut Connection<P>| connection.rows("SELECT 1").await;
+    let asked = timeout(ANSWER_LIMIT, on_connection(target, LOGIN_LIMIT, question)).await;
+    asked.is_ok_and(|answer| answer.err().is_none_or(|error| error.is_answer()))
 }
 
 /// A connection that blocks its thread, which must be the one that opened it. Dropping it closes
