@@ -3,6 +3,7 @@
 use std::cell;
 use std::fmt::{Debug, Display};
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
@@ -34,11 +35,17 @@ pub trait Protocol: Sized + 'static {
     /// The state of a bulk load.
     type Transfer;
 
+    /// The addresses of a server; none for a Unix socket, which is on this host.
+    fn addresses(target: &Self::Target) -> &[SocketAddr];
+
     /// Connects and logs in. The permit is returned as soon as the server answers.
     fn log_in(
         target: &Self::Target,
         permit: Permit,
     ) -> impl Future<Output = Result<(Stream, Self), Error>>;
+
+    /// The version that the server reports, such as `15.10 (Debian 15.10-0+deb12u1)`.
+    fn server_version(&self) -> &str;
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str);
 
@@ -120,6 +127,10 @@ impl<P: Protocol> Connection<P> {
             protocol,
             out: Vec::new(),
         })
+    }
+
+    pub fn server_version(&self) -> &str {
+        self.protocol.server_version()
     }
 
     pub fn peer(&self) -> std::io::Result<Peer> {

@@ -60,11 +60,6 @@ pub(crate) trait NetworkEngine: Loads {
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
 
-    fn server_version(connection: &Connection<Self>) -> &str;
-
-    /// The addresses at which a server is reached over TCP.
-    fn addresses(target: &Self::Target) -> &[SocketAddr];
-
     /// What the user can do about an error that the server reported.
     fn refusal_remedy(error: &SessionError) -> Option<&'static str>;
 
@@ -178,7 +173,7 @@ fn open_one<P: NetworkEngine>(
     let identify = async |connection: &mut Connection<P>| {
         Ok((
             P::engine(connection),
-            version::number(P::server_version(connection)).to_owned(),
+            version::number(connection.server_version()).to_owned(),
             connection.tls_description(),
         ))
     };

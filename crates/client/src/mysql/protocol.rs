@@ -1,5 +1,7 @@
 //! The protocol as a connection uses it.
 
+use std::net::SocketAddr;
+
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::Greeting;
@@ -54,10 +56,6 @@ impl Mysql {
 pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
-    pub fn server_version(&self) -> &str {
-        &self.protocol.version
-    }
-
     pub fn is_mariadb(&self) -> bool {
         self.protocol.is_mariadb
     }
@@ -75,8 +73,16 @@ impl Protocol for Mysql {
     /// The sequence number of the next packet.
     type Transfer = u8;
 
+    fn addresses(target: &Target) -> &[SocketAddr] {
+        target.endpoint.addresses()
+    }
+
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
         login::log_in(target, permit).await
+    }
+
+    fn server_version(&self) -> &str {
+        &self.version
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {

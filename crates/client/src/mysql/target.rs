@@ -1,7 +1,6 @@
 //! A server and an account: `mysql://user:password@host:port/database?socket=/path`.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
@@ -84,11 +83,6 @@ impl Target {
             database: name.to_owned(),
             ..self.clone()
         }
-    }
-
-    /// The host's addresses; none for a Unix socket, which is on this host.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.endpoint.addresses()
     }
 }
 

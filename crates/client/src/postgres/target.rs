@@ -1,7 +1,6 @@
 //! A server and an account: `postgres://user:password@host:port/database?name=value`.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::parameters::Parameters;
@@ -133,11 +132,6 @@ impl Target {
             database: name.to_owned(),
             ..self.clone()
         }
-    }
-
-    /// The host's addresses; none for a Unix socket, which is on this host.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.endpoint.addresses()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Databases of MariaDB and MySQL servers.
 
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -63,14 +62,6 @@ impl NetworkEngine for Mysql {
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
         Flavor::behind(connection)
-    }
-
-    fn server_version(connection: &Connection) -> &str {
-        connection.server_version()
-    }
-
-    fn addresses(target: &Target) -> &[SocketAddr] {
-        target.addresses()
     }
 
     fn refusal_remedy(error: &SessionError) -> Option<&'static str> {

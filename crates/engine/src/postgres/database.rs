@@ -1,6 +1,5 @@
 //! Databases of PostgreSQL servers.
 
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -85,14 +84,6 @@ impl NetworkEngine for Postgres {
 
     fn engine(_: &Connection) -> &'static dyn Engine {
         POSTGRES
-    }
-
-    fn server_version(connection: &Connection) -> &str {
-        connection.server_version()
-    }
-
-    fn addresses(target: &Target) -> &[SocketAddr] {
-        target.addresses()
     }
 
     fn refusal_remedy(error: &SessionError) -> Option<&'static str> {
