@@ -195,7 +195,7 @@ impl Server for Postgres {
     }
 
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
-        configuration::access_files(paths)
+        configuration::access_files(paths.address, paths.user.as_deref(), "").into()
     }
 
     /// The server checks combinations of settings after it has found these files and before it
