@@ -59,7 +59,8 @@ pub(crate) fn prepare<P: Loads>(
     let connections = wanted.connections.clamp(1, loading.parts(&todo));
     for _ in 0..connections {
         let opened = guard.run(opened::<P>(target))?;
-        loading.spawn(&reactor, opened);
+        let loading = Rc::clone(&loading);
+        reactor.spawn(async move { loading.work(opened).await });
     }
     let watched = loading.watch(&todo.prepared, listener);
     let watched = unless_hung::<P, _>(target, wanted.stall_limit, || loading.steps(), watched);
@@ -160,11 +161,6 @@ impl<P: Loads> Loading<P> {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         let parts = parts.saturating_mul(todo.missing.len() as u64);
         u32::try_from(parts.max(todo.unsettled.len() as u64)).unwrap_or(u32::MAX)
-    }
-
-    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection<P>) {
-        let loading = Rc::clone(self);
-        reactor.spawn(async move { loading.work(connection).await });
     }
 
     /// Reports progress until loading is done or the user interrupts it.
