@@ -24,7 +24,7 @@ use crate::database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
-use crate::remote::{Blocking, Rows, Sql, ask, connected, first_cell};
+use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
 use crate::replication::{Role, cell};
 use crate::settings;
 use crate::version;
@@ -336,7 +336,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
                 data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
                 host_name: settings.remove("hostname"),
                 settings,
-                data_bytes: first_cell(size).and_then(|bytes| bytes.parse().ok()),
+                data_bytes: first_number(size),
             })
         };
         let asked = self.question(ASK_LIMIT, report);

@@ -27,6 +27,10 @@ pub(crate) fn first_cell(rows: Rows) -> Option<String> {
     rows.into_iter().flatten().next().flatten()
 }
 
+pub(crate) fn first_number(rows: Rows) -> Option<u64> {
+    first_cell(rows)?.parse().ok()
+}
+
 /// Opens a connection within `login_limit`, calls `work` with it, and closes it.
 pub(crate) async fn on_connection<P: Protocol, T>(
     target: &P::Target,

@@ -10,7 +10,7 @@ use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
 
 use super::{Mode, Prepared, Progress, Wanted};
-use crate::remote::{Rows, first_cell};
+use crate::remote::{Rows, first_number};
 
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
 
@@ -200,12 +200,12 @@ fn inspect(
             return Ok(None);
         };
         let highest_id = match columns.iter().any(|column| column == "id") {
-            true => first_cell(ask(&format!("SELECT MAX(id) FROM {name}"))?),
+            true => first_number(ask(&format!("SELECT MAX(id) FROM {name}"))?),
             false => None,
         };
         Ok(Some(Found {
             columns,
-            highest_id: highest_id.and_then(|text| text.parse().ok()),
+            highest_id,
             mark: marks.remove(&name),
         }))
     };

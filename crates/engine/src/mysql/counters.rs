@@ -11,7 +11,7 @@ use super::flavor::Flavor;
 use super::gtid;
 use super::log_dialect::GTID_IO_POS;
 use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
-use crate::remote::Rows;
+use crate::remote::{Rows, first_number};
 use crate::replication::cell;
 
 const MB: f64 = 1024.0 * 1024.0;
@@ -184,7 +184,7 @@ impl Feed for StatusFeed {
         );
         let mut ask = async |sql: &str| {
             let rows = allowed(connection.rows(sql).await)?;
-            Ok::<_, Error>(rows.as_ref().and_then(number))
+            Ok::<_, Error>(rows.and_then(first_number))
         };
         self.sizes = [
             ask(&data).await?,
@@ -202,8 +202,7 @@ impl Feed for StatusFeed {
         if let Some(query) = history_query.filter(|_| self.may_read_metrics) {
             let rows = allowed(connection.rows(query).await)?;
             self.may_read_metrics = rows.is_some();
-            let length = rows.as_ref().and_then(number);
-            reading.set(Key::HistoryLength, length);
+            reading.set(Key::HistoryLength, rows.and_then(first_number));
         }
         if self.may_replicate {
             let is_running = is_on(&rows, REPLICA_RUNNING);
@@ -224,10 +223,6 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
         Err(Error::Statement { .. }) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn number(rows: &Rows) -> Option<u64> {
-    rows.first()?.first()?.as_deref()?.parse().ok()
 }
 
 /// Adds the server's answers to a reading. `is_running`: according to MariaDB's status, it is a

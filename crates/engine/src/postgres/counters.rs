@@ -11,7 +11,7 @@ use client::postgres::{Connection, Error, Postgres};
 
 use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
 use crate::network::NetworkEngine;
-use crate::remote::first_cell;
+use crate::remote::first_number;
 use crate::version;
 
 const MB: f64 = 1024.0 * 1024.0;
@@ -217,8 +217,7 @@ impl Feed for ViewsFeed {
     type Protocol = Postgres;
 
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
-        let size = first_cell(connection.rows(Postgres::SIZE_QUERY).await?);
-        self.data_bytes = size.and_then(|bytes| bytes.parse().ok());
+        self.data_bytes = first_number(connection.rows(Postgres::SIZE_QUERY).await?);
         let (sql, counters) = query(version::major(connection.server_version()));
         self.counters = counters;
         // Planning takes longer than the answer.
