@@ -5,15 +5,13 @@ use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use crate::endpoint::{Endpoint, RESERVED};
+use crate::endpoint::{Endpoint, RESERVED, TargetError};
 use crate::net::Address;
 use crate::tls::TlsOptions;
 
-pub use crate::endpoint::TargetError;
-
 /// The schemes of a URL that names a server; both mean the same protocol.
-pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
-pub const DEFAULT_PORT: u16 = 3306;
+const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
+const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 

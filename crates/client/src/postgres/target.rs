@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::parameters::Parameters;
 use super::passfile;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, TargetError};
 use crate::error::NoPassword;
 use crate::net::Address;
 use crate::tls::{TlsMode, TlsOptions};
 
-pub use super::parameters::SCHEMES;
-pub use crate::endpoint::TargetError;
-
-pub const DEFAULT_PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 /// Directories of servers' Unix sockets: of Debian's and Red Hat's packages, and of PostgreSQL
