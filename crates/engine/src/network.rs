@@ -24,6 +24,7 @@ use crate::database::{
     Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
+use crate::launch::Login;
 use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
 use crate::replication::{Role, cell};
 use crate::settings;
@@ -54,7 +55,12 @@ pub(crate) trait NetworkEngine: Loads {
     /// How to reach one server of a URL.
     fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
 
-    /// Creates the database of a target, unless it exists or the server is a replica.
+    /// The account that administers a server of the laboratory: whoever uses the socket as the
+    /// server's own user.
+    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
+
+    /// Creates the database of a target, unless it exists or the server is a replica. An account
+    /// without that privilege can still use an existing database.
     fn create_database(target: &Self::Target) -> Result<(), Failure>;
 
     /// The engine at the other end.

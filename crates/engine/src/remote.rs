@@ -15,6 +15,7 @@ use plan::Failure;
 use workload::session::{FailureKind, SessionError};
 
 use crate::launch::Login;
+use crate::network::NetworkEngine;
 
 /// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -44,14 +45,8 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     Ok(done)
 }
 
-/// A protocol whose servers the laboratory administers through their Unix sockets.
-pub(crate) trait Administered: Protocol {
-    /// The account that administers a server: whoever uses the socket as the server's own user.
-    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
-}
-
 /// Calls `work` as the administrator of a server of the laboratory, for at most 120 s.
-pub(crate) fn administer<P: Administered, T>(
+pub(crate) fn administer<P: NetworkEngine, T>(
     login: &Login<'_>,
     login_limit: Duration,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,

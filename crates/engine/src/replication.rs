@@ -13,7 +13,8 @@ use plan::{ClusterTraits, Failure, StaticSettings};
 use crate::certificate::Certificate;
 use crate::http;
 use crate::launch::{Invocation, Login, Paths, ServerFile};
-use crate::remote::{Administered, Rows, administer};
+use crate::network::NetworkEngine;
+use crate::remote::{Rows, administer};
 use crate::settings::Settings;
 
 pub type OwnedSettings = Vec<(String, String)>;
@@ -306,7 +307,7 @@ pub struct Member<'a> {
 
 impl Member<'_> {
     /// Executes statements as the administrator.
-    pub(crate) fn run<P: Administered>(&self, statements: &[String]) -> Result<(), Failure> {
+    pub(crate) fn run<P: NetworkEngine>(&self, statements: &[String]) -> Result<(), Failure> {
         let ran = self.administer(async |connection: &mut Connection<P>| {
             for statement in statements {
                 connection.rows(statement).await?;
@@ -316,13 +317,13 @@ impl Member<'_> {
         ran.map_err(|error| self.refused(&error))
     }
 
-    pub(crate) fn rows<P: Administered>(&self, sql: &str) -> Result<Rows, Failure> {
+    pub(crate) fn rows<P: NetworkEngine>(&self, sql: &str) -> Result<Rows, Failure> {
         let rows =
             self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
         rows.map_err(|error| self.login.refused(&error))
     }
 
-    pub(crate) fn administer<P: Administered, T>(
+    pub(crate) fn administer<P: NetworkEngine, T>(
         &self,
         work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, Failure> {

@@ -1,5 +1,6 @@
 //! Databases of PostgreSQL servers.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -11,12 +12,14 @@ use workload::session::SessionError;
 
 use super::POSTGRES;
 use super::checks::{VACUUMS, wanted};
+use super::configuration::SUPERUSER;
 use super::counters::ViewsFeed;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
+use crate::launch::Login;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{connected, on_reactor};
+use crate::remote::{connected, on_reactor, url_path};
 
 /// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -51,8 +54,15 @@ impl NetworkEngine for Postgres {
         Target::parse(url, password, &access.user, &access.tls, &environment)
     }
 
-    /// Creates the database if it does not exist. An account without that privilege can still use an
-    /// existing database.
+    /// The superuser through the socket, where the kernel vouches for both ends.
+    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
+        let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
+        let port = login.socket.extension().unwrap_or_default();
+        let port = port.to_string_lossy();
+        let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
+        Ok(Self::target(&url, &Access::private(None))?)
+    }
+
     fn create_database(target: &Target) -> Result<(), Failure> {
         let is_missing = on_reactor(async {
             match Connection::open(target).await {
