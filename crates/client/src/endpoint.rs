@@ -84,7 +84,6 @@ impl Endpoint {
         })
     }
 
-    /// The host's addresses; none for a Unix socket.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         match &self.address {
             Address::Unix(_) => &[],

@@ -285,7 +285,6 @@ fn poll_receive_tls<R>(
     received.map(Result::flatten)
 }
 
-/// Passes on decrypted data.
 fn drain_plaintext<R>(
     tls: &mut rustls::ClientConnection,
     take: &mut impl FnMut(&[u8]) -> Option<R>,

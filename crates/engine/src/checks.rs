@@ -149,7 +149,6 @@ impl Facts {
         })
     }
 
-    /// Grades a setting by its value.
     pub(crate) fn graded(&self, name: &str, level: impl FnOnce(&str) -> Level) -> Judged {
         let value = self.text(name)?;
         Ok(graded(level(value), format!("{name}: {value}")))
@@ -219,7 +218,6 @@ impl Facts {
         graded(Level::Note.when(data > bytes), observed).with("NEEDED", written(self, needed))
     }
 
-    /// Whether the version is at least `major.minor`.
     pub(crate) fn is_since(&self, major: u64, minor: u64) -> bool {
         version::is_since(&self.version, major, minor)
     }

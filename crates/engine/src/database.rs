@@ -70,7 +70,6 @@ pub struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Runs the load on the connections of an engine.
     pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
     where
         C: Connect + Send + Sync + 'static,

@@ -438,7 +438,6 @@ pub(crate) fn settings(
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The name of member `number` among the other members.
 pub(crate) fn member_name(number: u32) -> String {
     format!("dyno{number}")
 }

@@ -113,7 +113,6 @@ pub(crate) fn bad_setting(name: &str, why: &str) -> Failure {
         .key(format!("server.config.{name}"))
 }
 
-/// The limit of connections of a server for `users` users.
 pub(crate) fn allowed_connections(users: u32) -> u32 {
     users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
 }

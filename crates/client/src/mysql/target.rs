@@ -32,7 +32,6 @@ impl fmt::Debug for Target {
     }
 }
 
-/// The server and account, without the password.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, database) = (&self.user, &self.database);

@@ -31,7 +31,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long running statements may take to end once the load is over or interrupted.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Loads the tables that a database lacks.
 pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
@@ -81,7 +80,6 @@ pub(crate) fn prepare<P: Loads>(
     Ok(todo.prepared)
 }
 
-/// Count and checksum of all rows, from the marks.
 pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Failure> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);

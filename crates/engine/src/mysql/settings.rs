@@ -69,7 +69,6 @@ const MIN_PASSWORD: usize = 2;
 pub(super) const SECRET_WORDS: &str = "password passwd secret token credential private filekey \
      access_key sst_auth init_ cluster_name group_name";
 
-/// A setting's name as the server knows it.
 pub(super) fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase().replace('-', "_");
     match name.strip_prefix("loose_") {

@@ -150,7 +150,6 @@ pub(super) fn initdb_options(
     Ok(options)
 }
 
-/// Why a study cannot set `name`; `None` if it can.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     if name.contains("password") && name != "password_encryption" {

@@ -18,7 +18,6 @@ const LIST_COLUMNS: &str = "SELECT LOWER(t.name), c.name FROM sqlite_schema AS t
      JOIN pragma_table_info(t.name) AS c WHERE t.type IN ('table', 'view') \
      AND (t.name LIKE 'sbtest%' OR LOWER(t.name) = 'dyno_tables') ORDER BY t.name, c.cid";
 
-/// Loads the tables that a database lacks.
 pub(super) fn prepare_sqlite(
     target: &SqliteTarget,
     wanted: &Wanted<'_>,
@@ -50,7 +49,6 @@ pub(super) fn prepare_sqlite(
     Ok(prepared)
 }
 
-/// Count and checksum of all rows, from the marks.
 pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let marks = super::rows(&connection, READ_CHECKSUMS);

@@ -122,7 +122,6 @@ pub(super) fn log_size(server: &Facts) -> Judged {
     Ok(graded(level, observed).with("LOG_SIZE", name))
 }
 
-/// The kind of disk, for messages.
 fn disk(server: &Facts) -> &'static str {
     match server.turning_disk {
         Some(true) => "on a spinning disk",

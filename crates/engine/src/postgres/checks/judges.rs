@@ -21,7 +21,6 @@ fn ms(server: &Facts, name: &str, unit: f64) -> Result<f64, Observed> {
     server.parsed(name, |text| settings::ms(text, unit))
 }
 
-/// Grades a time in milliseconds.
 pub(super) fn timed(server: &Facts, name: &str, unit: f64, level: impl Fn(f64) -> Level) -> Judged {
     let time = ms(server, name, unit)?;
     server.graded(name, |_| level(time))
