@@ -16,6 +16,8 @@ use crate::version;
 
 /// The default size of a server's buffers, in all engines.
 pub(crate) const DEFAULT_BYTES: u64 = 128 << 20;
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
+pub(crate) const OWN_CONNECTIONS: u64 = 2;
 
 /// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -48,6 +48,22 @@ impl Installed {
         let directory = self.basedir.as_deref().or(programs);
         directory.unwrap_or(&self.program).to_owned()
     }
+
+    /// A program that does not exist, for tests.
+    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
+        Self {
+            engine,
+            version: version.to_owned(),
+            build: version.to_owned(),
+            program: PathBuf::from("/nowhere/server"),
+            basedir: None,
+        }
+    }
+
+    /// For example `MariaDB 10.11.14`.
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.engine, self.version)
+    }
 }
 
 /// Finds an engine's server program: below `basedir` if given, otherwise on `PATH`, in the usual
@@ -227,22 +243,4 @@ pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
         .map(|dir| dir.join(name))
         .filter(|program| program.is_file())
         .collect()
-}
-
-impl Installed {
-    /// A program that does not exist, for tests.
-    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
-        Self {
-            engine,
-            version: version.to_owned(),
-            build: version.to_owned(),
-            program: PathBuf::from("/nowhere/server"),
-            basedir: None,
-        }
-    }
-
-    /// For example `MariaDB 10.11.14`.
-    pub fn shown(&self) -> String {
-        format!("{} {}", self.engine, self.version)
-    }
 }

@@ -107,8 +107,7 @@ pub trait Server: Engine {
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
     /// Paths and texts of files that the data directory of a validation must have.
-    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
-        let _ = version;
+    fn validation_files(&self, _version: &str) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

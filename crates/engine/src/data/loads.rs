@@ -62,8 +62,7 @@ pub(crate) trait Loads: Protocol + 'static {
 
     /// Performs the maintenance of a loaded and indexed table that the server would otherwise do
     /// during the measurement.
-    async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
-        let _ = (connection, table);
+    async fn settle(_connection: &mut Connection<Self>, _table: &str) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use measure::finding::Level::{self, Note, Passed, Severe, Warning};
 use measure::finding::check::{Judged, graded, passed, severe, unknown, warning};
 use plan::shown_bytes;
 
-use crate::checks::{DEFAULT_BYTES, Demand, Facts};
+use crate::checks::{DEFAULT_BYTES, Demand, Facts, OWN_CONNECTIONS};
 use crate::mysql::{MARIADB, MYSQL};
 
 /// Values that repair torn pages; `DETECT_ONLY` does not.
@@ -162,8 +162,6 @@ pub(super) fn io_threads(server: &Facts) -> Judged {
     Ok(graded(Note.when(are_few), observed))
 }
 
-/// Connections of dyno besides the load's: for monitors, and for reading the settings.
-const OWN_CONNECTIONS: u64 = 2;
 /// Files of a server besides those of connections and tables.
 const OTHER_FILES: u64 = 100;
 
