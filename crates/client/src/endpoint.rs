@@ -142,7 +142,7 @@ impl Endpoint {
     /// How far the connection can be trusted.
     pub(crate) fn channel(&self, stream: &Stream) -> Channel {
         Channel {
-            is_unix: stream.is_unix(),
+            is_unix: matches!(self.address, Address::Unix(_)),
             has_tls: stream.tls_description().is_some(),
             is_verified: self.tls_mode.verifies(),
         }

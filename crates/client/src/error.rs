@@ -163,7 +163,7 @@ impl Error {
             | Self::Statement {
                 error: Refusal { error, .. },
                 ..
-            } => (Some(error.sqlstate_bytes()), error.number, error.message),
+            } => (Some(error.sqlstate), error.number, error.message),
             other => (None, None, other.to_string()),
         };
         SessionError {

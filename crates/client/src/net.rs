@@ -86,11 +86,6 @@ impl Stream {
         }
     }
 
-    /// Whether the peer is a Unix socket.
-    pub fn is_unix(&self) -> bool {
-        matches!(self.socket, Socket::Unix(_))
-    }
-
     /// TLS version and cipher; `None` without TLS.
     pub fn tls_description(&self) -> Option<String> {
         let tls = self.tls.as_ref()?;
