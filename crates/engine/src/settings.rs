@@ -16,7 +16,7 @@ const MAX_VALUE_CHARS: usize = 1000;
 /// Maximum length of a value for checks, in characters.
 const MAX_CHECKED_CHARS: usize = 200;
 /// Replaces the value of a secret.
-const HIDDEN: &str = "(hidden)";
+pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// Settings that differ from the defaults, from rows of name and value, without those in
 /// `per_server`.

@@ -10,7 +10,7 @@ use client::mysql::{Connection, Error, Mysql};
 use super::flavor::Flavor;
 use super::gtid;
 use super::log_dialect::GTID_IO_POS;
-use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::counters::{Feed, Metrics, Reading, Step, counters, percent, quotient};
 use crate::remote::{Rows, first_number};
 use crate::replication::cell;
 
@@ -32,12 +32,6 @@ const MARIADB_REPLICATION: &str = "SELECT @@global.read_only, @@global.gtid_slav
 const MARIADB_STATUS: &str = "SHOW REPLICA STATUS";
 /// The column of `Seconds_Behind_Master`.
 const SECONDS_BEHIND: usize = 32;
-
-static TABLE: Table = Table {
-    counters: COUNTERS,
-    uptime: Key::UptimeS as usize,
-    derived,
-};
 
 counters! {
     UptimeS             Count "Uptime" ""

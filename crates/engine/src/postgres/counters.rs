@@ -9,18 +9,12 @@ use std::time::Instant;
 
 use client::postgres::{Connection, Error, Postgres};
 
-use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::counters::{Feed, Metrics, Reading, Step, counters, percent, quotient};
 use crate::network::NetworkEngine;
 use crate::remote::first_number;
 use crate::version;
 
 const MB: f64 = 1024.0 * 1024.0;
-
-static TABLE: Table = Table {
-    counters: COUNTERS,
-    uptime: Key::UptimeS as usize,
-    derived,
-};
 
 // The source is the expression for all versions.
 counters! {

@@ -24,7 +24,7 @@ use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
     ReplicationTraits, Service, Switchover, member_name, shown,
 };
-use crate::settings::{Settings, allowed_connections};
+use crate::settings::{HIDDEN, Settings, allowed_connections};
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
@@ -66,7 +66,6 @@ const REFUSALS: [&str; 3] = [
     "password authentication failed for user \"dyno\"",
     "Peer authentication failed for user",
 ];
-const HIDDEN: &str = "(hidden)";
 
 #[derive(Debug)]
 pub(super) enum Patroni {
