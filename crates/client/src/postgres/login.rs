@@ -61,7 +61,7 @@ impl<'a> Login<'a> {
             [answer @ (TLS_ACCEPTED | TLS_REFUSED)] => answer,
             ref other => return Err(not_postgres(other).into()),
         };
-        self.gatherer.take_byte();
+        self.gatherer = Gatherer::new(LOGIN_LIMIT_BYTES);
         match answer {
             TLS_REFUSED => endpoint.without_tls(self.target),
             _ => endpoint.start_tls(&mut self.stream, self.target).await,

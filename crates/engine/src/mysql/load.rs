@@ -105,7 +105,8 @@ async fn load_data(
         "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
     );
     match send(connection, &sql, part, rows, loaded).await {
-        Err(error) if is_load_data_refused(&error) => Ok(None),
+        // The server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
+        Err(error) if matches!(error.number(), Some(1148 | 3948 | 4166 | 1290)) => Ok(None),
         sent => sent?.map(Some),
     }
 }
@@ -132,11 +133,6 @@ async fn insert(
     }
     connection.run("COMMIT").await?;
     Ok(checksum)
-}
-
-/// Whether the server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
-fn is_load_data_refused(error: &Error) -> bool {
-    matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
 }
 
 /// Identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
