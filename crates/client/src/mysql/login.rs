@@ -9,10 +9,10 @@ use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Message};
 use wire::{ProtocolError, ServerError};
 
-use super::error::refusal;
 use super::password::{Delivery, delivery};
 use super::protocol::Mysql;
 use super::target::Target;
+use crate::connection::Protocol;
 use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -195,7 +195,7 @@ impl Handshake {
 }
 
 fn login_refused(error: ServerError) -> Error {
-    Error::Login(refusal(Box::new(error)))
+    Error::Login(Mysql::refusal(Box::new(error)))
 }
 
 fn login(target: &Target, tls: bool) -> Login<'_> {

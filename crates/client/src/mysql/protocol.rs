@@ -12,7 +12,7 @@ use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
-use super::error::refusal;
+use super::error::{meaning, refusal_remedy};
 use super::login;
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
@@ -153,7 +153,12 @@ impl Protocol for Mysql {
     }
 
     fn refusal(error: Box<ServerError>) -> Refusal {
-        refusal(error)
+        let number = error.number.unwrap_or_default();
+        Refusal {
+            meaning: meaning(number, &error.message),
+            remedy: refusal_remedy(number),
+            error,
+        }
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

@@ -11,10 +11,10 @@ use wire::postgres::message::HEADER_BYTES;
 use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
 use wire::postgres::{certificate, unexpected};
 
-use super::error::refusal;
 use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
 use crate::channel::Withheld;
+use crate::connection::Protocol;
 use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -96,7 +96,7 @@ impl<'a> Login<'a> {
         loop {
             let request = match self.next().await? {
                 Next::Authentication(request) => request,
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
                 Next::Parameter { .. } | Next::Other => continue,
                 Next::Backend { .. } | Next::Ready => return Err(Error::out_of_turn()),
             };
@@ -183,7 +183,7 @@ impl<'a> Login<'a> {
         loop {
             match self.next().await? {
                 Next::Authentication(request) => return Ok(request),
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
                 Next::Other => {}
                 _ => return Err(Error::out_of_turn()),
             }
@@ -201,7 +201,7 @@ impl<'a> Login<'a> {
                 }
                 Next::Parameter { .. } | Next::Other => {}
                 Next::Backend { pid } => server.backend_pid = pid,
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
                 Next::Authentication(_) => return Err(Error::out_of_turn()),
             }
         }

@@ -11,7 +11,7 @@ use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
-use super::error::refusal;
+use super::error::{meaning, refusal_remedy};
 use super::login::{self, nonce};
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
@@ -139,7 +139,11 @@ impl Protocol for Postgres {
     }
 
     fn refusal(error: Box<ServerError>) -> Refusal {
-        refusal(error)
+        Refusal {
+            meaning: meaning(error.sqlstate()),
+            remedy: refusal_remedy(error.sqlstate()),
+            error,
+        }
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
