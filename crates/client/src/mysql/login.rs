@@ -95,7 +95,13 @@ impl Handshake {
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
         let login = login(target, self.stream.tls_description().is_some());
         self.capabilities = login.capabilities(&self.greeting);
-        let (mut plugin, mut scramble) = self.first_plugin();
+        // The server's default plugin if dyno supports it; otherwise one that makes the server
+        // request the account's own.
+        let plugin = match self.greeting.plugin.as_str() {
+            CACHING_SHA2 => CACHING_SHA2,
+            _ => auth::NATIVE,
+        };
+        let (mut plugin, mut scramble) = (plugin.to_owned(), self.greeting.scramble.clone());
         // None of these plugins requests the password itself at once.
         let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
             FirstAnswer::Proof(proof) => proof,
@@ -128,17 +134,6 @@ impl Handshake {
                 Next::More(_) => return Err(Error::out_of_turn()),
             }
         }
-    }
-
-    /// The server's default plugin if dyno supports it; otherwise one that makes the server request
-    /// the account's own plugin.
-    fn first_plugin(&self) -> (String, Vec<u8>) {
-        let known = [auth::NATIVE, CACHING_SHA2];
-        let plugin = known
-            .into_iter()
-            .find(|known| *known == self.greeting.plugin)
-            .unwrap_or(auth::NATIVE);
-        (plugin.to_owned(), self.greeting.scramble.clone())
     }
 
     /// Sends the password itself, if the server may have it.
