@@ -20,9 +20,7 @@ use workload::session::{FailureKind, SessionError};
 use crate::counters::{Counters, Feed};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
-use crate::database::{
-    Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
-};
+use crate::database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
 use crate::engine::Engine;
 use crate::launch::Login;
 use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
@@ -260,14 +258,14 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         connected(self.target.as_ref(), interrupted, read)
     }
 
-    fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let route = Arc::clone(load.route);
-        load.run(Connector::<P> {
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let connector = Connector::<P> {
             targets: self.targets.clone(),
-            route,
-            protocol: sending.protocol,
-            stamp_replies: sending.stamp_replies,
-        })
+            route: Arc::clone(load.route),
+            protocol: load.protocol,
+            stamp_replies: load.stamp_replies,
+        };
+        load.run(connector)
     }
 
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError> {

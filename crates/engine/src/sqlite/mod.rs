@@ -18,7 +18,7 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use crate::data::{Listener, Prepared, Wanted};
-use crate::database::{Access, Database, Load, StatementSettings};
+use crate::database::{Access, Database, Load};
 use crate::engine::{About, Engine, Flush, InProcess};
 use crate::remote::{Rows, Sql};
 
@@ -157,7 +157,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn drive(&self, _: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
         load.run(SqliteConnector {
             target: Arc::clone(&self.target),
         })

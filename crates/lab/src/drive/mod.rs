@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use engine::StatementSettings;
 use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
@@ -210,20 +209,18 @@ impl<'a> Load<'a> {
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event| self.send(TrialMessage::Load(self.index, event));
         let planned = &self.trial.planned.load;
-        let sending = StatementSettings {
-            protocol: planned.protocol,
-            stamp_replies: planned.reply_time == ReplyTime::Kernel,
-        };
         let load = engine::Load {
             spec,
             workload,
+            protocol: planned.protocol,
+            stamp_replies: planned.reply_time == ReplyTime::Kernel,
             barrier: &self.start.barrier,
             route: &self.watch.route,
             stop: &self.start.stop,
             pulse: self.trial.has_faults().then_some(&self.watch.pulse),
             tell: &mut tell,
         };
-        self.database.drive(sending, load)
+        self.database.drive(load)
     }
 
     fn send(&self, message: TrialMessage) {
