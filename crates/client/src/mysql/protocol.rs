@@ -6,7 +6,7 @@ use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::Greeting;
 use wire::mysql::packet::{self, Message};
-use wire::mysql::reply::{Prepared, ReplyReader};
+use wire::mysql::reply::ReplyReader;
 use wire::mysql::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
@@ -68,7 +68,8 @@ impl Connection {
 impl Protocol for Mysql {
     type Target = Target;
     type Message = Message;
-    type Prepared = Prepared;
+    /// The statement's number.
+    type Prepared = u32;
     type Statement = Statement;
     /// The sequence number of the next packet.
     type Transfer = u8;
@@ -97,9 +98,9 @@ impl Protocol for Mysql {
         self.reader.expect_number(number);
     }
 
-    fn statement(&self, prepared: Prepared) -> Statement {
+    fn statement(&self, number: u32) -> Statement {
         Statement {
-            number: prepared.statement,
+            number,
             is_bound: false,
         }
     }
