@@ -164,13 +164,10 @@ type Place = (PathBuf, Option<PathBuf>);
 
 fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let names = engine.traits().programs.iter();
     let programs = BELOW_BASEDIR.iter().flat_map(|sub| {
         let sub = dir.join(sub);
-        engine
-            .traits()
-            .programs
-            .iter()
-            .map(move |name| sub.join(name))
+        names.clone().map(move |name| sub.join(name))
     });
     programs
         .filter(|program| program.is_file())

@@ -257,11 +257,8 @@ fn foreign_table(name: &str) -> Failure {
 
 fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), Failure> {
     let expected = wanted.columns();
-    if columns
-        .iter()
-        .map(|column| column.to_lowercase())
-        .eq(expected.iter().copied())
-    {
+    let found = columns.iter().map(|column| column.to_lowercase());
+    if found.eq(expected.iter().copied()) {
         return Ok(());
     }
     let message = format!(

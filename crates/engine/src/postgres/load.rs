@@ -61,15 +61,11 @@ impl Loads for Postgres {
 
     async fn session(connection: &mut Connection) -> Session {
         let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+        let started = connection.rows(sql).await.ok().and_then(first_cell);
         Session {
             pid: connection.backend_pid(),
             // Without it, nothing is terminated.
-            backend_start: connection
-                .rows(sql)
-                .await
-                .ok()
-                .and_then(first_cell)
-                .unwrap_or_default(),
+            backend_start: started.unwrap_or_default(),
         }
     }
 
