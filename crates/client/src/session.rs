@@ -36,6 +36,8 @@ pub struct NetworkSession<P: Protocol> {
     text: String,
 }
 
+type Opened<P> = (Connection<P>, Box<[Option<<P as Protocol>::Statement>]>);
+
 impl<P: Protocol> Connector<P> {
     async fn open(
         &self,
@@ -46,7 +48,7 @@ impl<P: Protocol> Connector<P> {
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
             // Without stamps, replies are timed when they are read; the summary says so.
-            let _ = connection.stamp_replies();
+            let _ = connection.stream.stamp_arrivals();
         }
         let mut prepared = Vec::new();
         if self.protocol == StatementProtocol::Prepared {
@@ -59,10 +61,7 @@ impl<P: Protocol> Connector<P> {
                 });
             }
         }
-        Ok(Opened {
-            connection,
-            prepared: prepared.into_boxed_slice(),
-        })
+        Ok((connection, prepared.into_boxed_slice()))
     }
 
     /// Opens a connection to a server; `None` if it is closed meanwhile.
@@ -76,15 +75,15 @@ impl<P: Protocol> Connector<P> {
         };
         // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
-        let Some(opened) = opening.await.transpose()? else {
+        let Some((connection, prepared)) = opening.await.transpose()? else {
             return Ok(None);
         };
-        let place = self.route.add(server, opened.connection.socket());
+        let place = self.route.add(server, connection.stream.socket());
         Ok(place.map(|place| NetworkSession {
             place,
-            connection: opened.connection,
+            connection,
             catalog: Arc::clone(catalog),
-            prepared: opened.prepared,
+            prepared,
             text: String::new(),
         }))
     }
@@ -110,11 +109,6 @@ impl<P: Protocol> Connect for Connector<P> {
     async fn rerouted(&self, from: Option<u64>) {
         self.route.changed(from).await;
     }
-}
-
-struct Opened<P: Protocol> {
-    connection: Connection<P>,
-    prepared: Box<[Option<P::Statement>]>,
 }
 
 fn no_server() -> SessionError {
@@ -179,7 +173,7 @@ impl<P: Protocol> Session for NetworkSession<P> {
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
-        if !self.connection.is_in_transaction() {
+        if !self.connection.protocol.is_in_transaction() {
             return Ok(());
         }
         let sql = "ROLLBACK";
@@ -189,7 +183,7 @@ impl<P: Protocol> Session for NetworkSession<P> {
 
     #[inline]
     fn reply_arrived_ns(&self) -> Option<u64> {
-        self.connection.reply_arrived_ns()
+        self.connection.stream.arrived_ns()
     }
 
     async fn close(self) {

@@ -51,7 +51,8 @@ pub enum Kind {
     Level,
 }
 
-/// Declares the counters of an engine: key, kind, source, and metric.
+/// Declares the counters of an engine: key, kind, source, and metric. A function `derived` gives
+/// the other metrics.
 macro_rules! counters {
     ($($key:ident $kind:ident $source:literal $metric:literal)+) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,12 @@ macro_rules! counters {
             source: $source,
             metric: $metric,
         }),+];
+
+        static TABLE: $crate::counters::Table = $crate::counters::Table {
+            counters: COUNTERS,
+            uptime: Key::UptimeS as usize,
+            derived,
+        };
 
         impl From<Key> for usize {
             fn from(key: Key) -> Self {

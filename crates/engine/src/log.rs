@@ -59,7 +59,6 @@ pub(crate) fn has_word(text: &str, word: &str, part: impl Fn(char) -> bool + Cop
     })
 }
 
-/// The beginning of a message.
 pub(crate) fn shortened(message: &str) -> String {
     match message.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &message[..end]),

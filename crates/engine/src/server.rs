@@ -22,8 +22,7 @@ use crate::program::Installed;
 use crate::replication::Replication;
 use crate::settings::{Settings, allowed_connections};
 
-/// What is the same for all servers of an engine. Functions on names of settings that say so take
-/// a [`ServerTraits::plain_name`].
+/// What is the same for all servers of an engine.
 #[derive(Debug)]
 pub struct ServerTraits {
     /// Names of the server program, preferred first.
@@ -53,8 +52,8 @@ pub struct ServerTraits {
     pub loading_settings: StaticSettings,
     /// A setting's name in the server's own spelling.
     pub plain_name: fn(&str) -> String,
-    /// Whether the value of a setting may be a secret, by its plain name.
-    pub is_secret: fn(&str, &str) -> bool,
+    /// Words in the plain names of settings whose values may be secrets.
+    pub secret_words: &'static str,
     /// Why a study cannot set a setting; `None` if it can.
     pub reserved_setting: fn(&str) -> Option<&'static str>,
     /// Whether a setting determines the format of data files; its name is in lower case, with `_`.
@@ -108,8 +107,7 @@ pub trait Server: Engine {
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
     /// Paths and texts of files that the data directory of a validation must have.
-    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
-        let _ = version;
+    fn validation_files(&self, _version: &str) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
@@ -204,7 +202,9 @@ impl dyn Server + '_ {
 
     /// Whether the value of a setting may be a secret.
     pub fn is_secret(&self, name: &str, value: &str) -> bool {
-        (self.traits().is_secret)(&self.plain_name(name), value)
+        let name = self.plain_name(name);
+        let mut words = self.traits().secret_words.split(' ');
+        !value.is_empty() && words.any(|word| name.contains(word))
     }
 
     /// The settings that determine the format of data files, in a canonical order and spelling:

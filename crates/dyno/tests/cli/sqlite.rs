@@ -127,7 +127,7 @@ fn the_rows_are_a_function_of_the_seed() {
 }
 
 fn rows(url: &str) -> Vec<(i64, i64, String, String)> {
-    let connection = SqliteTarget::parse(url).unwrap().open().unwrap();
+    let connection = SqliteTarget::parse(url, None).unwrap().open().unwrap();
     let sql = "SELECT id, k, c, pad FROM sbtest2 ORDER BY id";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| {
@@ -146,7 +146,7 @@ fn a_database_that_another_holds_is_busy_and_counted() {
         Program::bench(&url).args(options).args(words)
     };
     bench("--prepare only").succeeds();
-    let other = SqliteTarget::parse(&url).unwrap().open().unwrap();
+    let other = SqliteTarget::parse(&url, None).unwrap().open().unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut running = bench("--events 20").start();
     running.says(" restarts");

@@ -31,7 +31,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long running statements may take to end once the load is over or interrupted.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Loads the tables that a database lacks.
 pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
@@ -59,7 +58,8 @@ pub(crate) fn prepare<P: Loads>(
     let connections = wanted.connections.clamp(1, loading.parts(&todo));
     for _ in 0..connections {
         let opened = guard.run(opened::<P>(target))?;
-        loading.spawn(&reactor, opened);
+        let loading = Rc::clone(&loading);
+        reactor.spawn(async move { loading.work(opened).await });
     }
     let watched = loading.watch(&todo.prepared, listener);
     let watched = unless_hung::<P, _>(target, wanted.stall_limit, || loading.steps(), watched);
@@ -80,7 +80,6 @@ pub(crate) fn prepare<P: Loads>(
     Ok(todo.prepared)
 }
 
-/// Count and checksum of all rows, from the marks.
 pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Failure> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);
@@ -160,11 +159,6 @@ impl<P: Loads> Loading<P> {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         let parts = parts.saturating_mul(todo.missing.len() as u64);
         u32::try_from(parts.max(todo.unsettled.len() as u64)).unwrap_or(u32::MAX)
-    }
-
-    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection<P>) {
-        let loading = Rc::clone(self);
-        reactor.spawn(async move { loading.work(connection).await });
     }
 
     /// Reports progress until loading is done or the user interrupts it.

@@ -14,7 +14,6 @@ const CHUNK_BYTES: usize = 512 * 1024;
 /// Room for one more row in a chunk.
 const ROW_BYTES: usize = 512;
 
-/// The outcome of an attempt to take a lock.
 #[derive(Debug)]
 pub(crate) enum Lock {
     Taken,
@@ -44,7 +43,6 @@ pub(crate) trait Loads: Protocol + 'static {
     /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
 
-    /// Identifies the connection's session.
     async fn session(connection: &mut Connection<Self>) -> Self::Session;
 
     /// Terminates abandoned sessions, whose clients the server may not miss for hours.
@@ -64,8 +62,7 @@ pub(crate) trait Loads: Protocol + 'static {
 
     /// Performs the maintenance of a loaded and indexed table that the server would otherwise do
     /// during the measurement.
-    async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
-        let _ = (connection, table);
+    async fn settle(_connection: &mut Connection<Self>, _table: &str) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -22,7 +22,6 @@ struct Work {
     is_open: bool,
     /// Number of parts that a connection has taken.
     taken: u64,
-    /// Number of parts that are loaded.
     done: u64,
     checksum: Checksum,
 }
@@ -67,7 +66,6 @@ impl Queue {
         }
     }
 
-    /// The next part of table `table`.
     pub(crate) fn take_of(&mut self, table: u32) -> Option<Part> {
         self.take(|work| work.table == table)
     }

@@ -54,11 +54,26 @@ impl Loads for Mysql {
     }
 
     async fn session(connection: &mut Connection) -> Session {
-        Session::on(connection).await
+        Session {
+            id: connection.id(),
+            server: which_server(connection).await,
+        }
     }
 
+    /// Behind a load balancer, the connection may be to another server, on which the IDs belong to
+    /// other clients.
     async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-        kill(connection, sessions).await
+        let here = which_server(connection).await;
+        let own = connection.id();
+        let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
+        let is_ours = |session: &&Session| {
+            !here.is_empty() && session.server == here && ours.contains(&session.id)
+        };
+        for session in sessions.iter().filter(is_ours) {
+            // The session may have ended meanwhile.
+            let _ = connection.run(&format!("KILL {}", session.id)).await;
+        }
+        Ok(())
     }
 
     async fn load_part(
@@ -90,7 +105,8 @@ async fn load_data(
         "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
     );
     match send(connection, &sql, part, rows, loaded).await {
-        Err(error) if is_load_data_refused(&error) => Ok(None),
+        // The server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
+        Err(error) if matches!(error.number(), Some(1148 | 3948 | 4166 | 1290)) => Ok(None),
         sent => sent?.map(Some),
     }
 }
@@ -119,11 +135,6 @@ async fn insert(
     Ok(checksum)
 }
 
-/// Whether the server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
-fn is_load_data_refused(error: &Error) -> bool {
-    matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
-}
-
 /// Identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
 const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
     WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
@@ -135,35 +146,9 @@ pub(crate) struct Session {
     server: Rows,
 }
 
-impl Session {
-    async fn on(connection: &mut Connection) -> Self {
-        Self {
-            id: connection.id(),
-            server: which_server(connection).await,
-        }
-    }
-}
-
 /// Empty if the server does not identify itself.
 async fn which_server(connection: &mut Connection) -> Rows {
     connection.rows(WHICH_SERVER).await.unwrap_or_default()
-}
-
-/// Kills abandoned sessions, because the server may not notice for hours that the client is gone:
-/// those that are on this connection's server. Behind a load balancer, that
-/// may be another server, on which the IDs belong to other clients.
-async fn kill(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-    let here = which_server(connection).await;
-    let own = connection.id();
-    let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
-    let is_ours = |session: &&Session| {
-        !here.is_empty() && session.server == here && ours.contains(&session.id)
-    };
-    for session in sessions.iter().filter(is_ours) {
-        // The session may have ended meanwhile.
-        let _ = connection.run(&format!("KILL {}", session.id)).await;
-    }
-    Ok(())
 }
 
 /// The sessions with the same user and database as session `own`.

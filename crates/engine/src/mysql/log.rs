@@ -12,18 +12,15 @@ const WORDING: Wording = Wording {
 /// The beginning of the advice for interactive use that MariaDB's installation program prints.
 const ADVICE: &str = "Installation of system tables failed";
 
-/// The error in the output of a failed initialization.
 pub(super) fn without_advice(log: &str) -> &str {
     log.split(ADVICE).next().unwrap_or_default()
 }
 
-/// The server's corrections of and warnings about the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, "[Warning]"));
     WORDING.notes(warnings, config)
 }
 
-/// The first setting of the study that an error is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     let errors: Vec<String> = log.lines().filter_map(error_words).collect();
     WORDING.rejected(&errors, config)

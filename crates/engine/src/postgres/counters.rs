@@ -9,18 +9,12 @@ use std::time::Instant;
 
 use client::postgres::{Connection, Error, Postgres};
 
-use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::counters::{Feed, Metrics, Reading, Step, counters, percent, quotient};
 use crate::network::NetworkEngine;
-use crate::remote::first_cell;
+use crate::remote::first_number;
 use crate::version;
 
 const MB: f64 = 1024.0 * 1024.0;
-
-static TABLE: Table = Table {
-    counters: COUNTERS,
-    uptime: Key::UptimeS as usize,
-    derived,
-};
 
 // The source is the expression for all versions.
 counters! {
@@ -217,8 +211,7 @@ impl Feed for ViewsFeed {
     type Protocol = Postgres;
 
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
-        let size = first_cell(connection.rows(Postgres::SIZE_QUERY).await?);
-        self.data_bytes = size.and_then(|bytes| bytes.parse().ok());
+        self.data_bytes = first_number(connection.rows(Postgres::SIZE_QUERY).await?);
         let (sql, counters) = query(version::major(connection.server_version()));
         self.counters = counters;
         // Planning takes longer than the answer.
@@ -381,7 +374,7 @@ mod tests {
     fn source(server: &PostgresServer, user: &str) -> Source<ViewsFeed> {
         let url = server.url("sbtest");
         let url = url.replace("root@", &format!("{user}@"));
-        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
+        let target = Target::parse(&url, None, user, &TlsOptions::default(), &|_| None);
         Source::new(Arc::new(target.unwrap()), ViewsFeed::default())
     }
 

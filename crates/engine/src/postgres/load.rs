@@ -61,15 +61,11 @@ impl Loads for Postgres {
 
     async fn session(connection: &mut Connection) -> Session {
         let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+        let started = connection.rows(sql).await.ok().and_then(first_cell);
         Session {
             pid: connection.backend_pid(),
             // Without it, nothing is terminated.
-            backend_start: connection
-                .rows(sql)
-                .await
-                .ok()
-                .and_then(first_cell)
-                .unwrap_or_default(),
+            backend_start: started.unwrap_or_default(),
         }
     }
 
@@ -118,7 +114,8 @@ mod tests {
         let settings = limits.map(|name| format!("{name}=1h"));
         let server = testkit::Postgres::start(&settings.each_ref().map(String::as_str));
         let url = server.url("sbtest");
-        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let target = Target::parse(&url, None, "root", &TlsOptions::default(), &|_| None);
+        let target = target.unwrap();
         let read = Reactor::new().unwrap().block_on(async {
             let mut connection = Connection::open(&target).await.unwrap();
             Postgres::begin(&mut connection).await.unwrap();

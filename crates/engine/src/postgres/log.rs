@@ -17,7 +17,6 @@ const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
 const BEFORE_LOG: &str = "postgres: ";
 const WARNING: &str = "WARNING:  ";
 
-/// The first setting of the study that an error is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     // Otherwise, the server has started, and its messages are not errors.
     let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));

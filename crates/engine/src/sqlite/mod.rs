@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::sqlite::{self, DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
+use client::sqlite::{DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
 use plan::Failure;
 use rusqlite::types::Value;
 use workload::options::Options;
@@ -18,7 +18,7 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use crate::data::{Listener, Prepared, Wanted};
-use crate::database::{Access, Database, Load, StatementSettings};
+use crate::database::{Access, Database, Load};
 use crate::engine::{About, Engine, Flush, InProcess};
 use crate::remote::{Rows, Sql};
 
@@ -56,11 +56,7 @@ impl Engine for Sqlite {
         _: &Access,
         directory: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        let target = match directory {
-            Some(directory) => SqliteTarget::parse_in(url, directory),
-            None => SqliteTarget::parse(url),
-        };
-        let target = target.map_err(Failure::usage)?;
+        let target = SqliteTarget::parse(url, directory).map_err(Failure::usage)?;
         match target.open() {
             Ok(_) => Ok(Arc::new(SqliteDatabase {
                 target: Arc::new(target),
@@ -75,7 +71,7 @@ impl Engine for Sqlite {
     fn in_process(&self) -> Option<InProcess> {
         Some(InProcess {
             engine: SQLITE,
-            version: client::sqlite::version(),
+            version: rusqlite::version(),
             temporary_url: "sqlite:",
             absolute_url,
         })
@@ -112,7 +108,7 @@ impl Database for SqliteDatabase {
     }
 
     fn version(&self) -> &str {
-        sqlite::version()
+        rusqlite::version()
     }
 
     fn shown(&self) -> String {
@@ -126,7 +122,7 @@ impl Database for SqliteDatabase {
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        sqlite::error_remedy(error.number?)
+        error_remedy(error.number?)
     }
 
     fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {
@@ -161,7 +157,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn drive(&self, _: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
         load.run(SqliteConnector {
             target: Arc::clone(&self.target),
         })
@@ -186,18 +182,16 @@ struct SqliteSql(rusqlite::Connection);
 
 impl Sql for SqliteSql {
     fn rows(&mut self, sql: &str, _: Duration) -> Result<Rows, SessionError> {
-        let read = |connection: &rusqlite::Connection| -> rusqlite::Result<Rows> {
-            let mut statement = connection.prepare(sql)?;
-            let columns = statement.column_count();
-            let texts = |row: &rusqlite::Row<'_>| {
-                (0..columns)
-                    .map(|at| text(row, at))
-                    .collect::<Result<_, _>>()
-            };
-            statement.query_map([], texts)?.collect()
-        };
-        read(&self.0).map_err(|error| session_error(&error, Some(sql)))
+        rows(&self.0, sql).map_err(|error| session_error(&error, Some(sql)))
     }
+}
+
+/// The rows of a query as text.
+fn rows(connection: &rusqlite::Connection, sql: &str) -> rusqlite::Result<Rows> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let texts = |row: &rusqlite::Row<'_>| (0..columns).map(|at| text(row, at)).collect();
+    statement.query_map([], texts)?.collect()
 }
 
 fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use engine::StatementSettings;
 use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
@@ -183,23 +182,21 @@ fn spawn_load<'scope>(
     let workload = BuiltIn::new(trial.workload, &trial.options, dialect, seed, users);
     let workload = workload.map_err(Failure::usage)?;
     let planned = &trial.planned.load;
-    let sending = StatementSettings {
-        protocol: planned.protocol,
-        stamp_replies: planned.reply_time == ReplyTime::Kernel,
-    };
     // Without a receiver, the trial is over.
     let send = move |message| drop(sender.send(message));
     let run = move || {
         let load = engine::Load {
             spec: &spec,
             workload: &workload,
+            protocol: planned.protocol,
+            stamp_replies: planned.reply_time == ReplyTime::Kernel,
             barrier: &start.barrier,
             route: &watch.route,
             stop: &start.stop,
             pulse: trial.has_faults().then_some(&watch.pulse),
             tell: &mut |event| send(TrialMessage::Load(index, event)),
         };
-        let ended = catching_panics(|| database.drive(sending, load));
+        let ended = catching_panics(|| database.drive(load));
         send(TrialMessage::LoadEnded(index, ended));
     };
     threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)

@@ -193,7 +193,7 @@ impl Cluster {
         ask: impl FnOnce(&str) -> Result<Rows, SessionError>,
     ) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
-            let questions = replication.questions();
+            let questions = replication.traits().questions;
             return Ok((questions.view)(&ask(questions.view_query)?));
         }
         let server = member.database.server();

@@ -129,7 +129,7 @@ impl Node {
 
     /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
-        self.as_member(|kind, member| (kind.questions().state)(member))
+        self.as_member(|kind, member| (kind.traits().questions.state)(member))
     }
 
     /// Whether its processes run, and a member of a cluster takes part in it.
@@ -262,7 +262,7 @@ impl Node {
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
         // A node that is down or paused still has its log.
         let answers = self.process.as_ref().is_some_and(|one| !one.is_paused);
-        let ask = || self.as_member(|kind, member| (kind.questions().strangers)(member));
+        let ask = || self.as_member(|kind, member| (kind.traits().questions.strangers)(member));
         let seen = answers.then(ask);
         let seen = seen.and_then(|seen| seen.ok().flatten());
         let seen = seen.unwrap_or_default();
