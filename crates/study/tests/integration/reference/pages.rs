@@ -89,7 +89,7 @@ fn row(key: &Key, name: &str, engines: &[EngineTraits]) -> String {
 
 fn takes(key: &Key, engines: &[EngineTraits]) -> String {
     match key.kind {
-        Kind::Engine => alternatives(&EngineTraits::names(engines, |_| true)),
+        Kind::Engine => alternatives(&EngineTraits::names(engines)),
         Kind::Cluster => {
             let engines = engines.iter().filter(|engine| !engine.clusters.is_empty());
             let kinds = engines.map(|engine| {
