@@ -264,7 +264,7 @@ fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
     let changes = change_point::in_seconds(&per_s);
     let begin = changes.last().map_or(0, |change| change.at);
     let last = per_s.get(begin..)?;
-    if last.len() < change_point::SECONDS.shortest {
+    if last.len() < change_point::SECONDS {
         return None;
     }
     let level = median(last.iter().copied());
