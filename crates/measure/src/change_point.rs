@@ -19,8 +19,8 @@ mod segments;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Part, mean, ratio};
-use segments::{candidates, filtered, levels, spread, squares, weakest};
+use crate::interval::{Part, mean, ratio, squares};
+use segments::{candidates, filtered, levels, spread, weakest};
 
 /// Minimum number of seconds of a level.
 pub(crate) const SECONDS: usize = 10;

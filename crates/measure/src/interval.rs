@@ -131,6 +131,12 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
+/// Sum of the squared differences of values from their mean.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 /// NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
