@@ -205,13 +205,10 @@ fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
         walk.diagnostics.add(Span::NOWHERE, diagnostic);
         return false;
     }
-    match crate::syntax::tables(text) {
-        Ok(root) => walk.file(root.get_ref()),
-        Err(diagnostics) => {
-            walk.diagnostics = diagnostics;
-            return false;
-        }
-    }
+    let Some(root) = crate::syntax::tables(text, &walk.diagnostics) else {
+        return false;
+    };
+    walk.file(root.get_ref());
     overrides::apply(walk, overrides);
     true
 }
