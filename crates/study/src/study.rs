@@ -48,7 +48,7 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let source = SourceText {
+        let mut source = SourceText {
             label: shown(label),
             file: Redacted::new(text, &[]),
             overrides: overrides
@@ -57,28 +57,18 @@ impl Study {
                 .collect(),
         };
         let mut walk = Walk::default();
-        match read(text, overrides, &mut walk) {
-            true => Self::checked(source, &mut walk, (text, overrides), engines),
-            false => Err(walk.diagnostics.into_error(&source)),
+        if !read(text, overrides, &mut walk) {
+            return Err(walk.diagnostics.into_error(&source));
         }
-    }
-
-    fn checked(
-        mut source: SourceText,
-        walk: &mut Walk,
-        (text, overrides): (&str, &[(&str, &str)]),
-        engines: &'static [EngineTraits],
-    ) -> Result<Self, StudyError> {
         let trials = check::trials(&walk.content, engines, &walk.diagnostics);
         source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, walk, overrides);
-        let diagnostics = std::mem::take(&mut walk.diagnostics);
-        if !diagnostics.is_empty() {
-            return Err(diagnostics.into_error(&source));
+        overrides::hide(&mut source, &walk, overrides);
+        if !walk.diagnostics.is_empty() {
+            return Err(walk.diagnostics.into_error(&source));
         }
         Ok(Self {
             source,
-            content: std::mem::take(&mut walk.content),
+            content: walk.content,
             trials,
             engines,
         })
