@@ -8,7 +8,7 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, one_line, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -201,14 +201,6 @@ fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
     walk.file(root.get_ref());
     overrides::apply(walk, overrides);
     true
-}
-
-fn one_line(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
 }
 
 fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Diagnostic> {
