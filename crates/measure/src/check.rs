@@ -7,8 +7,7 @@ use crate::little::Little;
 use crate::long_run::{long_run, trend};
 use crate::others;
 use crate::setup::Outcome;
-use crate::slice::Busy;
-use crate::slice::SecondTotals;
+use crate::slice::{Busy, SecondTotals};
 use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
@@ -352,7 +351,7 @@ fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
     ratio(&throughputs(seconds)).filter(|per_s| *per_s > 0.0)
 }
 
-fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
+pub(crate) fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
     seconds.iter().map(SecondTotals::throughput).collect()
 }
 

@@ -46,7 +46,7 @@ impl Summarizer {
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
-            total: TotalSlice::total(kinds.len()),
+            total: TotalSlice::new(kinds.len()),
             seconds: Vec::new(),
             warmup: Vec::new(),
             responses: Stretches::new(),
@@ -91,19 +91,13 @@ impl Summarizer {
         let lengths_s = self.seconds.iter().map(|second| second.seconds);
         // An empty sum is -0.
         let measured_s = lengths_s.sum::<f64>() + 0.0;
-        let [reads, writes, others] = [
-            StatementClass::Read,
-            StatementClass::Write,
-            StatementClass::Other,
-        ]
-        .map(|class| self.count_of(class));
         let mut summary = TrialSummary {
             measured_s,
             transactions: self.rate(|second| second.transactions),
             statements: self.rate(|second| second.statements),
-            reads,
-            writes,
-            others,
+            reads: self.count_of(StatementClass::Read),
+            writes: self.count_of(StatementClass::Write),
+            others: self.count_of(StatementClass::Other),
             response_ms: self.latency(&self.total.response, &self.responses, |second| {
                 (second.transactions, second.response_ns)
             }),
@@ -114,7 +108,7 @@ impl Summarizer {
             reconnects: self.total.reconnects,
             lookups: self.lookups(),
             generator: self.generator(measured_s),
-            steady: Steady::of(&self.warmup, &self.throughputs()),
+            steady: Steady::of(&self.warmup, &check::throughputs(&self.seconds)),
             ..trial
         };
         if summary.setup.planned.turns().is_some() {
@@ -132,10 +126,6 @@ impl Summarizer {
         let has_facts = !summary.metrics.is_empty() && summary.setup.planned.turns().is_none();
         summary.verdict = has_facts.then(|| verdict::find(&summary));
         summary
-    }
-
-    fn throughputs(&self) -> Vec<Part> {
-        self.seconds.iter().map(SecondTotals::throughput).collect()
     }
 
     fn rate(&self, count: impl Fn(&SecondTotals) -> u64) -> Rate {
