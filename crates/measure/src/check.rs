@@ -63,7 +63,8 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
             found.extend(level_changed(summary, seconds));
         }
         found.extend(stalled(seconds));
-        found.extend(reconnects(summary));
+        let count = summary.reconnects;
+        found.extend((count > 0).then_some(Warning::Reconnects { count }));
     } else if has_series {
         found.extend(baseline_unsteady(summary, seconds));
     }
@@ -334,11 +335,6 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
         count: unfinished.cancelled,
     });
     [old, cancelled].into_iter().flatten().collect()
-}
-
-fn reconnects(summary: &TrialSummary) -> Option<Warning> {
-    let count = summary.reconnects;
-    (count > 0).then_some(Warning::Reconnects { count })
 }
 
 /// The first and the last third, if both have enough seconds for a comparison.
