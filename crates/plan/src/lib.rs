@@ -42,7 +42,7 @@ pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
-pub use number::{format_percent, grouped, parse_bytes, parse_percent, shown_bytes};
+pub use number::{format_percent, grouped, grouped_by, parse_bytes, parse_percent, shown_bytes};
 pub use point::Point;
 pub use quorum::{Isolation, LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
