@@ -48,7 +48,7 @@ impl Estimate {
 }
 
 /// One second's contribution to a mean: `total` (the numerator) over `weight`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Part {
     /// What is averaged, summed over the second.
     pub total: f64,
@@ -143,11 +143,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {
-    let nothing = Part {
-        total: 0.0,
-        weight: 0.0,
-    };
-    parts.iter().fold(nothing, |sum, part| Part {
+    parts.iter().fold(Part::default(), |sum, part| Part {
         total: sum.total + part.total,
         weight: sum.weight + part.weight,
     })
