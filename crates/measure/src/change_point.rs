@@ -146,11 +146,7 @@ fn find(values: &[f64], shortest: usize, chance: f64) -> Vec<ChangePoint> {
         }
         cuts.remove(place);
     }
-    changes(values, &cuts)
-}
-
-fn changes(values: &[f64], cuts: &[usize]) -> Vec<ChangePoint> {
-    let means: Vec<f64> = levels(values, cuts).map(mean).collect();
+    let means: Vec<f64> = levels(values, &cuts).map(mean).collect();
     let steps = cuts.iter().zip(means.windows(2));
     steps
         .map(|(at, means)| ChangePoint {

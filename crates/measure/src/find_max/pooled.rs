@@ -94,14 +94,9 @@ pub(super) fn separated(probes: &[Probe], limit: f64) -> Option<(f64, f64)> {
         probes.iter().partition(|probe| probe.exceeds(limit));
     let seen: f64 = below.iter().map(|probe| probe.amount).sum();
     let allowed: f64 = below.iter().map(|probe| probe.transactions * limit).sum();
-    let highest = below
-        .iter()
-        .map(|probe| probe.rate_per_s)
-        .reduce(f64::max)?;
-    let lowest = above
-        .iter()
-        .map(|probe| probe.rate_per_s)
-        .reduce(f64::min)?;
+    let rate = |probe: &&Probe| probe.rate_per_s;
+    let highest = below.iter().map(rate).reduce(f64::max)?;
+    let lowest = above.iter().map(rate).reduce(f64::min)?;
     (highest < lowest && seen <= NOTHING * allowed).then_some((highest, lowest))
 }
 
