@@ -31,7 +31,7 @@ mod volume;
 
 pub use chaos::{Chaos, Ledger, parse_frequency};
 pub use compare::{Alternate, Compare};
-pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
+pub use duration::{TextError, format_duration, parse_duration, unit_ns};
 pub use engine::{
     ClusterTraits, Conduct, Configured, Detector, EngineTraits, StaticSettings, is_same_setting,
 };
