@@ -50,8 +50,9 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(generator(summary));
     // Blocks with gaps between them are no series.
     let has_series = summary.setup.planned.turns().is_none();
-    if has_series {
-        found.extend(short(summary, seconds));
+    if has_series && seconds.len() < MIN_POINTS {
+        let measured_s = summary.measured_s;
+        found.push(Warning::Short { measured_s });
     }
     found.extend(long_for_turns(summary));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
@@ -194,12 +195,6 @@ fn off(found: Little) -> Option<Warning> {
     (!found.holds()).then_some(Warning::LittlesLaw {
         users: found.users,
         accounted: found.accounted,
-    })
-}
-
-fn short(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
-    (seconds.len() < MIN_POINTS).then_some(Warning::Short {
-        measured_s: summary.measured_s,
     })
 }
 
