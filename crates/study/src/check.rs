@@ -85,10 +85,8 @@ fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
 
 fn rows_of_tables(content: &Content, diagnostics: &Diagnostics) {
     let axes = content.axes();
-    for rows in content.tables.iter().map(|table| &table.rows) {
-        if axes.contains(&rows.as_str()) {
-            continue;
-        }
+    let rows = content.tables.iter().map(|table| &table.rows);
+    for rows in rows.filter(|rows| !axes.contains(&rows.as_str())) {
         let message = format!("`{}` is not an axis of this study", shown(rows));
         let is_key = KEYS.iter().any(|k| k.axis && k.name == rows.value);
         let help = match nearest(rows, axes.iter().copied()) {
