@@ -3,8 +3,8 @@
 use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
-use measure::threshold::{Threshold, ThresholdError};
-use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
+use measure::threshold::Threshold;
+use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl, TextError};
 use study::{Study, Vocabulary};
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -205,6 +205,6 @@ fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> 
         let help = format!("write, for example, `\"{of}\" = \">= 0.95 * baseline\"`");
         return Some((message, help));
     }
-    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
+    let TextError { message, help } = Threshold::parse(column, condition).err()?;
     Some((message, help))
 }

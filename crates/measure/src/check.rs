@@ -7,8 +7,7 @@ use crate::little::Little;
 use crate::long_run::{long_run, trend};
 use crate::others;
 use crate::setup::Outcome;
-use crate::slice::Busy;
-use crate::slice::SecondTotals;
+use crate::slice::{Busy, SecondTotals};
 use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
@@ -51,8 +50,9 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(generator(summary));
     // Blocks with gaps between them are no series.
     let has_series = summary.setup.planned.turns().is_none();
-    if has_series {
-        found.extend(short(summary, seconds));
+    if has_series && seconds.len() < MIN_POINTS {
+        let measured_s = summary.measured_s;
+        found.push(Warning::Short { measured_s });
     }
     found.extend(long_for_turns(summary));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
@@ -64,7 +64,8 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
             found.extend(level_changed(summary, seconds));
         }
         found.extend(stalled(seconds));
-        found.extend(reconnects(summary));
+        let count = summary.reconnects;
+        found.extend((count > 0).then_some(Warning::Reconnects { count }));
     } else if has_series {
         found.extend(baseline_unsteady(summary, seconds));
     }
@@ -194,12 +195,6 @@ fn off(found: Little) -> Option<Warning> {
     (!found.holds()).then_some(Warning::LittlesLaw {
         users: found.users,
         accounted: found.accounted,
-    })
-}
-
-fn short(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
-    (seconds.len() < MIN_POINTS).then_some(Warning::Short {
-        measured_s: summary.measured_s,
     })
 }
 
@@ -337,11 +332,6 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
     [old, cancelled].into_iter().flatten().collect()
 }
 
-fn reconnects(summary: &TrialSummary) -> Option<Warning> {
-    let count = summary.reconnects;
-    (count > 0).then_some(Warning::Reconnects { count })
-}
-
 /// The first and the last third, if both have enough seconds for a comparison.
 fn thirds(seconds: &[SecondTotals]) -> Option<(&[SecondTotals], &[SecondTotals])> {
     let third = seconds.len() / 3;
@@ -352,7 +342,7 @@ fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
     ratio(&throughputs(seconds)).filter(|per_s| *per_s > 0.0)
 }
 
-fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
+pub(crate) fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
     seconds.iter().map(SecondTotals::throughput).collect()
 }
 

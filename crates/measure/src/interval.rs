@@ -48,7 +48,7 @@ impl Estimate {
 }
 
 /// One second's contribution to a mean: `total` (the numerator) over `weight`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Part {
     /// What is averaged, summed over the second.
     pub total: f64,
@@ -131,17 +131,19 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
+/// Sum of the squared differences of values from their mean.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 /// NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {
-    let nothing = Part {
-        total: 0.0,
-        weight: 0.0,
-    };
-    parts.iter().fold(nothing, |sum, part| Part {
+    parts.iter().fold(Part::default(), |sum, part| Part {
         total: sum.total + part.total,
         weight: sum.weight + part.weight,
     })

@@ -139,7 +139,7 @@ fn recovery(
         ),
         rejoined_s: time(
             "recovery.rejoined_s",
-            probe::rejoined(&observed.probes, node, window),
+            node.and_then(|node| probe::returned(&observed.probes, node, window)),
         ),
         redundant_s: time(
             "recovery.redundant_s",

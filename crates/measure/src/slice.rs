@@ -65,19 +65,7 @@ pub struct Slice<C: Counter = u32> {
 /// A slice of a whole trial. Counts cannot overflow, however long it is.
 pub type TotalSlice = Slice<u64>;
 
-impl Slice {
-    /// An empty slice for `kinds` kinds of statement.
-    pub fn new(kinds: usize) -> Self {
-        Self::empty(kinds)
-    }
-}
-
 impl TotalSlice {
-    /// An empty total for `kinds` kinds of statement.
-    pub fn total(kinds: usize) -> Self {
-        Self::empty(kinds)
-    }
-
     /// Adds what was recorded in one second.
     pub fn accumulate(&mut self, second: &Slice) {
         self.combine(second, Latency::accumulate);
@@ -85,7 +73,8 @@ impl TotalSlice {
 }
 
 impl<C: Counter> Slice<C> {
-    fn empty(kinds: usize) -> Self {
+    /// An empty slice for `kinds` kinds of statement.
+    pub fn new(kinds: usize) -> Self {
         Self {
             response: Latency::default(),
             service: Latency::default(),

@@ -14,7 +14,6 @@ use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, StatementSummary, TrialSummary,
 };
-use crate::until;
 use crate::verdict;
 
 /// Collects the seconds of a trial as they end.
@@ -46,7 +45,7 @@ impl Summarizer {
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
-            total: TotalSlice::total(kinds.len()),
+            total: TotalSlice::new(kinds.len()),
             seconds: Vec::new(),
             warmup: Vec::new(),
             responses: Stretches::new(),
@@ -91,19 +90,13 @@ impl Summarizer {
         let lengths_s = self.seconds.iter().map(|second| second.seconds);
         // An empty sum is -0.
         let measured_s = lengths_s.sum::<f64>() + 0.0;
-        let [reads, writes, others] = [
-            StatementClass::Read,
-            StatementClass::Write,
-            StatementClass::Other,
-        ]
-        .map(|class| self.count_of(class));
         let mut summary = TrialSummary {
             measured_s,
             transactions: self.rate(|second| second.transactions),
             statements: self.rate(|second| second.statements),
-            reads,
-            writes,
-            others,
+            reads: self.count_of(StatementClass::Read),
+            writes: self.count_of(StatementClass::Write),
+            others: self.count_of(StatementClass::Other),
             response_ms: self.latency(&self.total.response, &self.responses, |second| {
                 (second.transactions, second.response_ns)
             }),
@@ -114,7 +107,7 @@ impl Summarizer {
             reconnects: self.total.reconnects,
             lookups: self.lookups(),
             generator: self.generator(measured_s),
-            steady: Steady::of(&self.warmup, &self.throughputs()),
+            steady: Steady::of(&self.warmup, &check::throughputs(&self.seconds)),
             ..trial
         };
         if summary.setup.planned.turns().is_some() {
@@ -123,8 +116,11 @@ impl Summarizer {
                 summary.response_replicates_ms = self.responses.replicates(TURNS);
             }
         }
+        // Chance may have made the intervals narrower than at the check that ended it (`until.rs`).
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
-            until::widen(&mut summary, reached);
+            for mean in summary.means_mut() {
+                mean.half_width = mean.half_width.map(|half| half.max(reached * mean.value));
+            }
         }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
@@ -132,10 +128,6 @@ impl Summarizer {
         let has_facts = !summary.metrics.is_empty() && summary.setup.planned.turns().is_none();
         summary.verdict = has_facts.then(|| verdict::find(&summary));
         summary
-    }
-
-    fn throughputs(&self) -> Vec<Part> {
-        self.seconds.iter().map(SecondTotals::throughput).collect()
     }
 
     fn rate(&self, count: impl Fn(&SecondTotals) -> u64) -> Rate {

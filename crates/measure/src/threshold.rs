@@ -4,6 +4,8 @@ mod result;
 
 use std::fmt;
 
+use plan::TextError;
+
 use crate::column::unit;
 
 pub use result::{Baseline, Caveat, Paired, ThresholdResult, ThresholdVerdict, judge, points};
@@ -36,13 +38,6 @@ pub struct Threshold {
     pub column: String,
     pub compare: Compare,
     pub limit: Limit,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}; {help}")]
-pub struct ThresholdError {
-    pub message: String,
-    pub help: String,
 }
 
 impl Compare {
@@ -89,7 +84,7 @@ impl fmt::Display for Threshold {
 impl Threshold {
     /// Parses a condition such as `< 25` or `>= 0.95 * baseline`. The column's name may be short
     /// (`p99`) and is not checked.
-    pub fn parse(column: &str, condition: &str) -> Result<Self, ThresholdError> {
+    pub fn parse(column: &str, condition: &str) -> Result<Self, TextError> {
         let text = condition.trim();
         let found = Compare::ALL
             .iter()
@@ -107,7 +102,7 @@ impl Threshold {
     }
 
     /// Parses column and condition from one text: `response_ms.p99 < 25`.
-    pub fn parse_line(text: &str) -> Result<Self, ThresholdError> {
+    pub fn parse_line(text: &str) -> Result<Self, TextError> {
         let at = text.find(['<', '>', '=']).unwrap_or(text.len());
         let (column, condition) = text.split_at(at);
         match column.trim() {
@@ -137,7 +132,7 @@ impl Threshold {
     }
 }
 
-fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
+fn limit(text: &str, unit: &str) -> Result<Limit, TextError> {
     if text == BASELINE {
         return Ok(Limit::OfBaseline(1.0));
     }
@@ -154,7 +149,7 @@ fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
 }
 
 /// A number, optionally with its unit; times may have any unit of time.
-fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
+fn number(text: &str, unit: &str) -> Result<f64, TextError> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c)));
     let (value, typed) = text.split_at(digits.unwrap_or(text.len()));
     let plain = value.replace('_', "").parse().ok();
@@ -182,8 +177,8 @@ fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
     Err(error(message, help))
 }
 
-fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError {
-    ThresholdError {
+fn error(message: impl Into<String>, help: impl Into<String>) -> TextError {
+    TextError {
         message: message.into(),
         help: help.into(),
     }

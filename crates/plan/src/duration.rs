@@ -13,30 +13,30 @@ const UNITS: [(&str, u64); 6] = [
     ("us", 1_000),
 ];
 
-/// Why a text is not a duration, and what to write instead.
+/// Why a text is not a value of its kind, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DurationError {
+pub struct TextError {
     pub message: String,
     pub help: String,
 }
 
-impl fmt::Display for DurationError {
+impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.message, self.help)
     }
 }
 
-impl std::error::Error for DurationError {}
+impl std::error::Error for TextError {}
 
-fn fail(message: impl Into<String>, help: impl Into<String>) -> DurationError {
-    DurationError {
+fn fail(message: impl Into<String>, help: impl Into<String>) -> TextError {
+    TextError {
         message: message.into(),
         help: help.into(),
     }
 }
 
 /// Reads `30s`, `5m`, `1h`, `500ms` or a sum of them such as `2h30m`.
-pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+pub fn parse_duration(text: &str) -> Result<Duration, TextError> {
     let shown = crate::suggest::shown(text);
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -78,7 +78,7 @@ pub fn unit_ns(name: &str) -> Option<u64> {
     UNITS.iter().find(|(n, _)| *n == name).map(|(_, ns)| *ns)
 }
 
-fn no_number(shown: &str, rest: &str) -> DurationError {
+fn no_number(shown: &str, rest: &str) -> TextError {
     let message = format!("`{shown}` is not a duration");
     let help = match rest.chars().next() {
         Some('-') => "a duration cannot be negative; write for example `30s`",
@@ -88,7 +88,7 @@ fn no_number(shown: &str, rest: &str) -> DurationError {
     fail(message, help)
 }
 
-fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> DurationError {
+fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> TextError {
     if unit.is_empty() && after.starts_with('.') {
         return fail(
             format!("`{shown}` has a fraction"),

@@ -98,7 +98,9 @@ impl Fault {
         if let FaultTarget::Any(drawn) = &mut self.target {
             *drawn = seed;
         }
-        self.action.set_seed(seed);
+        if let FaultAction::SlowLink { link } = &mut self.action {
+            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
+        }
     }
 
     /// The same for one server: a step of a rolling restart.

@@ -5,7 +5,7 @@ use crate::effect::Effects;
 use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::point::{self, Point, URL};
 use crate::{rules, trial};
-use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
+use plan::key::{CHAOS, COMPARE, KEYS, SWEEP};
 use plan::{
     Alternate, EngineTraits, FromValue, Limited, Reset, Span, Trial, grouped, nearest, shown,
 };
@@ -84,15 +84,9 @@ fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
 }
 
 fn rows_of_tables(content: &Content, diagnostics: &Diagnostics) {
-    let variant = (!content.variants.is_empty()).then_some(VARIANT);
-    let axes: Vec<_> = variant
-        .into_iter()
-        .chain(content.common.axes.iter().map(|axis| axis.name.full()))
-        .collect();
-    for rows in content.tables.iter().map(|table| &table.rows) {
-        if axes.contains(&rows.as_str()) {
-            continue;
-        }
+    let axes = content.axes();
+    let rows = content.tables.iter().map(|table| &table.rows);
+    for rows in rows.filter(|rows| !axes.contains(&rows.as_str())) {
         let message = format!("`{}` is not an axis of this study", shown(rows));
         let is_key = KEYS.iter().any(|k| k.axis && k.name == rows.value);
         let help = match nearest(rows, axes.iter().copied()) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::name::Name;
+use plan::key::VARIANT;
 use plan::{Span, Spanned, TableSpec, ThresholdSpec, Value};
 
 #[derive(Debug, Clone)]
@@ -200,6 +201,13 @@ impl Content {
         let swept = || self.common.axis(name).map(|axis| axis.at);
         let in_variant = || self.entries_of(name).map(|entry| entry.at).next();
         in_file.or_else(swept).or_else(in_variant)
+    }
+
+    /// The names of the axes, the variants' first.
+    pub(crate) fn axes(&self) -> Vec<&str> {
+        let variant = (!self.variants.is_empty()).then_some(VARIANT);
+        let swept = self.common.axes.iter().map(|axis| axis.name.full());
+        variant.into_iter().chain(swept).collect()
     }
 
     /// Number of combinations of values of the axes.

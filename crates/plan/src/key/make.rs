@@ -44,15 +44,6 @@ pub(super) const fn started(key: Key) -> Key {
     needs(Needs::StartedServer, key)
 }
 
-/// Only for servers that run as processes.
-pub(super) const fn processes(key: Key) -> Key {
-    needs(Needs::Process, key)
-}
-
-pub(super) const fn members(key: Key) -> Key {
-    needs(Needs::Members, key)
-}
-
 /// Only for a server that is already running.
 pub(super) const fn running(key: Key) -> Key {
     needs(Needs::RunningServer, key)
