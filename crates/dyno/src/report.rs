@@ -8,10 +8,10 @@ use store::{ResultDir, StoreError, names};
 
 use crate::answer;
 use crate::cli::{AnswerArgs, ReportArgs};
-use crate::console::print_json;
+use crate::console::{eprint, print_json};
 use crate::failure::{Failure, stored};
 use crate::progress::{Detail, Screen};
-use crate::stored_result;
+use crate::stored_result::skipped;
 
 /// Maximum number of values that a report reads from the series of all loads, and from those of all
 /// monitors: more than a page shows, and few enough to fit in memory.
@@ -26,7 +26,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let store::IntactResult {
         result, damaged, ..
     } = store::read_intact(&args.result).map_err(stored)?;
-    stored_result::warn_of_damaged(&damaged, &screen);
+    for error in &damaged {
+        eprint(&skipped(error));
+    }
     let dir = ResultDir::open(&args.result).map_err(stored)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {
@@ -39,7 +41,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         print_json(&answer::json(&report)?)?;
     }
     match out {
-        Some(out) => answer::write(&report, "report", out, &screen),
+        Some(out) => answer::write(&report, "report", out),
         None => Ok(()),
     }
 }
@@ -104,7 +106,7 @@ pub(crate) fn write(
 /// The default for a file that cannot be read: an incomplete report is better than none.
 fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
-        stored_result::warn_of_damaged(&[error], screen);
+        screen.line(&skipped(&error));
         T::default()
     })
 }

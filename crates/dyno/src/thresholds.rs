@@ -9,7 +9,7 @@ use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
 use crate::failure::Failure;
-use crate::progress::{Detail, Screen};
+use crate::progress::Screen;
 use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
 
@@ -137,7 +137,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
         let remedy = "write, for example, 'tps >= 0.95 * baseline', or omit it";
         return Err(Failure::usage(message).remedy(remedy));
     }
-    let stored = StoredResult::read(dir, &Screen::new(Detail::Bar))?;
+    let stored = StoredResult::read(dir)?;
     Ok(Some(Box::new(stored.result)))
 }
 
