@@ -18,13 +18,10 @@ const MOST_NAMED: usize = 5;
 
 pub(crate) struct Thresholds {
     list: Vec<Threshold>,
-    baseline: BaselineSource,
-}
-
-enum BaselineSource {
-    None,
-    Result(Box<RunResult>),
-    Variant(String),
+    /// The result that they refer to.
+    result: Option<RunResult>,
+    /// The variant that they refer to without such a result.
+    variant: Option<String>,
 }
 
 impl Thresholds {
@@ -56,12 +53,11 @@ impl Thresholds {
             );
             return Err(Failure::usage(error));
         }
-        let baseline = match (result(baseline, is_relative)?, variant) {
-            (Some(result), _) => BaselineSource::Result(result),
-            (None, Some(name)) => BaselineSource::Variant(name.value.clone()),
-            (None, None) => BaselineSource::None,
-        };
-        Ok(Self { list, baseline })
+        Ok(Self {
+            list,
+            result: result(baseline, is_relative)?,
+            variant: variant.map(|name| name.value.clone()),
+        })
     }
 
     pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
@@ -71,16 +67,16 @@ impl Thresholds {
             let remedy = "add --baseline RESULT";
             return Err(Failure::usage(message).remedy(remedy));
         }
-        let baseline = result(baseline, relative.is_some())?;
         Ok(Self {
             list: list.to_vec(),
-            baseline: baseline.map_or(BaselineSource::None, BaselineSource::Result),
+            result: result(baseline, relative.is_some())?,
+            variant: None,
         })
     }
 
     /// Prints before the run which points have no counterpart in the baseline.
     pub(crate) fn note_missing_points(&self, trials: &[Trial], screen: &Screen) {
-        let BaselineSource::Result(base) = &self.baseline else {
+        let Some(base) = &self.result else {
             return;
         };
         let mut noted = Vec::new();
@@ -98,10 +94,10 @@ impl Thresholds {
     }
 
     pub(crate) fn judge(&self, result: &RunResult) -> Vec<ThresholdResult> {
-        let baseline = match &self.baseline {
-            BaselineSource::None => Baseline::None,
-            BaselineSource::Result(result) => Baseline::Trials(&result.trials),
-            BaselineSource::Variant(name) => Baseline::Variant(name),
+        let baseline = match (&self.result, &self.variant) {
+            (Some(result), _) => Baseline::Trials(&result.trials),
+            (None, Some(name)) => Baseline::Variant(name),
+            (None, None) => Baseline::None,
         };
         threshold::judge(&self.list, &result.trials, baseline)
     }
@@ -128,7 +124,7 @@ fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
 }
 
 /// The result that thresholds refer to.
-fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>>, Failure> {
+fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<RunResult>, Failure> {
     let Some(dir) = dir else {
         return Ok(None);
     };
@@ -137,8 +133,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
         let remedy = "write, for example, 'tps >= 0.95 * baseline', or omit it";
         return Err(Failure::usage(message).remedy(remedy));
     }
-    let stored = StoredResult::read(dir)?;
-    Ok(Some(Box::new(stored.result)))
+    Ok(Some(StoredResult::read(dir)?.result))
 }
 
 /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
