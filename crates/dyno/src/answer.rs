@@ -68,7 +68,7 @@ fn failure(error: AnswerError) -> Failure {
 /// Prints an answer and, on request, writes it in every format to files with this name.
 pub(crate) fn show(answer: &impl Answer, name: &str, args: &AnswerArgs) -> Result<(), Failure> {
     match args.json {
-        true => print_json(&json(answer)?)?,
+        true => print_json(answer.json())?,
         false => print(answer.text(layout()).trim_end())?,
     }
     match &args.out {
@@ -77,20 +77,13 @@ pub(crate) fn show(answer: &impl Answer, name: &str, args: &AnswerArgs) -> Resul
     }
 }
 
-pub(crate) fn json(answer: &impl Answer) -> Result<String, Failure> {
-    let json = answer.json();
-    json.map_err(Failure::internal)
-}
-
 /// Writes an answer in every format to a new directory.
 pub(crate) fn write(answer: &impl Answer, name: &str, out: &Path) -> Result<(), Failure> {
-    let page = answer.html();
-    let page = page.map_err(Failure::internal)?;
     let formats = [
-        ("html", page),
+        ("html", answer.html().map_err(Failure::internal)?),
         ("md", answer.markdown()),
         ("csv", answer.csv()),
-        ("json", json(answer)?),
+        ("json", answer.json().map_err(Failure::internal)?),
     ];
     let files = formats.map(|(format, text)| (format!("{name}.{format}"), text));
     let files = files

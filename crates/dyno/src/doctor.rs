@@ -39,7 +39,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         ..Subject::host(&host::LOCAL)
     });
     match args.json {
-        true => print_json(&json(&findings)?),
+        true => print_json(serde_json::to_string_pretty(&findings)),
         false => {
             let sheet = report::doctor::sheet(&findings, args.verbose);
             print(sheet.text(layout()).trim_end())
@@ -75,10 +75,6 @@ fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let is_default = servers.is_empty() && trials.is_empty();
     let cache = machine::home::place().ok().filter(|_| is_default);
     files.map(ToOwned::to_owned).chain(cache).collect()
-}
-
-fn json(findings: &[Finding]) -> Result<String, Failure> {
-    serde_json::to_string_pretty(findings).map_err(Failure::internal)
 }
 
 /// A short check before the load starts, without the checks that passed.

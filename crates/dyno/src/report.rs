@@ -38,7 +38,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let report = read(&dir, &result, &screen)?;
     if *json {
-        print_json(&answer::json(&report)?)?;
+        print_json(report.json())?;
     }
     match out {
         Some(out) => answer::write(&report, "report", out),

@@ -213,7 +213,7 @@ impl Results {
         }
         // Last, next to the prompt.
         let printed = match conclusion.as_json {
-            true => self.print_json(),
+            true => print_json(serde_json::to_string_pretty(&self.result)),
             false => print(self.as_text(conclusion.output).trim_end()),
         };
         stored
@@ -230,11 +230,6 @@ impl Results {
             (false, false) => ::report::summary::sheet(&self.result),
         };
         sheet.text(layout())
-    }
-
-    fn print_json(&self) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(&self.result).map_err(Failure::internal)?;
-        print_json(&json)
     }
 
     fn files(&self) -> Result<&TrialFiles, Failure> {
