@@ -23,9 +23,8 @@ const MIN_VALUES: usize = 2_000;
 /// --json is given.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let store::IntactResult {
-        result, damaged, ..
-    } = store::read_intact(&args.result).map_err(stored)?;
+    let intact = store::read_intact(&args.result).map_err(stored)?;
+    let store::IntactResult { result, damaged } = intact;
     for error in &damaged {
         eprint(&skipped(error));
     }
