@@ -1,7 +1,6 @@
 //! The results of a run: their directory, the report, and the summary on stdout.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use measure::result::{Design, Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
-use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
+use store::{ResultDir, StoreError, TrialWriter};
 
 use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
@@ -49,26 +48,11 @@ pub(crate) struct Results {
 struct OpenTrial {
     /// What the screen shows before its news.
     title: String,
-    files: TrialFiles,
+    files: TrialWriter,
     /// The first failure to store something.
     storage_failure: Option<Failure>,
     /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
-}
-
-struct TrialFiles {
-    trial: TrialWriter,
-    instances: BTreeMap<u32, InstanceWriter>,
-}
-
-impl TrialFiles {
-    /// The summary comes last: if it exists, the trial is complete.
-    fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        for instance in self.instances.into_values() {
-            instance.finish()?;
-        }
-        self.trial.finish(summary)
-    }
 }
 
 /// How the results of a run are judged and printed.
@@ -232,7 +216,7 @@ impl Results {
         sheet.text(layout())
     }
 
-    fn files(&self) -> Result<&TrialFiles, Failure> {
+    fn files(&self) -> Result<&TrialWriter, Failure> {
         let open = self.open.get(&self.current);
         let files = open.map(|open| &open.files);
         files.ok_or_else(|| Failure::internal("no trial has begun"))
@@ -240,7 +224,7 @@ impl Results {
 
     /// Writes to the files of the trial. The first failure is shown, and the trial continues,
     /// because its results can still be displayed.
-    fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
+    fn store(&mut self, write: impl FnOnce(&mut TrialWriter) -> Result<(), StoreError>) {
         let open = self.open.get_mut(&self.current);
         let Some(open) = open.filter(|open| open.storage_failure.is_none()) else {
             return;
@@ -359,13 +343,10 @@ impl Observer for Results {
         };
         self.screen.trial(&title, length);
         let number = trial.planned.number;
-        let writer = self.dir.trial(number, &trial.planned.label);
+        let files = self.dir.trial(number, &trial.planned.label);
         let open = OpenTrial {
             title,
-            files: TrialFiles {
-                trial: writer.map_err(Failure::interrupted)?,
-                instances: BTreeMap::new(),
-            },
+            files: files.map_err(Failure::interrupted)?,
             storage_failure: None,
             faults: BTreeMap::new(),
         };
@@ -383,12 +364,12 @@ impl Observer for Results {
     }
 
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        let dir = self.files()?.trial.server_dir(instance);
+        let dir = self.files()?.server_dir(instance);
         dir.map_err(Failure::interrupted)
     }
 
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        Ok(self.files()?.trial.ledger_file(instance))
+        Ok(self.files()?.ledger_file(instance))
     }
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
@@ -464,18 +445,14 @@ impl Observer for Results {
             Progress::Draining { running } => screen.draining(running),
             Progress::Searching(line) => screen.line(line),
             Progress::Second(second, kinds) => {
-                self.store(|files| files.trial.second(second, kinds));
+                self.store(|files| files.second(second, kinds));
                 self.screen.second(second, self.open.len());
             }
-            Progress::InstanceSecond(instance, second, kinds) => self.store(|files| {
-                let writer = match files.instances.entry(instance) {
-                    Entry::Occupied(there) => there.into_mut(),
-                    Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
-                };
-                writer.second(second, kinds)
-            }),
-            Progress::Monitored(point) => self.store(|files| files.trial.monitored(point)),
-            Progress::FaultSeries(series) => self.store(|files| files.trial.fault_series(series)),
+            Progress::InstanceSecond(instance, second, kinds) => {
+                self.store(|files| files.instance_second(instance, second, kinds));
+            }
+            Progress::Monitored(point) => self.store(|files| files.monitored(point)),
+            Progress::FaultSeries(series) => self.store(|files| files.fault_series(series)),
         }
     }
 }

@@ -181,9 +181,8 @@ fn servers_and_monitors_have_their_files() {
         values: [("cpu.user".to_owned(), 12.5)].into(),
     };
     trial.monitored(&point).unwrap();
-    let mut instance = trial.instance(2).unwrap();
     for second in seconds() {
-        instance.second(&second, &kinds()).unwrap();
+        trial.instance_second(2, &second, &kinds()).unwrap();
     }
     assert_eq!(
         store::read_monitors(trial.path(), usize::MAX).unwrap(),
