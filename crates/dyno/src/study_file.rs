@@ -115,11 +115,11 @@ impl PlannedStudy {
         run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
-        let workload: WorkloadName = load.workload.parse().map_err(usage)?;
+        let workload: WorkloadName = load.workload.parse().map_err(Failure::usage)?;
         let options = Options::of(planned).map_err(|error| {
             let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
-            let message = format!("{error}");
-            usage(self.source.error_at(load.distribution.span, message, help))
+            let message = error.to_string();
+            Failure::usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
@@ -168,10 +168,6 @@ fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failur
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
-fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(error)
-}
-
 fn read(args: &StudyArgs) -> Result<Study, Failure> {
     use std::io::Read;
     let path = args.study.display().to_string();
@@ -179,7 +175,7 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     std::fs::File::open(&args.study)
         .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
         .map_err(|error| {
-            usage(format!("cannot read the study {path}: {error}"))
+            Failure::usage(format!("cannot read the study {path}: {error}"))
                 .remedy("give the path of a study file, such as studies/quickstart.toml")
         })?;
     let overrides: Vec<(&str, &str)> = args
@@ -188,13 +184,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
     let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
-    let study = study.map_err(usage)?;
+    let study = study.map_err(Failure::usage)?;
     let known = Vocabulary {
         workloads: &WorkloadName::ALL.map(WorkloadName::name),
         unknown_column: columns::suggestion_in_study,
         invalid_condition,
     };
-    study.check(&known).map_err(usage)?;
+    study.check(&known).map_err(Failure::usage)?;
     Ok(study)
 }
 

@@ -18,25 +18,20 @@ pub(crate) fn run(
     locate: impl Fn(Failure) -> Failure,
 ) -> Result<(), Failure> {
     let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
+    let mut known = Vec::new();
+    match searches {
+        true => known.extend_from_slice(results.trials()),
+        false => results
+            .screen
+            .expect(trials.iter().map(Trial::load_time).sum()),
+    }
+    let mut run = Run {
+        observer: &mut results,
+        interrupted,
+    };
     let ran = match searches {
-        true => {
-            let known = results.trials().to_vec();
-            let mut run = Run {
-                observer: &mut results,
-                interrupted,
-            };
-            lab::find_max(lab, trials, &known, &mut run)
-        }
-        false => {
-            results
-                .screen
-                .expect(trials.iter().map(Trial::load_time).sum());
-            let mut run = Run {
-                observer: &mut results,
-                interrupted,
-            };
-            lab::run(lab, trials, &mut run)
-        }
+        true => lab::find_max(lab, trials, &known, &mut run),
+        false => lab::run(lab, trials, &mut run),
     };
     results.screen.finish_stage();
     let ran = ran.map_err(|failure| match interrupted.load(Ordering::Relaxed) {
