@@ -49,13 +49,8 @@ struct Page<'a> {
     sheet: &'a Sheet,
     policy: String,
     style: &'static str,
-    figures: Option<FigureData>,
-}
-
-/// What the figures need, as it stands in the page.
-struct FigureData {
-    overview: String,
-    series: Vec<String>,
+    /// The data of the overview and of each trial.
+    figures: Option<(String, Vec<String>)>,
     plotly: Plotly,
     charts: &'static str,
 }
@@ -75,7 +70,9 @@ pub(crate) fn write(
         sheet,
         policy: policy()?,
         style: STYLE,
-        figures: figures.map(FigureData::of).transpose()?,
+        figures: figures.map(Figures::json).transpose()?,
+        plotly: Plotly,
+        charts: CHARTS,
     };
     Ok(page.write_into(out)?)
 }
@@ -103,18 +100,6 @@ impl Plotly {
 impl fmt::Display for Plotly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Self::pieces(|text| f.write_str(text).map_err(io::Error::other)).map_err(|_| fmt::Error)
-    }
-}
-
-impl FigureData {
-    fn of(figures: &Figures) -> Result<Self, serde_json::Error> {
-        let (overview, series) = figures.json()?;
-        Ok(Self {
-            overview,
-            series,
-            plotly: Plotly,
-            charts: CHARTS,
-        })
     }
 }
 
