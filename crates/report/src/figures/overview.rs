@@ -87,16 +87,6 @@ struct Mark {
     runs: Vec<f64>,
 }
 
-impl From<Cell> for Mark {
-    fn from(cell: Cell) -> Self {
-        Self {
-            value: cell.value(),
-            half: cell.half_width(),
-            runs: Vec::new(),
-        }
-    }
-}
-
 impl From<Option<Estimate>> for Mark {
     fn from(estimate: Option<Estimate>) -> Self {
         Self {
@@ -113,7 +103,7 @@ impl Mark {
         let few = cell.has_few_trials().then(|| runs(trials, column));
         Self {
             runs: few.unwrap_or_default(),
-            ..cell.into()
+            ..cell.estimate.into()
         }
     }
 }
@@ -194,7 +184,7 @@ fn scale_line(ladder: scale::Ladder) -> ScaleLine {
     let rungs = ladder.rungs.iter();
     ScaleLine {
         x: rungs.clone().map(|rung| rung.size).collect(),
-        tps: rungs.map(|rung| rung.tps.into()).collect(),
+        tps: rungs.map(|rung| rung.tps.estimate.into()).collect(),
         usl: at.iter().filter_map(usl).collect(),
         amdahl: at.iter().map(amdahl).collect(),
         at,
