@@ -14,7 +14,7 @@ use measure::warning::Warning;
 use crate::grid::{Columns, Grid};
 use crate::keys::{self, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
-use crate::sheet::{self, Block, Item, Section};
+use crate::sheet::{Block, Item, Section};
 use crate::{doctor, number};
 
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
@@ -221,7 +221,7 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
 }
 
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
-    let mut incomplete: Vec<Block> = sheet::words(missing(result)).collect();
+    let mut incomplete: Vec<Block> = missing(result).map(Block::Words).into_iter().collect();
     let early = ended_early(result).into_iter().map(|note| Item {
         words: format!("{}: {}", note.what, note.words),
         name: format!("Trial {} ({})", note.number, note.name),

@@ -15,7 +15,7 @@ use crate::grid::{Columns, Content, Grid};
 use crate::keys::{self, others, trials_of};
 use crate::list::{around, clause, grouped};
 use crate::number;
-use crate::sheet::{self, Block, Figure, Section};
+use crate::sheet::{Block, Figure, Section};
 
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
@@ -170,7 +170,7 @@ fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
 /// size.
 pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let scale = Scale::of(result)?;
-    let mut blocks: Vec<Block> = sheet::words(answers(&scale)).collect();
+    let mut blocks: Vec<Block> = answers(&scale).into_iter().map(Block::Words).collect();
     if scale.ladders.iter().any(|ladder| ladder.law.is_ok()) {
         blocks.push(Block::Figure(figure(&scale)));
         blocks.push(Block::Table(laws(&scale)));

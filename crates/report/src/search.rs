@@ -7,7 +7,7 @@ use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
 use crate::list::around;
-use crate::sheet::{self, Block, Figure, Section};
+use crate::sheet::{Block, Figure, Section};
 use crate::{keys, number};
 
 /// The answer in a few sentences: of one search what it found, of several the highest rate; `None`
@@ -31,7 +31,7 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let searches = result.searches.as_slice();
     let first = searches.first()?;
     let told = searches.iter().map(|search| words(search, result));
-    let mut blocks: Vec<Block> = sheet::words(told).collect();
+    let mut blocks: Vec<Block> = told.map(Block::Words).collect();
     blocks.push(Block::Figure(figure(first)));
     blocks.extend((searches.len() > 1).then(|| Block::Table(found(result))));
     let steps = searches.iter().map(|search| steps(search, result));

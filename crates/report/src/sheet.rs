@@ -182,10 +182,6 @@ impl Block {
         (!items.is_empty()).then_some(Self::List(items))
     }
 
-    pub(crate) fn heading(title: impl Into<String>) -> Self {
-        Self::Heading(title.into())
-    }
-
     pub(crate) fn folded(title: &str, block: Self) -> Self {
         Self::Fold {
             summary: title.to_owned(),
@@ -197,7 +193,7 @@ impl Block {
     pub(crate) fn titled(title: &str, block: Self, is_much: bool) -> Vec<Self> {
         match is_much {
             true => vec![Self::folded(title, block)],
-            false => vec![Self::heading(title), block],
+            false => vec![Self::Heading(title.to_owned()), block],
         }
     }
 }
@@ -236,10 +232,6 @@ pub(crate) fn known<N: Into<String>>(
     let facts = facts.into_iter();
     let known = facts.filter_map(|(name, value)| Some((name.into(), value?)));
     known.collect()
-}
-
-pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
-    paragraphs.into_iter().map(Block::Words)
 }
 
 /// A block for each table that has rows.

@@ -132,7 +132,7 @@ fn results(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Section {
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
-        blocks.push(Block::heading("Thresholds"));
+        blocks.push(Block::Heading("Thresholds".to_owned()));
         blocks.push(Block::Words(lead));
         blocks.push(Block::Table(thresholds::grid(result)));
     }

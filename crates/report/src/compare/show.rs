@@ -10,7 +10,7 @@ use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
 use crate::keys;
 use crate::list::{around, distinct, grouped};
-use crate::sheet::{self, Block, Section, Sheet};
+use crate::sheet::{Block, Section, Sheet, tables};
 
 impl Answer for ResultComparison {
     fn sheet(&self) -> Sheet {
@@ -89,7 +89,7 @@ pub(super) fn answer(both: &ResultComparison) -> Section {
     let words = [words::found(both)]
         .into_iter()
         .chain(carried::caution(&both.points));
-    let mut answer: Vec<Block> = sheet::words(words).collect();
+    let mut answer: Vec<Block> = words.map(Block::Words).collect();
     answer.extend(blocks(both));
     Section::new(title(both), answer)
 }
@@ -108,8 +108,8 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
-    let mut blocks: Vec<Block> = sheet::words(words).collect();
-    blocks.extend(sheet::tables([verdicts(all), recoveries::grid(all)]));
+    let mut blocks: Vec<Block> = words.into_iter().map(Block::Words).collect();
+    blocks.extend(tables([verdicts(all), recoveries::grid(all)]));
     Section::new(format!("Variants against {base}"), blocks)
 }
 
@@ -120,7 +120,7 @@ fn blocks(both: &ResultComparison) -> Vec<Block> {
     grids.push(verdicts(alone));
     let platforms = of_platforms(both).map(Block::Words).into_iter();
     let grids = grids.into_iter().map(Block::Table);
-    let recoveries = sheet::tables([recoveries::grid(alone)]);
+    let recoveries = tables([recoveries::grid(alone)]);
     platforms.chain(grids).chain(recoveries).collect()
 }
 
