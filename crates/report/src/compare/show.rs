@@ -25,9 +25,9 @@ impl Answer for ResultComparison {
             Section::new(OTHERS, vec![Block::Words(words)])
         });
         let sections = intended.into_iter().chain([others]);
+        let (title, lead) = (&self.merged.title, words::lead(self));
         let version = &self.merged.environment.dyno_version;
-        let lead = words::lead(self);
-        let mut answer = Sheet::answer(title(self), version, lead, &self.cautions, blocks);
+        let mut answer = Sheet::answer(title, version, lead, &self.cautions, blocks);
         answer.sections.extend(sections);
         answer
     }
@@ -80,10 +80,6 @@ impl Answer for ResultComparison {
 
 const OTHERS: &str = "Other differences";
 
-fn title(both: &ResultComparison) -> String {
-    format!("{} against {}", both.new, both.base)
-}
-
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &ResultComparison) -> Section {
     let words = [words::found(both)]
@@ -91,7 +87,7 @@ pub(super) fn answer(both: &ResultComparison) -> Section {
         .chain(carried::caution(&both.points));
     let mut answer: Vec<Block> = words.map(Block::Words).collect();
     answer.extend(blocks(both));
-    Section::new(title(both), answer)
+    Section::new(&both.merged.title, answer)
 }
 
 /// Several variants in the report of their study, each against the first.

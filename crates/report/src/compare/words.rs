@@ -25,7 +25,7 @@ fn spoken(column: &str) -> &'static str {
 
 /// How the second compares with the first, number by number.
 pub(super) fn lead(both: &ResultComparison) -> String {
-    format!("{} against {}. {}", both.new, both.base, found(both))
+    format!("{}. {}", both.merged.title, found(both))
 }
 
 pub(super) fn found(both: &ResultComparison) -> String {
@@ -49,7 +49,7 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
     });
     let sentence = first.find_map(|(column, _)| sentence(both, column, None));
     let sentence = sentence.unwrap_or_default();
-    format!("{} against {}. {sentence}", both.new, both.base)
+    format!("{}. {sentence}", both.merged.title)
 }
 
 /// Why nothing was tested, where all have one reason; of single runs, the fewest repeats that any
