@@ -163,9 +163,9 @@ fn thinned<T: Thin + DeserializeOwned>(
     path: &Path,
     most_numbers: usize,
 ) -> Result<Vec<T>, StoreError> {
-    let mut points = Thinner::new(most_numbers);
-    each_line(path, |point| points.push(point))?;
-    Ok(points.points())
+    let mut thinner = Thinner::new(most_numbers);
+    each_line(path, |point| thinner.push(point))?;
+    Ok(thinner.points)
 }
 
 /// The transactions around each fault of one trial; those of the first ones, if there are too many
