@@ -165,10 +165,6 @@ impl Results {
         &self.result
     }
 
-    pub(crate) fn trials(&self) -> &[TrialSummary] {
-        &self.result.trials
-    }
-
     /// Records the number of planned trials. It is lower than that of the study if the budget allows
     /// fewer starts or the searches have ended.
     pub(crate) fn set_planned(&mut self, trials: usize) {

@@ -142,11 +142,8 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete: Vec<u32> = results
-        .trials()
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
+    let complete = results.result().trials.iter();
+    let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn run(
     let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
     let mut known = Vec::new();
     match searches {
-        true => known.extend_from_slice(results.trials()),
+        true => known.extend_from_slice(&results.result().trials),
         false => results
             .screen
             .expect(trials.iter().map(Trial::load_time).sum()),
@@ -38,12 +38,12 @@ pub(crate) fn run(
         true => locate(failure),
         false => with_starts_left(locate(failure), &results),
     });
-    if results.trials().is_empty() {
+    if results.result().trials.is_empty() {
         results.discard_if_empty();
         return ran;
     }
     if searches {
-        results.set_planned(results.trials().len());
+        results.set_planned(results.result().trials.len());
     }
     // The first error is the cause of the others.
     ran.and(results.conclude(conclusion))
