@@ -86,9 +86,6 @@ pub(crate) fn write(answer: &impl Answer, name: &str, out: &Path) -> Result<(), 
         ("json", answer.json().map_err(Failure::internal)?),
     ];
     let files = formats.map(|(format, text)| (format!("{name}.{format}"), text));
-    let files = files
-        .each_ref()
-        .map(|(name, text)| (name.as_str(), text.as_str()));
     store::write_files(out, &files).map_err(stored)?;
     let page = out.join(format!("{name}.html"));
     eprint(&format!("page: {}", page.display()));

@@ -55,16 +55,12 @@ fn outcome(findings: &[Finding], fail_on: Option<FailOnArg>) -> Result<(), Failu
         Some(FailOnArg::Severe) => Level::Severe,
         Some(FailOnArg::Warning) => Level::Warning,
     };
-    match findings
-        .iter()
-        .filter(|finding| finding.level <= worst)
-        .count()
-    {
+    let is_failure = |finding: &&Finding| finding.level <= worst;
+    match findings.iter().filter(is_failure).count() {
         0 => Ok(()),
-        count => {
-            let message = format!("conditions that may distort results: {count}");
-            Err(Failure::threshold(message))
-        }
+        count => Err(Failure::threshold(format!(
+            "conditions that may distort results: {count}"
+        ))),
     }
 }
 

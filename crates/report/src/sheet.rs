@@ -89,11 +89,14 @@ impl Sheet {
         notes: &[String],
         blocks: Vec<Block>,
     ) -> Self {
+        let notes = Block::list(notes.iter().map(Item::words)).into_iter();
+        let title_of_notes = "Before you trust these numbers";
+        let notices = notes.map(|notes| Section::named("warnings", title_of_notes, vec![notes]));
         Self {
             title: title.into(),
             version: version.to_owned(),
             lead,
-            notices: cautions(notes).into_iter().collect(),
+            notices: notices.collect(),
             sections: vec![Section::new("", blocks)],
             ..Self::default()
         }
@@ -205,15 +208,6 @@ impl Item {
             ..Self::default()
         }
     }
-}
-
-pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
-    let items = Block::list(cautions.iter().map(Item::words))?;
-    Some(Section::named(
-        "warnings",
-        "Before you trust these numbers",
-        vec![items],
-    ))
 }
 
 /// The tables that have rows, each folded away below its title.

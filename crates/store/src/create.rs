@@ -173,7 +173,7 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Writes files, given by name and text, to a directory that must be new or empty.
-pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
+pub fn write_files(out: &Path, files: &[(String, String)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {
         atomic::write_text(&out.join(name), text)?;
