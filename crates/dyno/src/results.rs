@@ -19,7 +19,7 @@ use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Failure, stored};
 use crate::noise;
-use crate::progress::{Length, Screen};
+use crate::progress::Screen;
 use crate::report;
 use crate::resume;
 use crate::secrets::command_line;
@@ -332,12 +332,9 @@ impl Observer for Results {
                 trial.planned.number, trial.planned.label
             ),
         };
-        let stretched = |length: Duration| length.mul_f64(trial.stretch());
-        let length = Length {
-            warmup: stretched(trial.planned.load.warmup),
-            time: trial.planned.load.longest().map(stretched),
-        };
-        self.screen.trial(&title, length);
+        let load = &trial.planned.load;
+        let length = load.warmup + load.longest().unwrap_or_default();
+        self.screen.trial(&title, length.mul_f64(trial.stretch()));
         let number = trial.planned.number;
         let files = self.dir.trial(number, &trial.planned.label);
         let open = OpenTrial {
