@@ -309,7 +309,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let point = pairs.map(|(key, value)| ((*key).to_owned(), value.cloned()));
         let [base, new] = [base, new].map(|side| group.of_variant(side));
         let mut trials = group.trials.iter();
-        let common = trials.clone().next();
+        let common = group.trials.first();
         let common = common.map(|trial| trial.setup.planned.common_point());
         Matched {
             point: point.collect(),
