@@ -79,8 +79,10 @@ pub(crate) fn show(answer: &impl Answer, name: &str, args: &AnswerArgs) -> Resul
 
 /// Writes an answer in every format to a new directory.
 pub(crate) fn write(answer: &impl Answer, name: &str, out: &Path) -> Result<(), Failure> {
+    let page = answer.html().map_err(Failure::internal);
+    let page = page.map_err(|failure| failure.context("cannot write the page"))?;
     let formats = [
-        ("html", answer.html().map_err(Failure::internal)?),
+        ("html", page),
         ("md", answer.markdown()),
         ("csv", answer.csv()),
         ("json", answer.json().map_err(Failure::internal)?),

@@ -98,7 +98,7 @@ pub(crate) fn write(
         write(names::SCALING, &csv)?;
     }
     write(names::MARKDOWN, &report.markdown())?;
-    let page = dir.write_report(names::REPORT, |out| Ok(report.write_html(out)?));
+    let page = dir.write_report(names::REPORT, |out| report.write_html(out));
     page.map_err(stored)
 }
 

@@ -7,7 +7,7 @@ use measure::size::NoPlan;
 use serde::Serialize;
 
 use crate::figures::Figures;
-use crate::html::{self, ReportError};
+use crate::html;
 use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use crate::text::Layout;
@@ -35,14 +35,14 @@ pub trait Answer: Serialize {
         serde_json::to_string_pretty(self)
     }
 
-    fn html(&self) -> Result<String, ReportError> {
+    fn html(&self) -> io::Result<String> {
         let mut page = Vec::new();
         self.write_html(&mut page)?;
-        Ok(String::from_utf8(page).map_err(io::Error::other)?)
+        String::from_utf8(page).map_err(io::Error::other)
     }
 
     /// Writes the page without holding all of it in memory.
-    fn write_html(&self, out: &mut dyn Write) -> Result<(), ReportError> {
+    fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
         html::write(&self.sheet(), self.figures().as_ref(), out)
     }
 }

@@ -26,23 +26,6 @@ const CHARTS: &str = concat!(
     include_str!("../assets/page.js"),
 );
 
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    #[error("cannot write the page: {0}")]
-    Page(#[from] io::Error),
-    #[error("cannot write the data of the figures: {0}")]
-    Data(#[from] serde_json::Error),
-}
-
-impl From<ReportError> for io::Error {
-    fn from(error: ReportError) -> Self {
-        match error {
-            ReportError::Page(error) => error,
-            ReportError::Data(error) => error.into(),
-        }
-    }
-}
-
 #[derive(Template)]
 #[template(path = "sheet.html")]
 struct Page<'a> {
@@ -65,7 +48,7 @@ pub(crate) fn write(
     sheet: &Sheet,
     figures: Option<&Figures>,
     out: &mut dyn Write,
-) -> Result<(), ReportError> {
+) -> io::Result<()> {
     let page = Page {
         sheet,
         policy: policy()?,
@@ -74,7 +57,7 @@ pub(crate) fn write(
         plotly: Plotly,
         charts: CHARTS,
     };
-    Ok(page.write_into(out)?)
+    page.write_into(out)
 }
 
 struct Plotly;
