@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::figures::Figures;
 use crate::html;
-use crate::point::{self, NoSuchKey};
+use crate::point;
 use crate::sheet::Sheet;
 use crate::text::Layout;
 
@@ -49,8 +49,9 @@ pub trait Answer: Serialize {
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswerError {
-    #[error(transparent)]
-    NoSuchKey(#[from] NoSuchKey),
+    /// A key was asked for that is the same in all trials.
+    #[error("`{key}` is not varied; what is: {varied}")]
+    NoSuchKey { key: String, varied: String },
     #[error("no result has a valid trial{}", point::at(.0))]
     NoTrial(Vec<(String, String)>),
     #[error("no trial has a valid throughput{}", point::at(.0))]
