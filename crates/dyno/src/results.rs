@@ -12,7 +12,7 @@ use measure::result::{Design, Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
-use store::{ResultDir, StoreError, TrialWriter};
+use store::{ResultDir, StoreError, TrialWriter, names};
 
 use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
@@ -362,7 +362,7 @@ impl Observer for Results {
     }
 
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        Ok(self.files()?.ledger_file(instance))
+        Ok(self.files()?.path().join(names::ledger(instance)))
     }
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {

@@ -91,11 +91,6 @@ impl TrialWriter {
         server_dir(&self.path, number)
     }
 
-    /// The file for the history of an instance's ledger.
-    pub fn ledger_file(&self, instance: u32) -> PathBuf {
-        self.path.join(names::ledger(instance))
-    }
-
     /// Ends the trial. The summary comes last: if it exists, the trial is complete.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
         for load in self.instances.values().chain([&self.load]) {
