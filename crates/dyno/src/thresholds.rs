@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ::report::thresholds::sentences;
 use lab::Trial;
 use measure::result::RunResult;
 use measure::threshold::{self, Baseline, Threshold, ThresholdResult};
@@ -138,7 +139,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<RunResult>, Fa
 
 /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
 pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
-    let mut failed = ::report::thresholds::misses(result);
+    let mut failed = sentences(result, ThresholdResult::is_missed);
     let mut remedy = None;
     if undecided == UndecidedArg::Fail {
         if failed.is_empty() {
@@ -146,7 +147,7 @@ pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(),
                 "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
             );
         }
-        failed.extend(::report::thresholds::undecided(result));
+        failed.extend(sentences(result, ThresholdResult::is_undecided));
     }
     if failed.is_empty() {
         return Ok(());

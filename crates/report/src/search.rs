@@ -59,9 +59,12 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
 pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
     let name = keys::name_of(&search.point, &keys::axes(result));
-    match result.searches.iter().any(|search| search.repeat > 1) {
-        true => format!("{}repeat {}", around("", &name, ", "), search.repeat),
-        false => name,
+    match result.searches.as_slice() {
+        [_] => String::new(),
+        all if all.iter().any(|search| search.repeat > 1) => {
+            format!("{}repeat {}", around("", &name, ", "), search.repeat)
+        }
+        _ => name,
     }
 }
 
@@ -91,10 +94,7 @@ fn ended(end: &SearchEnd) -> &'static str {
 
 /// The steps of one search, in the order in which they ran.
 fn steps(search: &FoundMax, result: &RunResult) -> Grid {
-    let of = match result.searches.len() {
-        1 => String::new(),
-        _ => format!(" of {}", name(search, result)),
-    };
+    let of = around(" of ", &name(search, result), "");
     let caption = format!(
         "Steps{of} in the order in which they ran: requested arrivals and completed \
          transactions per second; response times in milliseconds. Limit: {} ms.",

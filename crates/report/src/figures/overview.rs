@@ -247,10 +247,7 @@ fn searches(result: &RunResult) -> Vec<Search> {
         let steps = search.steps.iter();
         let overloaded = steps.filter(|step| step.verdict == StepVerdict::Overloaded);
         Search {
-            name: match result.searches.len() {
-                1 => String::new(),
-                _ => search::name(search, result),
-            },
+            name: search::name(search, result),
             column: measure::column::heading(&search.column),
             limit: search.limit_ms,
             curve: search.curve().into_iter().map(Rate::from).collect(),
