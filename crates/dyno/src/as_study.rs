@@ -10,9 +10,8 @@ use study::{Study, quoted, value_toml};
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
 use crate::failure::Failure;
-use crate::secrets;
-use crate::server;
 use crate::study_file::PlannedStudy;
+use crate::{secrets, server};
 
 /// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;

@@ -16,16 +16,12 @@ use store::{ResultDir, StoreError, TrialWriter, names};
 
 use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
-use crate::doctor;
 use crate::failure::{Failure, stored};
-use crate::noise;
 use crate::progress::Screen;
-use crate::report;
-use crate::resume;
 use crate::secrets::command_line;
-use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::{self, Thresholds};
+use crate::{doctor, noise, report, resume, signals};
 
 /// A result that grows with each trial.
 pub(crate) struct Results {

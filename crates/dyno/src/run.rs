@@ -9,15 +9,11 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
-use crate::noise;
-use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Results, environment};
-use crate::resume;
-use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::trials;
+use crate::{noise, plan, resume, signals, trials};
 
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {

@@ -10,9 +10,8 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
-use crate::columns;
 use crate::failure::Failure;
-use crate::server;
+use crate::{columns, server};
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;

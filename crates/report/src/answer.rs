@@ -7,10 +7,9 @@ use measure::size::NoPlan;
 use serde::Serialize;
 
 use crate::figures::Figures;
-use crate::html;
-use crate::point;
 use crate::sheet::Sheet;
 use crate::text::Layout;
+use crate::{html, point};
 
 /// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {

@@ -8,11 +8,9 @@ use measure::result::{Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-use crate::atomic;
 use crate::error::StoreError;
-use crate::names;
-use crate::read;
 use crate::trial::TrialWriter;
+use crate::{atomic, names, read};
 
 const DEFAULT_PARENT: &str = "results";
 /// Longest file name derived from a title or label, in bytes.

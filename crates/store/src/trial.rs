@@ -16,9 +16,8 @@ use measure::slice::{ErrorCount, Phase, Second};
 use measure::summary::TrialSummary;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic;
 use crate::error::StoreError;
-use crate::names;
+use crate::{atomic, names};
 
 /// Writes one trial. Each second is passed to the kernel at once, so that it survives a crash
 /// of dyno.
