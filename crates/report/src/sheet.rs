@@ -51,7 +51,7 @@ pub(crate) enum Block {
     Trials {
         /// About the page's figures; may be empty.
         note: String,
-        trials: Vec<TrialPart>,
+        trials: Vec<Section>,
     },
 }
 
@@ -72,12 +72,6 @@ pub(crate) struct Figure {
     /// A description for readers who cannot see it.
     pub(crate) label: String,
     pub(crate) caption: String,
-}
-
-#[derive(Debug)]
-pub(crate) struct TrialPart {
-    pub(crate) name: String,
-    pub(crate) blocks: Vec<Block>,
 }
 
 impl Sheet {
