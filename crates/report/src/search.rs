@@ -7,7 +7,7 @@ use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
 use crate::list::around;
-use crate::sheet::{Block, Figure, Section};
+use crate::sheet::{Block, Section};
 use crate::{keys, number};
 
 /// The answer in a few sentences: of one search what it found, of several the highest rate; `None`
@@ -32,7 +32,7 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let first = searches.first()?;
     let told = searches.iter().map(|search| words(search, result));
     let mut blocks: Vec<Block> = told.map(Block::Words).collect();
-    blocks.push(Block::Figure(figure(first)));
+    blocks.push(figure(first));
     blocks.extend((searches.len() > 1).then(|| Block::Table(found(result))));
     let steps = searches.iter().map(|search| steps(search, result));
     blocks.extend(steps.map(Block::Table));
@@ -111,9 +111,9 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     columns.grid(caption, &search.steps)
 }
 
-fn figure(search: &FoundMax) -> Figure {
+fn figure(search: &FoundMax) -> Block {
     let heading = column::heading(&search.column);
-    Figure {
+    Block::Figure {
         id: "searches",
         label: format!(
             "Line chart of the response time ({heading}) against throughput; its values are in the \

@@ -41,7 +41,13 @@ pub(crate) enum Block {
         code: String,
     },
     /// Only on the page.
-    Figure(Figure),
+    Figure {
+        /// Its name in the page's script.
+        id: &'static str,
+        /// A description for readers who cannot see it.
+        label: String,
+        caption: String,
+    },
     /// Details that the page folds away.
     Fold {
         summary: String,
@@ -63,15 +69,6 @@ pub(crate) struct Item {
     pub(crate) scope: String,
     pub(crate) why: String,
     pub(crate) fix: Option<String>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Figure {
-    /// Its name in the page's script.
-    pub(crate) id: &'static str,
-    /// A description for readers who cannot see it.
-    pub(crate) label: String,
-    pub(crate) caption: String,
 }
 
 impl Sheet {
@@ -136,7 +133,7 @@ pub(crate) trait Writer {
                     self.paragraph(&format!("{label}:"));
                     self.code(code);
                 }
-                Block::Figure(_) => {}
+                Block::Figure { .. } => {}
                 Block::Fold { summary, blocks } => {
                     self.title(summary, false);
                     self.blocks(blocks);
@@ -165,7 +162,7 @@ impl Section {
     /// Whether it is empty in formats without figures and without a choice.
     pub(crate) fn is_only_on_page(&self) -> bool {
         let only_on_page = |block: &Block| match block {
-            Block::Figure(_) => true,
+            Block::Figure { .. } => true,
             Block::Trials { trials, .. } => trials.len() != 1,
             _ => false,
         };
