@@ -36,10 +36,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         let sets_time = study.source.sets("load.time");
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
-    match is_settled {
-        true => plan::check_feasible(study, &lab, &trials)?,
-        false => plan::settle(study, &lab, &mut trials)?,
-    }
+    plan::settle(study, &lab, &mut trials, is_settled)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
