@@ -76,17 +76,15 @@ impl ResultComparison {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merge(base, new);
         let mut points = matched(&merged, base.name, new.name, interleaved);
-        if let (true, Some(base_variant), Some(variant)) = (interleaved, base.variant, new.variant)
-        {
-            let sides = [base_variant, variant];
-            points
-                .iter_mut()
-                .for_each(|point| point.find_carried(base.result, sides));
+        if let (true, Some(ours), Some(theirs)) = (interleaved, base.variant, new.variant) {
+            for point in &mut points {
+                point.find_carried(base.result, [ours, theirs]);
+            }
         }
         let differences = differences::all(base, new, &merged, intended);
         let (intended, others) = differences
             .into_iter()
-            .partition(|difference| difference.is_intended(intended));
+            .partition(|difference| difference.is_intended(intended, interleaved));
         Self {
             base: base.name.to_owned(),
             new: new.name.to_owned(),
