@@ -112,18 +112,13 @@ fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
 
 fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir).map_err(stored)?;
-    let of = |number: u32| {
-        let found = dirs
-            .iter()
-            .find(|path| store::trial_number(path) == Some(number));
-        found.cloned().ok_or_else(|| {
+    let numbers = result.trials.iter().map(|trial| trial.setup.planned.number);
+    let found = numbers.map(|number| {
+        let is_its = |path: &&PathBuf| store::trial_number(path) == Some(number);
+        dirs.iter().find(is_its).cloned().ok_or_else(|| {
             let message = format!("{}: the files of trial {number} are missing", dir.display());
             Failure::usage(message)
         })
-    };
-    result
-        .trials
-        .iter()
-        .map(|trial| of(trial.setup.planned.number))
-        .collect()
+    });
+    found.collect()
 }
