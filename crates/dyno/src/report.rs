@@ -114,8 +114,8 @@ fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir).map_err(stored)?;
     let numbers = result.trials.iter().map(|trial| trial.setup.planned.number);
     let found = numbers.map(|number| {
-        let is_its = |path: &&PathBuf| store::trial_number(path) == Some(number);
-        dirs.iter().find(is_its).cloned().ok_or_else(|| {
+        let is_wanted = |path: &&PathBuf| store::trial_number(path) == Some(number);
+        dirs.iter().find(is_wanted).cloned().ok_or_else(|| {
             let message = format!("{}: the files of trial {number} are missing", dir.display());
             Failure::usage(message)
         })
