@@ -93,13 +93,8 @@ pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
 fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
     let lines = url_and_login("any://server", login).join("\n");
     let study = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
-    let server = study
-        .plan
-        .trials
-        .into_iter()
-        .next()
-        .map(|trial| trial.server);
-    Ok(match server {
+    let first = study.plan.trials.into_iter().next();
+    Ok(match first.map(|trial| trial.server) {
         Some(ServerSpec::Url(_, login)) => *login,
         Some(ServerSpec::Engine(_)) | None => LoginSpec::default(),
     })
@@ -150,12 +145,7 @@ fn text(
         text.push_str("\n[sweep]\n");
     }
     for axis in axes {
-        let values: Vec<_> = axis
-            .values
-            .iter()
-            .map(|v| value_toml(&axis.key.kind, v))
-            .collect();
-        let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values.join(", "));
+        let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values(axis));
     }
     if !variants.is_empty() {
         let always = Alternate::Always.name();
@@ -216,11 +206,13 @@ fn login_lines(login: &LoginArgs) -> Vec<String> {
 }
 
 fn assignment(typed: &TypedOption) -> String {
+    format!("{} = {}", typed.key.last(), values(typed))
+}
+
+fn values(typed: &TypedOption) -> String {
     let values = typed.values.iter();
-    let values: Vec<_> = values
-        .map(|value| value_toml(&typed.key.kind, value))
-        .collect();
-    format!("{} = {}", typed.key.last(), values.join(", "))
+    let values = values.map(|value| value_toml(&typed.key.kind, value));
+    values.collect::<Vec<_>>().join(", ")
 }
 
 /// A comment ends with its line.

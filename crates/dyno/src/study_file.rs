@@ -40,6 +40,10 @@ impl PlannedStudy {
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
+        let tables = plan.tables.iter().map(|table| Table {
+            rows: table.rows.value.clone(),
+            columns: table.columns.iter().map(|c| full_name(c)).collect(),
+        });
         Design {
             trials: match self.searches() {
                 true => planned.saturating_mul(lab::max_trials()),
@@ -50,14 +54,7 @@ impl PlannedStudy {
             axes: plan.axes.clone(),
             order: plan.order.to_string(),
             delta_as_in: plan.delta_as_in.clone(),
-            tables: plan
-                .tables
-                .iter()
-                .map(|table| Table {
-                    rows: table.rows.value.clone(),
-                    columns: table.columns.iter().map(|c| full_name(c)).collect(),
-                })
-                .collect(),
+            tables: tables.collect(),
         }
     }
 
@@ -177,11 +174,8 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
             Failure::usage(format!("cannot read the study {path}: {error}"))
                 .remedy("give the path of a study file, such as studies/quickstart.toml")
         })?;
-    let overrides: Vec<(&str, &str)> = args
-        .overrides
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
+    let overrides = args.overrides.iter();
+    let overrides: Vec<_> = overrides.map(|(key, value)| (&**key, &**value)).collect();
     let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
     let study = study.map_err(Failure::usage)?;
     let known = Vocabulary {

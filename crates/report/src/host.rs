@@ -62,11 +62,8 @@ pub(crate) fn host(environment: &Environment) -> Facts {
     ]);
     let limits = limits.iter();
     facts.extend(limits.map(|(name, value)| (format!("Limit {name}"), value.clone())));
-    facts.extend(
-        places
-            .iter()
-            .map(|place| (place.path.clone(), place_words(place))),
-    );
+    let places = places.iter();
+    facts.extend(places.map(|place| (place.path.clone(), place_words(place))));
     facts
 }
 

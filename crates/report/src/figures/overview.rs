@@ -246,18 +246,17 @@ fn searches(result: &RunResult) -> Vec<Search> {
     let searches = result.searches.iter().map(|search| {
         let steps = search.steps.iter();
         let overloaded = steps.filter(|step| step.verdict == StepVerdict::Overloaded);
+        let overloaded = overloaded.map(|step| Rate {
+            rate: step.rate_per_s,
+            tps: step.achieved_per_s,
+            ms: step.value_ms.map(Estimate::exact).into(),
+        });
         Search {
             name: search::name(search, result),
             column: measure::column::heading(&search.column),
             limit: search.limit_ms,
             curve: search.curve().into_iter().map(Rate::from).collect(),
-            overloaded: overloaded
-                .map(|step| Rate {
-                    rate: step.rate_per_s,
-                    tps: step.achieved_per_s,
-                    ms: step.value_ms.map(Estimate::exact).into(),
-                })
-                .collect(),
+            overloaded: overloaded.collect(),
             knee: search.knee().map(Rate::from).into_iter().collect(),
             highest: search.rate.map(|rate| Some(rate).into()),
         }
@@ -317,14 +316,12 @@ fn curve(
     });
     let parts: Vec<_> = parts.collect();
     let points = together(&parts);
+    let ms = points.iter().map(|point| rounded_to(point.ms, 1000.0));
     Some(Curve {
         name,
         pair,
         count: parts.iter().map(|(count, _)| count).sum(),
         quantile: points.iter().map(|point| point.quantile).collect(),
-        ms: points
-            .iter()
-            .map(|point| rounded_to(point.ms, 1000.0))
-            .collect(),
+        ms: ms.collect(),
     })
 }
