@@ -63,11 +63,8 @@ pub(crate) fn as_study(
 /// The name and URL of each server's variant.
 fn variants(databases: &[Database]) -> Vec<[String; 2]> {
     let urls = databases.iter().map(|database| database.shown());
-    names(databases)
-        .into_iter()
-        .zip(urls)
-        .map(<[_; 2]>::from)
-        .collect()
+    let named = names(databases).into_iter().zip(urls);
+    named.map(<[_; 2]>::from).collect()
 }
 
 /// A unique name for each server: its address without scheme and user.

@@ -107,14 +107,11 @@ impl Thresholds {
 /// Why a trial cannot be compared with a baseline, as far as is known before it runs.
 fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
     let plan::Trial { point, label, .. } = &trial.planned;
-    let Some(known) = base
-        .trials
-        .iter()
-        .find(|known| known.setup.planned.point == *point)
-    else {
+    let mut planned = base.trials.iter().map(|known| &known.setup.planned);
+    let Some(known) = planned.find(|known| known.point == *point) else {
         return Some(format!("the baseline has no point {label}"));
     };
-    let other = other_work(&trial.planned, &known.setup.planned)?;
+    let other = other_work(&trial.planned, known)?;
     let place = match point.is_empty() {
         true => String::new(),
         false => format!(" at {label}"),

@@ -11,10 +11,8 @@ use crate::sheet::{Block, Item, Section, Sheet};
 pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);
-        Some(Section::new(
-            title(level),
-            vec![Block::list(such.map(item))?],
-        ))
+        let list = Block::list(such.map(item))?;
+        Some(Section::new(title(level), vec![list]))
     };
     let levels = Level::ALL.into_iter();
     let levels = levels.filter(|level| is_verbose || *level != Level::Passed);

@@ -274,17 +274,12 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
     let (count, all) = (with_any.count(), trials.len());
     let kinds = trials.iter().flat_map(|trial| {
-        let kinds = trial
-            .warnings
-            .iter()
-            .map(|warning| (warning.in_short(), ()));
-        distinct(kinds)
+        let warnings = trial.warnings.iter();
+        distinct(warnings.map(|warning| (warning.in_short(), ())))
     });
     let told = grouped(kinds).into_iter();
-    let told = joined_any(
-        told.map(|(kind, such)| format!("{kind} ({})", such.len())),
-        ", ",
-    )?;
+    let told = told.map(|(kind, such)| format!("{kind} ({})", such.len()));
+    let told = joined_any(told, ", ")?;
     Some(format!(
         "{count} of {all} trials have warnings: {told}. See the report of the result."
     ))

@@ -82,10 +82,8 @@ const OTHERS: &str = "Other differences";
 
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &ResultComparison) -> Section {
-    let words = [words::found(both)]
-        .into_iter()
-        .chain(carried::caution(&both.points));
-    let mut answer: Vec<Block> = words.map(Block::Words).collect();
+    let mut answer = vec![Block::Words(words::found(both))];
+    answer.extend(carried::caution(&both.points).map(Block::Words));
     answer.extend(blocks(both));
     Section::new(&both.merged.title, answer)
 }

@@ -81,10 +81,8 @@ pub(super) fn missing(reason: NoVerdict) -> String {
 /// Without the reason why `untested`, which another sentence gives. `None` for a number that no
 /// point has, or that another one implies everywhere.
 fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) -> Option<String> {
-    let told = both
-        .points
-        .iter()
-        .filter(|point| !matches!(point.test_order(column), TestOrder::Never(_)));
+    let points = both.points.iter();
+    let told = points.filter(|one| !matches!(one.test_order(column), TestOrder::Never(_)));
     let numbers = told.flat_map(|point| &point.numbers);
     let found = numbers.filter(|number| number.column == column);
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
