@@ -148,10 +148,8 @@ fn text(
         let always = Alternate::Always.name();
         let _ = write!(text, "\n[compare]\nstarts = 1\nalternate = \"{always}\"\n");
     }
-    for [name, url] in variants
-        .iter()
-        .map(|both| both.each_ref().map(|one| quoted(one)))
-    {
+    for both in variants {
+        let [name, url] = both.each_ref().map(|one| quoted(one));
         let _ = write!(text, "\n[[variant]]\nname = {name}\nserver.url = {url}\n");
     }
     text

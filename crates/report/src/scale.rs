@@ -175,10 +175,8 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
         blocks.push(figure(&scale));
         blocks.push(Block::Table(laws(&scale)));
     }
-    let steps = scale
-        .ladders
-        .iter()
-        .filter_map(|ladder| steps(ladder, &scale));
+    let ladders = scale.ladders.iter();
+    let steps = ladders.filter_map(|ladder| steps(ladder, &scale));
     blocks.extend(steps.map(Block::Table));
     Some(Section::new("Scalability", blocks))
 }
