@@ -6,17 +6,13 @@ use std::time::Duration;
 use engine::data::Mode;
 use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
 
-use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
-use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Results};
-use crate::server;
-use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::trials;
+use crate::{as_study, plan, server, signals, trials};
 
 const ONE_AT_A_TIME: &str = "benchmark one server at a time";
 

@@ -1,6 +1,5 @@
 //! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use host::{LOCAL, Space};
@@ -53,19 +52,16 @@ pub(crate) fn demands(
     let mut cache_bytes = 0;
     for (needs, together) in needs.iter().zip(together) {
         cache_bytes += needs.template_bytes;
-        let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
-        let mut loop_bytes = BTreeMap::<usize, u64>::new();
-        for one in together.iter().flat_map(|index| &stored[*index]) {
-            *trial_bytes.entry(one.at).or_default() += one.bytes;
-            if one.is_loop {
-                *loop_bytes.entry(one.at).or_default() += one.bytes;
+        for (at, demand) in demands.iter_mut().enumerate() {
+            let mut bytes = if at == 0 { cache_bytes } else { 0 };
+            let mut loop_bytes = 0;
+            let stored = together.iter().flat_map(|index| &stored[*index]);
+            for one in stored.filter(|one| one.at == at) {
+                bytes += one.bytes;
+                loop_bytes += if one.is_loop { one.bytes } else { 0 };
             }
-        }
-        for (at, bytes) in loop_bytes {
-            demands[at].loop_bytes = demands[at].loop_bytes.max(bytes);
-        }
-        for (at, bytes) in trial_bytes {
-            demands[at].grow(bytes);
+            demand.needed_bytes = demand.needed_bytes.max(bytes);
+            demand.loop_bytes = demand.loop_bytes.max(loop_bytes);
         }
     }
     Ok(demands)
@@ -156,10 +152,6 @@ fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Fai
 }
 
 impl DiskDemand {
-    fn grow(&mut self, bytes: u64) {
-        self.needed_bytes = self.needed_bytes.max(bytes);
-    }
-
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.needed_bytes <= self.space.free_bytes {
             return Ok(());

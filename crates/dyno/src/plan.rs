@@ -36,25 +36,20 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     budget.refuse(&study)
 }
 
-/// Settles what the study leaves to dyno. Fails if this host has too little disk space or memory or
-/// too few CPUs, or if a server is not installed.
+/// Settles what the study leaves to dyno, unless it `is_settled`. Fails if this host has too little
+/// disk space or memory or too few CPUs, or if a server is not installed.
 pub(crate) fn settle(
     study: &PlannedStudy,
     lab: &Lab,
     trials: &mut Vec<Trial>,
+    is_settled: bool,
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::settled(study, cache, trials, Some(lab))?.refuse(study)
-}
-
-/// Fails if this host has too little for trials that are settled.
-pub(crate) fn check_feasible(
-    study: &PlannedStudy,
-    lab: &Lab,
-    trials: &[Trial],
-) -> Result<(), Failure> {
-    let cache = lab.home()?.root();
-    Budget::of(study, cache, trials, Some(lab))?.refuse(study)
+    let budget = match is_settled {
+        true => Budget::of(study, cache, trials, Some(lab)),
+        false => Budget::settled(study, cache, trials, Some(lab)),
+    };
+    budget?.refuse(study)
 }
 
 /// What the trials need, and what is available.

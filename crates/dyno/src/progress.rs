@@ -48,7 +48,8 @@ pub(crate) struct Screen {
     bar: Option<ProgressBar>,
     stage: BarStage,
     last_line: Instant,
-    load: Length,
+    /// The planned length of the current trial's load.
+    load: Duration,
     left: TimeLeft,
 }
 
@@ -84,18 +85,6 @@ impl TimeLeft {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Length {
-    pub(crate) warmup: Duration,
-    pub(crate) time: Option<Duration>,
-}
-
-impl Length {
-    fn whole(&self) -> Duration {
-        self.warmup + self.time.unwrap_or_default()
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BarStage {
     Nothing,
@@ -123,7 +112,7 @@ impl Screen {
             bar: None,
             stage: BarStage::Nothing,
             last_line: Instant::now(),
-            load: Length::default(),
+            load: Duration::ZERO,
             left: TimeLeft {
                 since: Instant::now(),
                 planned: Duration::ZERO,
@@ -152,7 +141,7 @@ impl Screen {
     }
 
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
-        self.left.done += self.load.whole();
+        self.left.done += self.load;
         if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
             let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
@@ -176,7 +165,7 @@ impl Screen {
         self.title = console::printable(title);
     }
 
-    pub(crate) fn trial(&mut self, title: &str, load: Length) {
+    pub(crate) fn trial(&mut self, title: &str, load: Duration) {
         self.finish_stage();
         self.set_title(title);
         self.load = load;
@@ -304,7 +293,7 @@ impl Screen {
                 let parts = [Some(text.trim().to_owned()), left, Some(label)];
                 let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
                 let text = parts.collect::<Vec<_>>().join("  ");
-                let whole = self.load.whole().as_millis() as u64 * trials as u64;
+                let whole = self.load.as_millis() as u64 * trials as u64;
                 let bar = self.bar(BarStage::Running, whole, RUN_TEMPLATE);
                 bar.set_position(second.end_ns / 1_000_000);
                 bar.set_message(text);

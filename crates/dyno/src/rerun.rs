@@ -7,8 +7,8 @@ use study::{SIDES, Study, quoted};
 
 use crate::as_study::one_line;
 use crate::cli::{CompareArgs, RunArgs};
+use crate::console::eprint;
 use crate::failure::{Failure, stored};
-use crate::progress::Screen;
 use crate::resume;
 use crate::run::run_study;
 use crate::secrets::command_line;
@@ -16,14 +16,10 @@ use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
 
 /// Runs the studies of two results as one study.
-pub(crate) fn rerun(
-    args: &CompareArgs,
-    sides: [&StoredResult; 2],
-    screen: &Screen,
-) -> Result<(), Failure> {
+pub(crate) fn rerun(args: &CompareArgs, sides: [&StoredResult; 2]) -> Result<(), Failure> {
     let study = PlannedStudy::of(pair(args, sides)?);
     for (side, name) in sides.into_iter().zip(SIDES) {
-        note_changes(side, name, &study, screen)?;
+        note_changes(side, name, &study)?;
     }
     let run = RunArgs {
         out: args.answer.out.clone(),
@@ -53,12 +49,7 @@ fn as_run(side: &StoredResult) -> Result<Study, Failure> {
 }
 
 /// Notes the versions that a side was measured with, if they have changed.
-fn note_changes(
-    side: &StoredResult,
-    name: &str,
-    study: &PlannedStudy,
-    screen: &Screen,
-) -> Result<(), Failure> {
+fn note_changes(side: &StoredResult, name: &str, study: &PlannedStudy) -> Result<(), Failure> {
     let dyno = |version: &str| format!("dyno {version}");
     let recorded = side.result.trials.iter().map(|trial| &trial.setup.engine);
     let recorded = recorded.filter(|engine| !engine.is_empty()).cloned();
@@ -72,9 +63,9 @@ fn note_changes(
     if then != now {
         let [then, now] = [then, now].map(|all| Vec::from_iter(all).join(" and "));
         let path = side.path.display();
-        let line =
-            format!("note: {path} was measured with {then}, and is measured again with {now}");
-        screen.line(&line);
+        eprint(&format!(
+            "note: {path} was measured with {then}, and is measured again with {now}"
+        ));
     }
     Ok(())
 }

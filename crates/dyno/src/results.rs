@@ -1,7 +1,6 @@
 //! The results of a run: their directory, the report, and the summary on stdout.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,20 +12,16 @@ use measure::result::{Design, Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
-use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
+use store::{ResultDir, StoreError, TrialWriter, names};
 
 use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
-use crate::doctor;
 use crate::failure::{Failure, stored};
-use crate::noise;
-use crate::progress::{Length, Screen};
-use crate::report;
-use crate::resume;
+use crate::progress::Screen;
 use crate::secrets::command_line;
-use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::{self, Thresholds};
+use crate::{doctor, noise, report, resume, signals};
 
 /// A result that grows with each trial.
 pub(crate) struct Results {
@@ -49,26 +44,11 @@ pub(crate) struct Results {
 struct OpenTrial {
     /// What the screen shows before its news.
     title: String,
-    files: TrialFiles,
+    files: TrialWriter,
     /// The first failure to store something.
     storage_failure: Option<Failure>,
     /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
-}
-
-struct TrialFiles {
-    trial: TrialWriter,
-    instances: BTreeMap<u32, InstanceWriter>,
-}
-
-impl TrialFiles {
-    /// The summary comes last: if it exists, the trial is complete.
-    fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        for instance in self.instances.into_values() {
-            instance.finish()?;
-        }
-        self.trial.finish(summary)
-    }
 }
 
 /// How the results of a run are judged and printed.
@@ -181,10 +161,6 @@ impl Results {
         &self.result
     }
 
-    pub(crate) fn trials(&self) -> &[TrialSummary] {
-        &self.result.trials
-    }
-
     /// Records the number of planned trials. It is lower than that of the study if the budget allows
     /// fewer starts or the searches have ended.
     pub(crate) fn set_planned(&mut self, trials: usize) {
@@ -213,7 +189,7 @@ impl Results {
         }
         // Last, next to the prompt.
         let printed = match conclusion.as_json {
-            true => self.print_json(),
+            true => print_json(serde_json::to_string_pretty(&self.result)),
             false => print(self.as_text(conclusion.output).trim_end()),
         };
         stored
@@ -232,12 +208,7 @@ impl Results {
         sheet.text(layout())
     }
 
-    fn print_json(&self) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(&self.result).map_err(Failure::internal)?;
-        print_json(&json)
-    }
-
-    fn files(&self) -> Result<&TrialFiles, Failure> {
+    fn files(&self) -> Result<&TrialWriter, Failure> {
         let open = self.open.get(&self.current);
         let files = open.map(|open| &open.files);
         files.ok_or_else(|| Failure::internal("no trial has begun"))
@@ -245,7 +216,7 @@ impl Results {
 
     /// Writes to the files of the trial. The first failure is shown, and the trial continues,
     /// because its results can still be displayed.
-    fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
+    fn store(&mut self, write: impl FnOnce(&mut TrialWriter) -> Result<(), StoreError>) {
         let open = self.open.get_mut(&self.current);
         let Some(open) = open.filter(|open| open.storage_failure.is_none()) else {
             return;
@@ -357,20 +328,14 @@ impl Observer for Results {
                 trial.planned.number, trial.planned.label
             ),
         };
-        let stretched = |length: Duration| length.mul_f64(trial.stretch());
-        let length = Length {
-            warmup: stretched(trial.planned.load.warmup),
-            time: trial.planned.load.longest().map(stretched),
-        };
-        self.screen.trial(&title, length);
+        let load = &trial.planned.load;
+        let length = load.warmup + load.longest().unwrap_or_default();
+        self.screen.trial(&title, length.mul_f64(trial.stretch()));
         let number = trial.planned.number;
-        let writer = self.dir.trial(number, &trial.planned.label);
+        let files = self.dir.trial(number, &trial.planned.label);
         let open = OpenTrial {
             title,
-            files: TrialFiles {
-                trial: writer.map_err(Failure::interrupted)?,
-                instances: BTreeMap::new(),
-            },
+            files: files.map_err(Failure::interrupted)?,
             storage_failure: None,
             faults: BTreeMap::new(),
         };
@@ -388,12 +353,12 @@ impl Observer for Results {
     }
 
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        let dir = self.files()?.trial.server_dir(instance);
+        let dir = self.files()?.server_dir(instance);
         dir.map_err(Failure::interrupted)
     }
 
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        Ok(self.files()?.trial.ledger_file(instance))
+        Ok(self.files()?.path().join(names::ledger(instance)))
     }
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
@@ -469,18 +434,14 @@ impl Observer for Results {
             Progress::Draining { running } => screen.draining(running),
             Progress::Searching(line) => screen.line(line),
             Progress::Second(second, kinds) => {
-                self.store(|files| files.trial.second(second, kinds));
+                self.store(|files| files.second(second, kinds));
                 self.screen.second(second, self.open.len());
             }
-            Progress::InstanceSecond(instance, second, kinds) => self.store(|files| {
-                let writer = match files.instances.entry(instance) {
-                    Entry::Occupied(there) => there.into_mut(),
-                    Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
-                };
-                writer.second(second, kinds)
-            }),
-            Progress::Monitored(point) => self.store(|files| files.trial.monitored(point)),
-            Progress::FaultSeries(series) => self.store(|files| files.trial.fault_series(series)),
+            Progress::InstanceSecond(instance, second, kinds) => {
+                self.store(|files| files.instance_second(instance, second, kinds));
+            }
+            Progress::Monitored(point) => self.store(|files| files.monitored(point)),
+            Progress::FaultSeries(series) => self.store(|files| files.fault_series(series)),
         }
     }
 }

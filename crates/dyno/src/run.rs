@@ -9,15 +9,11 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
-use crate::noise;
-use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Results, environment};
-use crate::resume;
-use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::trials;
+use crate::{noise, plan, resume, signals, trials};
 
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -40,10 +36,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         let sets_time = study.source.sets("load.time");
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
-    match is_settled {
-        true => plan::check_feasible(study, &lab, &trials)?,
-        false => plan::settle(study, &lab, &mut trials)?,
-    }
+    plan::settle(study, &lab, &mut trials, is_settled)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
@@ -142,11 +135,8 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete: Vec<u32> = results
-        .trials()
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
+    let complete = results.result().trials.iter();
+    let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 

@@ -18,37 +18,32 @@ pub(crate) fn run(
     locate: impl Fn(Failure) -> Failure,
 ) -> Result<(), Failure> {
     let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
+    let mut known = Vec::new();
+    match searches {
+        true => known.extend_from_slice(&results.result().trials),
+        false => results
+            .screen
+            .expect(trials.iter().map(Trial::load_time).sum()),
+    }
+    let mut run = Run {
+        observer: &mut results,
+        interrupted,
+    };
     let ran = match searches {
-        true => {
-            let known = results.trials().to_vec();
-            let mut run = Run {
-                observer: &mut results,
-                interrupted,
-            };
-            lab::find_max(lab, trials, &known, &mut run)
-        }
-        false => {
-            results
-                .screen
-                .expect(trials.iter().map(Trial::load_time).sum());
-            let mut run = Run {
-                observer: &mut results,
-                interrupted,
-            };
-            lab::run(lab, trials, &mut run)
-        }
+        true => lab::find_max(lab, trials, &known, &mut run),
+        false => lab::run(lab, trials, &mut run),
     };
     results.screen.finish_stage();
     let ran = ran.map_err(|failure| match interrupted.load(Ordering::Relaxed) {
         true => locate(failure),
         false => with_starts_left(locate(failure), &results),
     });
-    if results.trials().is_empty() {
+    if results.result().trials.is_empty() {
         results.discard_if_empty();
         return ran;
     }
     if searches {
-        results.set_planned(results.trials().len());
+        results.set_planned(results.result().trials.len());
     }
     // The first error is the cause of the others.
     ran.and(results.conclude(conclusion))

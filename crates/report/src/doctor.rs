@@ -4,16 +4,15 @@ use measure::finding::{self, Finding, Level};
 use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
+use crate::list::clause;
 use crate::sheet::{Block, Item, Section, Sheet};
 
 /// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.
 pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);
-        Some(Section::new(
-            title(level),
-            vec![Block::list(such.map(item))?],
-        ))
+        let list = Block::list(such.map(item))?;
+        Some(Section::new(title(level), vec![list]))
     };
     let levels = Level::ALL.into_iter();
     let levels = levels.filter(|level| is_verbose || *level != Level::Passed);
@@ -62,15 +61,11 @@ fn title(level: Level) -> &'static str {
 }
 
 fn item(finding: &Finding) -> Item {
-    // Its source is in the reference of the checks.
-    let why = match finding.level < Level::Note {
-        true => finding.why.clone(),
-        false => String::new(),
-    };
     Item {
         name: name(finding),
         words: finding.observed.clone(),
-        why,
+        // Its source is in the reference of the checks.
+        why: clause(finding.level < Level::Note, &finding.why).to_owned(),
         fix: finding.remedy.clone(),
         ..Item::default()
     }

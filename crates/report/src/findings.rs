@@ -14,7 +14,7 @@ use measure::warning::Warning;
 use crate::grid::{Columns, Grid};
 use crate::keys::{self, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
-use crate::sheet::{self, Block, Item, Section};
+use crate::sheet::{Block, Item, Section};
 use crate::{doctor, number};
 
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
@@ -221,7 +221,7 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
 }
 
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
-    let mut incomplete: Vec<Block> = sheet::words(missing(result)).collect();
+    let mut incomplete: Vec<Block> = missing(result).map(Block::Words).into_iter().collect();
     let early = ended_early(result).into_iter().map(|note| Item {
         words: format!("{}: {}", note.what, note.words),
         name: format!("Trial {} ({})", note.number, note.name),
@@ -274,17 +274,12 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
     let (count, all) = (with_any.count(), trials.len());
     let kinds = trials.iter().flat_map(|trial| {
-        let kinds = trial
-            .warnings
-            .iter()
-            .map(|warning| (warning.in_short(), ()));
-        distinct(kinds)
+        let warnings = trial.warnings.iter();
+        distinct(warnings.map(|warning| (warning.in_short(), ())))
     });
     let told = grouped(kinds).into_iter();
-    let told = joined_any(
-        told.map(|(kind, such)| format!("{kind} ({})", such.len())),
-        ", ",
-    )?;
+    let told = told.map(|(kind, such)| format!("{kind} ({})", such.len()));
+    let told = joined_any(told, ", ")?;
     Some(format!(
         "{count} of {all} trials have warnings: {told}. See the report of the result."
     ))

@@ -254,17 +254,6 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         all.into_iter().fold(self, add)
     }
 
-    /// Counts that are known together.
-    pub(crate) fn counts<const N: usize>(
-        self,
-        names: [&str; N],
-        of: impl Fn(R) -> Option<[u64; N]> + Copy + 'a,
-    ) -> Self {
-        self.each(names.into_iter().enumerate(), |columns, (place, name)| {
-            columns.with(name, move |row| Some(of(row)?[place]))
-        })
-    }
-
     /// In CSV, a value and half of its interval.
     pub(crate) fn estimate(
         self,

@@ -141,11 +141,8 @@ fn cautions(sources: &[Source<'_>], wanted: &Wanted) -> Vec<String> {
     let of_each = sources.iter().zip(&trials).flat_map(|(source, trials)| {
         findings::cautions(Some(source.name), source.result, &counted(trials))
     });
-    [several, at_a_rate]
-        .into_iter()
-        .flatten()
-        .chain(of_each)
-        .collect()
+    let of_all = [several, at_a_rate].into_iter().flatten();
+    of_all.chain(of_each).collect()
 }
 
 impl Answer for History {

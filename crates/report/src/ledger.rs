@@ -51,28 +51,24 @@ fn total(result: &RunResult, of: Count) -> u64 {
 fn losses(result: &RunResult) -> Vec<String> {
     let checked: Vec<&LedgerSummary> = ledgers(result).filter(|l| !l.checked.is_empty()).collect();
     let acknowledged: u64 = checked.iter().map(|ledger| ledger.acknowledged).sum();
-    match (total(result, |ledger| ledger.lost), acknowledged) {
-        (0, 0) if checked.is_empty() => Vec::new(),
-        (0, 0) => vec!["No transfer was acknowledged, so the ledger proves nothing.".to_owned()],
-        (0, _) => {
-            let none = format!(
-                "No acknowledged commit was lost: {} transfers checked {}.",
-                number::count(acknowledged),
-                places(result, &checked)
-            );
-            [none].into_iter().chain(exposure(result)).collect()
-        }
-        (lost, _) => {
-            let lost = format!(
-                "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
-                number::count(lost),
-                number::count(acknowledged),
-                if lost == 1 { "is" } else { "are" },
-                of_trials(result, |ledger| ledger.lost > 0)
-            );
-            [lost].into_iter().chain(exposure(result)).collect()
-        }
-    }
+    let nothing = "No transfer was acknowledged, so the ledger proves nothing.";
+    let found = match (total(result, |ledger| ledger.lost), acknowledged) {
+        (0, 0) if checked.is_empty() => return Vec::new(),
+        (0, 0) => return vec![nothing.to_owned()],
+        (0, _) => format!(
+            "No acknowledged commit was lost: {} transfers checked {}.",
+            number::count(acknowledged),
+            places(result, &checked)
+        ),
+        (lost, _) => format!(
+            "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
+            number::count(lost),
+            number::count(acknowledged),
+            if lost == 1 { "is" } else { "are" },
+            of_trials(result, |ledger| ledger.lost > 0)
+        ),
+    };
+    [found].into_iter().chain(exposure(result)).collect()
 }
 
 /// How many members and ledgers could not be checked, or only a part of the time.

@@ -6,6 +6,7 @@ use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
+use crate::answer::AnswerError;
 use crate::cell::Cell;
 use crate::grid::Columns;
 use crate::keys;
@@ -144,24 +145,16 @@ pub(crate) fn having<'a>(result: &'a RunResult, wanted: &Wanted) -> Vec<&'a Tria
     result.trials.iter().filter(|trial| has(trial)).collect()
 }
 
-/// A key was asked for that is the same in all trials.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` is not varied; what is: {varied}")]
-pub struct NoSuchKey {
-    key: String,
-    varied: String,
-}
-
 /// Refuses a key of `wanted` that no result varies.
 pub(crate) fn check<'a>(
     wanted: &Wanted,
     results: impl IntoIterator<Item = &'a RunResult>,
-) -> Result<(), NoSuchKey> {
+) -> Result<(), AnswerError> {
     let axes = distinct(results.into_iter().flat_map(keys::axes));
     let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, &axes));
     match wanted.iter().find(|(key, _)| !meant(key)) {
         None => Ok(()),
-        Some((key, _)) => Err(NoSuchKey {
+        Some((key, _)) => Err(AnswerError::NoSuchKey {
             key: key.clone(),
             varied: match axes.is_empty() {
                 true => "nothing".to_owned(),

@@ -4,7 +4,7 @@ mod repeats;
 
 pub(crate) use repeats::{distributions, sentences, words_of_all};
 
-use measure::fault::{FaultRecord, Promotion, Recovery, TimedErrors};
+use measure::fault::{FaultRecord, InFlight, Loss, Promotion, Recovery, TimedErrors};
 use measure::recovery::{Number, Observation, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
@@ -171,6 +171,12 @@ pub fn csv(result: &RunResult) -> Option<String> {
     fn found<'a>((_, fault): Row<'a>) -> Option<&'a Recovery> {
         fault.recovery.as_ref()
     }
+    fn fates(row: Row<'_>) -> Option<InFlight> {
+        found(row)?.in_flight
+    }
+    fn loss(row: Row<'_>) -> Option<Loss> {
+        found(row)?.loss
+    }
     fn promotion<'a>((_, fault): Row<'a>) -> Option<&'a Promotion> {
         fault.promotion.as_ref()
     }
@@ -201,22 +207,20 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .estimate("recovery.before_tps", |row| found(row)?.before)
         .estimate("recovery.during_tps", |row| found(row)?.during)
         .estimate("recovery.after_tps", |row| found(row)?.after)
-        .counts(
-            [
-                "in_flight.committed",
-                "in_flight.not_committed",
-                "in_flight.unknown",
-            ],
-            |row| in_flight(found(row)?),
-        )
-        .counts(
-            [
-                "acknowledged_last_1_ms",
-                "acknowledged_last_10_ms",
-                "acknowledged_last_100_ms",
-            ],
-            |row| exposed(found(row)?),
-        )
+        .with("in_flight.committed", |row| Some(fates(row)?.committed))
+        .with("in_flight.not_committed", |row| {
+            Some(fates(row)?.not_committed)
+        })
+        .with("in_flight.unknown", |row| Some(fates(row)?.unknown))
+        .with("acknowledged_last_1_ms", |row| {
+            Some(loss(row)?.exposed_1_ms)
+        })
+        .with("acknowledged_last_10_ms", |row| {
+            Some(loss(row)?.exposed_10_ms)
+        })
+        .with("acknowledged_last_100_ms", |row| {
+            Some(loss(row)?.exposed_100_ms)
+        })
         .with("recovery.window_s", |row| Some(found(row)?.window_s))
         .with("recovery.censored", |row| {
             Some(found(row)?.censored.join(" "))
@@ -224,13 +228,11 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .with("fault.server_ended_s", |(_, fault)| {
             Some(fault.crash.as_ref()?.at_s)
         })
-        .counts(
-            ["scrub.found", "scrub.corrected", "scrub.uncorrectable"],
-            |(_, fault)| {
-                let scrub = fault.scrub?;
-                Some([scrub.found, scrub.corrected, scrub.uncorrectable])
-            },
-        )
+        .with("scrub.found", |(_, fault)| Some(fault.scrub?.found))
+        .with("scrub.corrected", |(_, fault)| Some(fault.scrub?.corrected))
+        .with("scrub.uncorrectable", |(_, fault)| {
+            Some(fault.scrub?.uncorrectable)
+        })
         .with("error", |row| {
             let errors = [
                 promotion(row).and_then(|one| one.error.as_ref()),

@@ -108,11 +108,7 @@ fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     let found = fs::metadata(path).map_err(StoreError::at("read", path))?;
     match found.is_file() {
         true => Ok(found.len()),
-        false => Err(StoreError::corrupt(
-            path,
-            None,
-            "it is not a regular file".to_owned(),
-        )),
+        false => Err(StoreError::corrupt(path, None, "it is not a regular file")),
     }
 }
 
@@ -167,9 +163,9 @@ fn thinned<T: Thin + DeserializeOwned>(
     path: &Path,
     most_numbers: usize,
 ) -> Result<Vec<T>, StoreError> {
-    let mut points = Thinner::new(most_numbers);
-    each_line(path, |point| points.push(point))?;
-    Ok(points.points())
+    let mut thinner = Thinner::new(most_numbers);
+    each_line(path, |point| thinner.push(point))?;
+    Ok(thinner.points)
 }
 
 /// The transactions around each fault of one trial; those of the first ones, if there are too many
@@ -225,8 +221,6 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
 pub struct IntactResult {
     /// The result with its intact trials, in order.
     pub result: RunResult,
-    /// The directory of each of its trials.
-    pub dirs: Vec<PathBuf>,
     pub damaged: Vec<StoreError>,
 }
 
@@ -243,7 +237,6 @@ pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
         read => read?,
     };
     result.trials.clear();
-    let mut dirs = Vec::new();
     let mut bytes = 0_u64;
     for path in trial_dirs(dir)? {
         bytes += trial_bytes(&path);
@@ -256,19 +249,12 @@ pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
             ));
         }
         match read_trial(&path) {
-            Ok(Some(summary)) => {
-                result.trials.push(summary);
-                dirs.push(path);
-            }
+            Ok(Some(summary)) => result.trials.push(summary),
             Ok(None) => {}
             Err(error) => damaged.push(error),
         }
     }
-    Ok(IntactResult {
-        result,
-        dirs,
-        damaged,
-    })
+    Ok(IntactResult { result, damaged })
 }
 
 /// A result of which only the name is known, and where it ran.

@@ -37,7 +37,7 @@ impl Thin for MonitorPoint {
 /// Collects the points of a series. When they hold too many numbers, neighbors are merged,
 /// and from then on a point covers twice as many seconds.
 pub(crate) struct Thinner<T> {
-    points: Vec<T>,
+    pub(crate) points: Vec<T>,
     numbers: usize,
     most_numbers: usize,
     /// How many seconds a point covers.
@@ -70,10 +70,6 @@ impl<T: Thin> Thinner<T> {
         self.in_last = 1;
         // At least two are needed to merge.
         while self.numbers > self.most_numbers && self.points.len() > 2 && self.halve() {}
-    }
-
-    pub(crate) fn points(self) -> Vec<T> {
-        self.points
     }
 
     /// Merges neighbors; returns whether that reduced the number of points.
@@ -117,7 +113,7 @@ mod tests {
         let mut thinner = Thinner::new(300);
         (0..100).for_each(|second| thinner.push(point(second)));
         let all: Vec<MonitorPoint> = (0..100).map(point).collect();
-        assert_eq!(thinner.points(), all);
+        assert_eq!(thinner.points, all);
     }
 
     #[test]
@@ -128,7 +124,7 @@ mod tests {
             thinner.push(point(second));
             assert!(thinner.points.len() <= 101);
         });
-        let points = thinner.points();
+        let points = thinner.points;
         assert!(points.len() > 25, "{}", points.len());
         let length_s: f64 = points.iter().map(|point| point.seconds).sum();
         assert_eq!(length_s, SECONDS as f64);

@@ -71,6 +71,7 @@ impl Aligned {
         let is_most = |second: i32| 2 * n(second) >= repeats.len();
         let drawn = if repeats.len() > 1 { most_drawn } else { 0 };
         let drawn = repeats.iter().take(drawn);
+        let drawn = drawn.map(|one| packed(&|second| one.get(&second).copied()));
         Some(Self {
             name,
             from,
@@ -78,9 +79,7 @@ impl Aligned {
                 Some(at(second).filter(|_| is_most(second))?.median().bound())
             }),
             n: all.clone().map(n).collect(),
-            repeats: drawn
-                .map(|one| packed(&|second| one.get(&second).copied()))
-                .collect(),
+            repeats: drawn.collect(),
         })
     }
 }

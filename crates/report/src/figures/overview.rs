@@ -87,16 +87,6 @@ struct Mark {
     runs: Vec<f64>,
 }
 
-impl From<Cell> for Mark {
-    fn from(cell: Cell) -> Self {
-        Self {
-            value: cell.value(),
-            half: cell.half_width(),
-            runs: Vec::new(),
-        }
-    }
-}
-
 impl From<Option<Estimate>> for Mark {
     fn from(estimate: Option<Estimate>) -> Self {
         Self {
@@ -113,7 +103,7 @@ impl Mark {
         let few = cell.has_few_trials().then(|| runs(trials, column));
         Self {
             runs: few.unwrap_or_default(),
-            ..cell.into()
+            ..cell.estimate.into()
         }
     }
 }
@@ -194,7 +184,7 @@ fn scale_line(ladder: scale::Ladder) -> ScaleLine {
     let rungs = ladder.rungs.iter();
     ScaleLine {
         x: rungs.clone().map(|rung| rung.size).collect(),
-        tps: rungs.map(|rung| rung.tps.into()).collect(),
+        tps: rungs.map(|rung| rung.tps.estimate.into()).collect(),
         usl: at.iter().filter_map(usl).collect(),
         amdahl: at.iter().map(amdahl).collect(),
         at,
@@ -256,21 +246,17 @@ fn searches(result: &RunResult) -> Vec<Search> {
     let searches = result.searches.iter().map(|search| {
         let steps = search.steps.iter();
         let overloaded = steps.filter(|step| step.verdict == StepVerdict::Overloaded);
+        let overloaded = overloaded.map(|step| Rate {
+            rate: step.rate_per_s,
+            tps: step.achieved_per_s,
+            ms: step.value_ms.map(Estimate::exact).into(),
+        });
         Search {
-            name: match result.searches.len() {
-                1 => String::new(),
-                _ => search::name(search, result),
-            },
+            name: search::name(search, result),
             column: measure::column::heading(&search.column),
             limit: search.limit_ms,
             curve: search.curve().into_iter().map(Rate::from).collect(),
-            overloaded: overloaded
-                .map(|step| Rate {
-                    rate: step.rate_per_s,
-                    tps: step.achieved_per_s,
-                    ms: step.value_ms.map(Estimate::exact).into(),
-                })
-                .collect(),
+            overloaded: overloaded.collect(),
             knee: search.knee().map(Rate::from).into_iter().collect(),
             highest: search.rate.map(|rate| Some(rate).into()),
         }
@@ -330,14 +316,12 @@ fn curve(
     });
     let parts: Vec<_> = parts.collect();
     let points = together(&parts);
+    let ms = points.iter().map(|point| rounded_to(point.ms, 1000.0));
     Some(Curve {
         name,
         pair,
         count: parts.iter().map(|(count, _)| count).sum(),
         quantile: points.iter().map(|point| point.quantile).collect(),
-        ms: points
-            .iter()
-            .map(|point| rounded_to(point.ms, 1000.0))
-            .collect(),
+        ms: ms.collect(),
     })
 }

@@ -10,9 +10,10 @@ use measure::fault::{FaultRecord, Loss, Recovery};
 use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
 use measure::slice::Phase;
-use measure::threshold::{Baseline, Threshold, ThresholdVerdict, judge};
+use measure::threshold::{Baseline, Threshold, ThresholdResult, ThresholdVerdict, judge};
 use measure::warning::Warning;
 use plan::{FaultKind, Point};
+use report::thresholds::sentences;
 use report::{Answer, Report};
 
 #[test]
@@ -135,12 +136,13 @@ fn a_paired_ratio_is_told_with_its_interval() {
     }
     let threshold = Threshold::parse_line("tps >= baseline").unwrap();
     result.thresholds = judge(&[threshold], &result.trials, Baseline::Variant("base"));
-    let told = report::thresholds::undecided(&result);
+    let told = sentences(&result, ThresholdResult::is_undecided);
     let [told] = told.as_slice() else {
         panic!("{told:?}")
     };
     says(told, &["99.7 % of the limit (90.7–109.7 %) over 2 pairs"]);
-    assert_eq!(report::thresholds::misses(&result), [""; 0]);
+    let missed = sentences(&result, ThresholdResult::is_missed);
+    assert_eq!(missed, [""; 0]);
 }
 
 #[test]
