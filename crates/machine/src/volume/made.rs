@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plan::{Devices, DiskLimits};
 
-use super::file_system::{FileSystem, file_system};
 use super::loop_device::LoopDevice;
-use super::{Volume, directory};
+use super::{Volume, directory, file_system};
 use crate::device::{self, Claim};
 use crate::failure::{Failure, disk_full};
 use crate::home::outside::Outside;
@@ -30,7 +29,6 @@ use crate::tree;
 
 #[derive(Debug)]
 pub struct Made {
-    kind: Box<dyn FileSystem>,
     plan: plan::FileSystem,
     /// The directory of the loop devices' files and of the mount point.
     base: PathBuf,
@@ -61,7 +59,7 @@ fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
             "run dyno as root, or mount one and name its mount point with `directory`",
         ));
     }
-    file_system(plan).check()?;
+    file_system::check(plan)?;
     if plan.deduplicate.value {
         Tool::DUPEREMOVE.check()?;
     }
@@ -88,7 +86,6 @@ impl Made {
             None => make_dir(home.new_path("volume"))?,
         };
         let mut made = Self {
-            kind: file_system(plan),
             plan: plan.clone(),
             mount_point: base.join(mounted::MOUNT_POINT),
             base,
@@ -110,7 +107,7 @@ impl Made {
 
     fn format(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let devices = self.devices();
-        let made = self.kind.make(&devices, interrupted);
+        let made = file_system::make(&self.plan, &devices, interrupted);
         if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
             // The device was empty before. A signature that remains is reported when the device is
             // used next.
@@ -176,7 +173,7 @@ impl Made {
 
     pub(super) fn mount(&self) -> Result<(), Failure> {
         let devices = self.devices();
-        let mut options = self.kind.mount_options(&devices);
+        let mut options = file_system::mount_options(&self.plan, &devices);
         let typed = self.plan.mount_options.iter();
         options.extend(typed.map(|typed| typed.value.clone()));
         // Of contradictory options, the last one counts.
@@ -211,7 +208,7 @@ impl Made {
 
     fn all_used_bytes(&self) -> Result<u64, Failure> {
         self.sync()?;
-        self.kind.used_bytes(&self.mount_point, &self.devices())
+        file_system::used_bytes(&self.plan, &self.mount_point, &self.devices())
     }
 }
 
@@ -248,7 +245,7 @@ impl Volume for Made {
             return Ok(());
         }
         self.unmount()?;
-        self.kind.forget(&self.devices());
+        file_system::forget(&self.plan, &self.devices());
         locked(&self.loops).clear();
         if let Some(device) = self.plan.named_device() {
             device::wipe_own(device)?;
