@@ -20,8 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
@@ -295,21 +294,18 @@ impl Machine {
         ssh.arg(script(LAUNCH, &arguments));
         ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
         let mut child = process::spawn(ssh)?;
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
+        let pid = process::poll(START_LIMIT, || {
             let pid = host::number(&self.agent, &process);
-            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
-                return Ok(Launched::elsewhere(child, pid));
-            }
-            let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-            if has_ended || Instant::now() > deadline {
-                process::kill(&mut child);
-                let why = "a program could not be started there".to_owned();
-                let remedy = "its log is in the result directory";
-                return Err(self.unusable(why, remedy));
-            }
-            sleep(process::POLL_INTERVAL);
+            let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+            let mut has_ended = || matches!(child.try_wait(), Ok(Some(_)));
+            (pid.is_some() || has_ended()).then_some(pid)
+        });
+        if let Some(pid) = pid.flatten() {
+            return Ok(Launched::elsewhere(child, pid));
         }
+        process::kill(&mut child);
+        let why = "a program could not be started there".to_owned();
+        Err(self.unusable(why, "its log is in the result directory"))
     }
 
     /// Sends a signal to processes, some of which may have ended.
