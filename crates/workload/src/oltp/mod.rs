@@ -138,7 +138,7 @@ fn numbered(
         NumberedStatement {
             first,
             params: template.params,
-            is_lookup: template.is_lookup,
+            is_lookup: template.is_lookup(),
         }
     };
     let steps = planned(steps, options).map(|(step, times)| NumberedStep {
