@@ -3,38 +3,27 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::bulk_insert;
+use crate::bulk_insert::BulkInsert;
 use crate::label::Labels;
 use crate::oltp;
 use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
+use crate::virtual_user::Workload;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+/// A built-in workload; [`WorkloadName::summary`] says what its transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadName {
-    /// Point selects, ranges, updates, a delete and an insert in a transaction.
     OltpReadWrite,
-    /// Point selects and ranges in a transaction.
     OltpReadOnly,
-    /// Updates, a delete and an insert in a transaction.
     OltpWriteOnly,
-    /// One select by id.
     OltpPointSelect,
-    /// One update of an indexed column.
     OltpUpdateIndex,
-    /// One update of a column without an index.
     OltpUpdateNonIndex,
     OltpInsert,
-    /// One delete by id.
     OltpDelete,
-    /// One select of random values of the secondary index.
     SelectRandomPoints,
-    /// One count over random ranges of the secondary index.
     SelectRandomRanges,
-    /// Rows gathered into large inserts, a table for each user.
     BulkInsert,
 }
 
@@ -118,7 +107,7 @@ impl WorkloadName {
     pub fn labels(self, options: &Options) -> Labels {
         match self.body() {
             Body::Oltp(steps) => oltp::labels(steps, options),
-            Body::BulkInsert => bulk_insert::labels(),
+            Body::BulkInsert => BulkInsert::new().catalog().labels.clone(),
         }
     }
 
@@ -243,20 +232,6 @@ impl FromStr for WorkloadName {
     }
 }
 
-impl TryFrom<String> for WorkloadName {
-    type Error = UnknownWorkload;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<WorkloadName> for String {
-    fn from(name: WorkloadName) -> String {
-        name.name().to_owned()
-    }
-}
-
 fn nearest(text: &str) -> WorkloadName {
     let mut best = WorkloadName::OltpReadWrite;
     let mut best_likeness = 0.0;
@@ -279,8 +254,6 @@ mod tests {
             assert_eq!(name.to_string().parse(), Ok(name));
             assert_eq!(WorkloadName::ALL[name as usize], name);
         }
-        let json = serde_json::to_string(&WorkloadName::OltpDelete).unwrap();
-        assert_eq!(json, "\"oltp_delete\"");
     }
 
     #[test]
