@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,7 +100,7 @@ impl Copy<'_> {
         let stat = from.stat()?;
         self.check_owner(&stat, from.path())?;
         for entry in from.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
+            let name = entry.name.as_os_str();
             match entry.kind() {
                 _ if !is_wanted(name) => {}
                 FileType::Directory => {
