@@ -163,7 +163,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> Result<(), Errno> {
+    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> io::Result<()> {
         let len = u64::try_from(stat.st_size).unwrap_or_default();
         if len == 0 {
             return Ok(());
@@ -175,7 +175,7 @@ impl Copy<'_> {
                     self.bytes += len.min(blocks * 512);
                     return Ok(());
                 }
-                Err(Errno::NOSPC) => return Err(Errno::NOSPC),
+                Err(Errno::NOSPC) => return Err(Errno::NOSPC.into()),
                 // Not supported by the file system, or not between these two.
                 Err(_) => self.shares = false,
             }
@@ -187,7 +187,7 @@ impl Copy<'_> {
             copy_range(from, to, start, at)?;
             self.bytes += at - start;
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Errno::INTR);
+                return Err(Errno::INTR.into());
             }
         }
         Ok(())
@@ -210,7 +210,7 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
     Ok(Some((start, end.min(len))))
 }
 
-fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
     let (mut read_at, mut write_at) = (start, start);
     while read_at < end {
         let step = usize::try_from(end - read_at).unwrap_or(usize::MAX);
@@ -222,23 +222,16 @@ fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno>
             Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
                 return copy_by_hand(from, to, read_at, end);
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-fn copy_by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
-    let copied = || -> io::Result<u64> {
-        let (mut from, mut to) = (from, to);
-        io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
-        io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
-        io::copy(&mut io::Read::take(from, end - start), &mut to)
-    };
-    match copied() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    }
+fn copy_by_hand(mut from: &File, mut to: &File, start: u64, end: u64) -> io::Result<()> {
+    io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
+    io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
+    io::copy(&mut io::Read::take(from, end - start), &mut to).map(drop)
 }
 
 #[cfg(test)]
