@@ -77,7 +77,7 @@ pub(crate) fn check(device: &Path) -> Result<(), Failure> {
 /// made.
 fn signature(device: &Path) -> Result<Option<String>, Failure> {
     let device = shown(device);
-    let output = Tool::BLKID.output(["-p", "-o", "export", &device])?;
+    let output = Tool::BLKID.output(&["-p", "-o", "export", &device])?;
     if output.status.code() == Some(NOTHING_FOUND) {
         return Ok(None);
     }
@@ -111,9 +111,9 @@ pub(crate) fn wipe_own(device: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let device = shown(device);
-    let found = Tool::BLKID.output(["-p", "-o", "value", "-s", "LABEL", &device])?;
+    let found = Tool::BLKID.output(&["-p", "-o", "value", "-s", "LABEL", &device])?;
     match String::from_utf8_lossy(&found.stdout).trim() == LABEL {
-        true => Tool::WIPEFS.run(["-a", "-q", &device]).map(drop),
+        true => Tool::WIPEFS.run(&["-a", "-q", &device]).map(drop),
         false => Ok(()),
     }
 }
@@ -217,6 +217,6 @@ pub(crate) fn scrub_files(source: &Path) -> Vec<PathBuf> {
 pub(crate) fn cancel_jobs(mount_point: &Path) {
     for job in ["replace", "scrub"] {
         // Usually, no job is running.
-        let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
+        let _ = Tool::BTRFS.run(&[job, "cancel", &shown(mount_point)]);
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use measure::fault::Scrub;
 
@@ -18,8 +18,6 @@ use crate::locked;
 use crate::process;
 use crate::tool::{Tool, shown};
 
-/// How often to check whether a job is done.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Exit code of `btrfs scrub` if there are errors that it could not correct.
 const UNCORRECTABLE: i32 = 3;
 
@@ -67,11 +65,10 @@ impl Made {
     pub fn replace(&self, device: u32) -> Result<Job, Failure> {
         self.numbers(device)?;
         let new = self.new_device()?;
-        let arguments = ["replace", "start", "-B", "-f", "-r"].map(str::to_owned);
-        let mut arguments = Vec::from(arguments);
-        arguments.extend([device.to_string(), shown(new.path()), shown(self.path())]);
+        let (id, path, point) = (device.to_string(), shown(new.path()), shown(self.path()));
+        let arguments = ["replace", "start", "-B", "-f", "-r", &id, &path, &point];
         Ok(Job {
-            child: Tool::BTRFS.start(arguments)?,
+            child: Tool::BTRFS.start(&arguments)?,
             replacement: Some((device, new)),
         })
     }
@@ -80,10 +77,9 @@ impl Made {
     pub fn scrub(&self) -> Result<Job, Failure> {
         // A scrub sees only committed data, and a server's fsync does not commit.
         self.sync()?;
-        let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
-        let arguments = arguments.into_iter().chain([shown(self.path())]);
+        let arguments = ["scrub", "start", "-B", "-R", &shown(self.path())];
         Ok(Job {
-            child: Tool::BTRFS.start(arguments)?,
+            child: Tool::BTRFS.start(&arguments)?,
             replacement: None,
         })
     }
@@ -91,7 +87,7 @@ impl Made {
     /// Waits until a job is done; returns the result of a scrub.
     pub fn finish(&self, job: &mut Job, over: &AtomicBool) -> Result<Option<Scrub>, Failure> {
         let status = loop {
-            if let Some(status) = process::wait(&mut job.child, POLL_INTERVAL) {
+            if let Some(status) = process::wait(&mut job.child, process::POLL_INTERVAL) {
                 break status;
             }
             if over.load(Ordering::Relaxed) {

@@ -111,7 +111,7 @@ impl Made {
         if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
             // The device was empty before. A signature that remains is reported when the device is
             // used next.
-            let _ = Tool::WIPEFS.run(["-a", "-q", &shown(device)]);
+            let _ = Tool::WIPEFS.run(&["-a", "-q", &shown(device)]);
         }
         made
     }
@@ -178,16 +178,11 @@ impl Made {
         options.extend(typed.map(|typed| typed.value.clone()));
         // Of contradictory options, the last one counts.
         options.push("nosuid,nodev".to_owned());
+        let (kind, options) = (self.plan.kind.name(), options.join(","));
         let first = devices.first().map(|device| shown(device));
-        let arguments = [
-            "-t".to_owned(),
-            self.plan.kind.name().to_owned(),
-            "-o".to_owned(),
-            options.join(","),
-            first.unwrap_or_default(),
-            shown(&self.mount_point),
-        ];
-        Tool::MOUNT.run(arguments).map(drop)
+        let (first, point) = (first.unwrap_or_default(), shown(&self.mount_point));
+        let arguments = ["-t", kind, "-o", &options, &first, &point];
+        Tool::MOUNT.run(&arguments).map(drop)
     }
 
     pub(super) fn unmount(&self) -> Result<(), Failure> {
@@ -234,10 +229,9 @@ impl Volume for Made {
         if !self.plan.deduplicate.value {
             return Ok(());
         }
-        let options = ["-d", "-r", "-q", "-b", "16k", "--hashfile=:memory:"];
-        let options = options.into_iter().map(str::to_owned);
-        let arguments = options.chain([shown(&self.mount_point)]);
-        Tool::DUPEREMOVE.work(arguments, interrupted)
+        let (hashes, point) = ("--hashfile=:memory:", shown(&self.mount_point));
+        let arguments = ["-d", "-r", "-q", "-b", "16k", hashes, &point];
+        Tool::DUPEREMOVE.work(&arguments, interrupted)
     }
 
     fn end(&self) -> Result<(), Failure> {
