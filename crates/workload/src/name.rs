@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::bulk_insert::BulkInsert;
-use crate::label::Labels;
+use crate::catalog::Labels;
 use crate::oltp;
 use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
