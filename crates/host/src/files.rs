@@ -13,7 +13,6 @@ pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 /// Maximum number of bytes that are read from a file. `/proc/self/mountinfo` has up to 100,000 lines
 /// unless a host allows more.
 const MAX_BYTES: u64 = 64 << 20;
-/// Maximum number of directory entries that are listed.
 const MAX_ENTRIES: usize = 10_000;
 /// The magic number of tmpfs (statfs(2)).
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;

@@ -156,7 +156,6 @@ impl Drop for Claim {
     }
 }
 
-/// The number of the device at a path.
 pub(crate) fn number(device: &Path) -> Result<String, Failure> {
     let meta = fs::metadata(device).map_err(Failure::at("inspect", device))?;
     let (major, minor) = (

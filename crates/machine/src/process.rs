@@ -113,7 +113,6 @@ pub fn own_command(program: &Path) -> Command {
     command
 }
 
-/// A command, and the channel for the outcome.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a command from a thread that lives as long as the process.

@@ -102,7 +102,6 @@ impl Destination {
         self.unusable(why, remedy)
     }
 
-    /// The failure of a host that cannot be used.
     pub(crate) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
         Failure::server(format!("host {} cannot be used: {why}", self.host))
             .remedy(remedy)

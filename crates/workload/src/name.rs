@@ -129,7 +129,6 @@ impl WorkloadName {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
-    /// The steps of an OLTP transaction.
     Oltp(&'static [Step]),
     BulkInsert,
 }

@@ -82,9 +82,7 @@ pub(super) const NON_INDEX_UPDATE: Template = write(
 pub(super) const DELETE: Template = write("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
 /// Inserts the row again that [`DELETE`] has deleted.
 pub(super) const REINSERT: Template = insert(RowId::LastKey);
-/// Inserts a row whose id the user gives.
 pub(super) const INSERT_WITH_ID: Template = insert(RowId::Own);
-/// Inserts a row whose id the server gives.
 pub(super) const INSERT: Template = write(
     "insert",
     "INSERT INTO {table} {generated_row}",

@@ -155,7 +155,6 @@ impl Groups {
         Ok(())
     }
 
-    /// The directories of the groups.
     pub(crate) fn dirs(&self) -> Vec<PathBuf> {
         let dirs = self.groups.iter().map(|group| group.place.path());
         dirs.map(Path::to_owned).collect()
@@ -166,7 +165,6 @@ impl Groups {
         entry(&self.dirs())
     }
 
-    /// What the groups' processes have used so far.
     pub(crate) fn usage(&self, files: &dyn Files) -> Usage {
         host::group::read(files, &self.dirs())
     }

@@ -217,7 +217,6 @@ impl Container {
         self.named.as_ref().map_or(Ok(()), Named::end)
     }
 
-    /// The runtime, for reports.
     pub(super) fn platform(&self) -> String {
         match &self.named {
             Some(named) => named.installed.version.clone(),

@@ -138,7 +138,6 @@ impl Pipes {
         self.requests.flush()
     }
 
-    /// The lines of the greeting.
     fn greeting(&mut self) -> io::Result<Vec<String>> {
         while self.line(READ_LIMIT)? != BEGIN {}
         (0..GREETING_LINES).map(|_| self.line(READ_LIMIT)).collect()

@@ -57,7 +57,6 @@ pub struct Machine {
     control: PathBuf,
     /// Messages of ssh.
     log: PathBuf,
-    /// The account that servers run as.
     account: Account,
     /// The user that ssh logs in as.
     user: String,
@@ -261,7 +260,6 @@ impl Machine {
         (found.code == 0 && !found.text.trim().is_empty()).then_some(Duration::ZERO)
     }
 
-    /// Removes a file of a node's directory.
     pub(super) fn remove_file(&self, here: &Path) -> Result<(), Failure> {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
@@ -308,7 +306,6 @@ impl Machine {
         Err(self.unusable(why, "its log is in the result directory"))
     }
 
-    /// Sends a signal to processes, some of which may have ended.
     pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),
@@ -332,7 +329,6 @@ impl Machine {
         ));
     }
 
-    /// Kills the processes of the node with this directory, and removes their shared memory.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)]), &NEVER)
@@ -346,7 +342,6 @@ impl Machine {
         }
     }
 
-    /// Removes what dyno stored on the machine.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         self.record.end(|command| self.session(command, &NEVER))
     }

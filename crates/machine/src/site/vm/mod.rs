@@ -79,7 +79,6 @@ enum Failed {
     Other(Failure),
 }
 
-/// The failure of a host that cannot boot a guest.
 fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("the guest cannot be booted: {why}"))
         .remedy(remedy)
@@ -108,7 +107,6 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    /// Boots a guest with the image in a directory.
     pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
         qemu::program()?;
         let hardware = Hardware::new(limits, image)?;
@@ -259,13 +257,11 @@ impl Guest {
         self.ports[1]
     }
 
-    /// Switches the guest off, and returns once it is off.
     pub(super) fn cut(&self) -> Instant {
         let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
     }
 
-    /// Switches the guest on again, with its disk.
     pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         Ok(self.switch_on(interrupted)?)
     }
