@@ -64,10 +64,10 @@ impl WorkloadName {
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
         let (workload, tables) = (self.name(), options.data.tables);
-        if self.definition().has_one_table && tables > 1 {
-            return Err(OptionsError::OneTable { workload, tables });
-        }
         match self.body() {
+            Body::Oltp(steps) if oltp::has_one_table(steps) && tables > 1 => {
+                Err(OptionsError::OneTable { workload, tables })
+            }
             Body::Oltp(steps) if oltp::is_empty(steps, options) => {
                 Err(OptionsError::NoStatements { workload })
             }
@@ -137,7 +137,6 @@ pub(crate) enum Body {
 struct Definition {
     name: &'static str,
     summary: &'static str,
-    has_one_table: bool,
     body: Body,
 }
 
@@ -179,20 +178,19 @@ static DEFINITIONS: [Definition; WorkloadName::ALL.len()] = [
         "one delete by primary key",
         &transaction::DELETE,
     ),
-    on_one_table(oltp(
+    oltp(
         "select_random_points",
         "one select of 10 values of a secondary index",
         &transaction::RANDOM_POINTS,
-    )),
-    on_one_table(oltp(
+    ),
+    oltp(
         "select_random_ranges",
         "one count over 10 ranges of a secondary index",
         &transaction::RANDOM_RANGES,
-    )),
+    ),
     Definition {
         name: "bulk_insert",
         summary: "one row of a multi-row insert, a table for each user",
-        has_one_table: false,
         body: Body::BulkInsert,
     },
 ];
@@ -201,15 +199,7 @@ const fn oltp(name: &'static str, summary: &'static str, steps: &'static [Step])
     Definition {
         name,
         summary,
-        has_one_table: false,
         body: Body::Oltp(steps),
-    }
-}
-
-const fn on_one_table(definition: Definition) -> Definition {
-    Definition {
-        has_one_table: true,
-        ..definition
     }
 }
 
