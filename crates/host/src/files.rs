@@ -101,7 +101,7 @@ pub(crate) fn selected(choice: String) -> String {
 }
 
 /// The value of the first line `key<separator>value`.
-pub(crate) fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+pub fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
     let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
     Some(value.trim()).filter(|value| !value.is_empty())

@@ -85,15 +85,12 @@ fn signature(device: &Path) -> Result<Option<String>, Failure> {
         return Err(Tool::BLKID.failed(&output));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let value = |key: &str| {
-        let mut pairs = text.lines().filter_map(|line| line.split_once('='));
-        pairs.find_map(|(name, value)| (name == key).then(|| value.to_owned()))
-    };
-    if value("LABEL").as_deref() == Some(LABEL) {
+    let value = |key: &str| host::field(&text, key, '=');
+    if value("LABEL") == Some(LABEL) {
         return Ok(None);
     }
     let found = value("TYPE").or_else(|| value("PTTYPE"));
-    Ok(Some(found.unwrap_or_else(|| "of unknown type".to_owned())))
+    Ok(Some(found.unwrap_or("of unknown type").to_owned()))
 }
 
 /// Claims a device, to be held until it has been wiped.

@@ -165,10 +165,8 @@ fn read(pipe: Option<impl Read>) -> Vec<u8> {
 /// Parses the output of `btrfs scrub start -R`.
 fn found(printed: &str) -> Scrub {
     let number = |name: &str| -> u64 {
-        let mut lines = printed.lines().filter_map(|line| line.split_once(':'));
-        let line = lines.find(|(key, _)| key.trim() == name);
-        line.and_then(|(_, value)| value.trim().parse().ok())
-            .unwrap_or_default()
+        let value = host::field(printed, name, ':');
+        value.map_or(0, |value| value.parse().unwrap_or_default())
     };
     let kinds = [
         "read_errors",
