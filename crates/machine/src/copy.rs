@@ -128,17 +128,12 @@ impl Copy<'_> {
         let target = target.map_err(Failure::at("create", &path))?;
         let target = File::from(target);
         let copied = self.content(&source, &target, &stat);
-        self.check_interrupted()?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
         copied.map_err(Failure::at("copy", &path))?;
         self.hand_over(target.as_fd(), stat.st_mode)
             .map_err(Failure::at("change the owner of", &path))
-    }
-
-    fn check_interrupted(&self) -> Result<(), Failure> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(canceled()),
-            false => Ok(()),
-        }
     }
 
     /// Someone may have put a hard link to another user's file into a directory of the account,

@@ -1,7 +1,6 @@
 //! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -62,12 +61,6 @@ impl Destination {
         }
         command.args(options).arg("--").arg(&self.host);
         command
-    }
-
-    /// The failure of a client whose log is `log`.
-    pub(crate) fn failed(&self, log: &Path) -> Failure {
-        let text = fs::read(log).unwrap_or_default();
-        self.error(&String::from_utf8_lossy(&text))
     }
 
     /// The failure of a client with this output.
