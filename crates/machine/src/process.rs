@@ -25,8 +25,6 @@ const SETPRIV: &str = "setpriv";
 /// Executes a program unless its parent is no longer the process `$0`: the kernel sends no
 /// parent-death signal if the parent died before it was asked for one.
 const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
-/// Enters a network namespace; doing so directly would require `unsafe` code.
-const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long a program may take that answers a question or performs a small task. Disks and daemons
@@ -95,12 +93,6 @@ pub fn command(account: &Account, entry: &[OsString], program: &Path) -> Command
 pub(crate) fn guard() -> [OsString; 4] {
     let dyno = std::process::id().to_string();
     ["/bin/sh", "-c", GUARD, &dyno].map(Into::into)
-}
-
-/// The entry of a [`command`] that enters a network namespace.
-pub(crate) fn entry_of_network(namespace: &Path) -> [OsString; 3] {
-    let namespace = format!("--net={}", namespace.display());
-    [NSENTER.into(), namespace.into(), "--".into()]
 }
 
 /// A command that runs `program` as dyno's own user with dyno's environment, in a process group of
