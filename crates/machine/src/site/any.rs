@@ -16,6 +16,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::launched::{Launched, Process, Program};
 use super::machine::Machine;
 use super::network::Namespace;
+use super::ssh::Ssh;
 use super::this_host::ThisHost;
 use crate::account::Account;
 use crate::failure::Failure;
@@ -74,22 +75,10 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
-    /// `None` if the site cannot be switched off.
-    fn power(&self) -> Option<&dyn Power> {
+    /// The guest that can be switched off.
+    fn power(&self) -> Option<&Ssh> {
         None
     }
-}
-
-/// The power supply of a machine: without it, the machine loses its processes and the content of
-/// its memory.
-pub trait Power {
-    fn is_off(&self) -> bool;
-
-    /// Switches the machine off, and returns once it is off.
-    fn cut(&self) -> Instant;
-
-    /// Switches the machine on again, with what was on its disk.
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
 }
 
 /// The processes of a site, which are on this host or on another machine.

@@ -12,7 +12,7 @@ mod this_host;
 mod vm;
 
 pub use crate::ssh::{Destination, shown};
-pub use any::{LOOPBACK, Power, Site};
+pub use any::{LOOPBACK, Site};
 pub use launched::{Launched, Process, Program};
 pub use machine::Machine;
 pub use network::{Namespace, Switch};

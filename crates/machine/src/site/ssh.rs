@@ -8,7 +8,7 @@ use host::Files;
 use ipnet::Ipv4Net;
 
 use super::vm::Guest;
-use super::{Launched, Machine, Power, Program, Site};
+use super::{Launched, Machine, Program, Site};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::ssh::Destination;
@@ -79,24 +79,27 @@ impl Site for Ssh {
         Some(&self.machine)
     }
 
-    fn power(&self) -> Option<&dyn Power> {
-        self.guest.as_ref().map(|_| -> &dyn Power { self })
+    fn power(&self) -> Option<&Ssh> {
+        self.guest.as_ref().map(|_| self)
     }
 }
 
-impl Power for Ssh {
-    fn is_off(&self) -> bool {
+/// The power supply of a guest, which loses its processes and the content of its memory without it.
+impl Ssh {
+    pub(super) fn is_off(&self) -> bool {
         self.guest.as_ref().is_some_and(Guest::is_off)
     }
 
-    fn cut(&self) -> Instant {
+    /// Switches the guest off, and returns once it is off.
+    pub fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
         // No request waits for an answer.
         self.machine.disconnect();
         cut_at.unwrap_or_else(Instant::now)
     }
 
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+    /// Switches the guest on again, with what was on its disk.
+    pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
             guest.restore(interrupted)?;
         }
