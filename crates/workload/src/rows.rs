@@ -11,16 +11,6 @@ use crate::digits::Digits;
 use crate::distribution::{Distribution, DistributionError, KeySampler};
 use crate::random;
 
-/// What decides every byte of the data.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DataSpec {
-    pub seed: u64,
-    /// Rows of each table, with ids from 1.
-    pub rows: u64,
-    /// How `k` is drawn from 1 to `rows`.
-    pub distribution: Distribution,
-}
-
 #[derive(Debug, Clone)]
 pub struct TableRows {
     start: u64,
@@ -28,11 +18,16 @@ pub struct TableRows {
 }
 
 impl TableRows {
-    /// Prepares to make rows of a table, counted from 1.
-    pub fn new(spec: &DataSpec, table: u32) -> Result<TableRows, DistributionError> {
+    /// Prepares to make rows of a table, counted from 1, whose `k` is drawn from 1 to `rows`.
+    pub fn new(
+        seed: u64,
+        table: u32,
+        rows: u64,
+        distribution: &Distribution,
+    ) -> Result<TableRows, DistributionError> {
         Ok(TableRows {
-            start: random::table(spec.seed, table),
-            k: KeySampler::new(&spec.distribution, 1, spec.rows)?,
+            start: random::table(seed, table),
+            k: KeySampler::new(distribution, 1, rows)?,
         })
     }
 
