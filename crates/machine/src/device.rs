@@ -186,18 +186,6 @@ pub(crate) fn btrfs_directory(devices: &[PathBuf]) -> Result<PathBuf, Failure> {
     Err(Failure::at("search", all)(missing))
 }
 
-/// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
-///
-/// Returns the [`scrub_files`], to be removed once the file system is unmounted: the scrub program
-/// writes them again before it closes the file system.
-pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
-    let files = scrub_files(source);
-    if !files.is_empty() {
-        cancel_jobs(mount_point);
-    }
-    files
-}
-
 /// The files that a scrub program keeps about the file system on this device; none if its kind has
 /// no scrub.
 pub(crate) fn scrub_files(source: &Path) -> Vec<PathBuf> {
@@ -210,6 +198,7 @@ pub(crate) fn scrub_files(source: &Path) -> Vec<PathBuf> {
     names.map(PathBuf::from).collect()
 }
 
+/// Ends what the kernel still does for a job on a btrfs file system.
 pub(crate) fn cancel_jobs(mount_point: &Path) {
     for job in ["replace", "scrub"] {
         // Usually, no job is running.

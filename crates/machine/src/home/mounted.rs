@@ -65,10 +65,13 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
 }
 
 fn take_down(mount: &Mount) -> Result<(), Failure> {
-    let files = device::release(&mount.point, Path::new(&mount.source));
+    let files = device::scrub_files(Path::new(&mount.source));
+    if !files.is_empty() {
+        device::cancel_jobs(&mount.point);
+    }
     unmount(&mount.point)?;
+    // Not before: the scrub program writes them again before it closes the file system.
     for file in files {
-        // The file exists only for file systems that can scrub.
         let _ = fs::remove_file(file);
     }
     Ok(())
