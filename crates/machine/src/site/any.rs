@@ -16,7 +16,6 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::launched::{Launched, Process, Program};
 use super::machine::Machine;
 use super::network::Namespace;
-use super::ssh::Ssh;
 use super::this_host::ThisHost;
 use crate::account::Account;
 use crate::failure::Failure;
@@ -76,7 +75,7 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 
     /// The guest that can be switched off.
-    fn power(&self) -> Option<&Ssh> {
+    fn power(&self) -> Option<&Machine> {
         None
     }
 }

@@ -7,7 +7,6 @@ mod launched;
 mod machine;
 mod network;
 mod set_up;
-mod ssh;
 mod this_host;
 mod vm;
 
@@ -17,5 +16,4 @@ pub use launched::{Launched, Process, Program};
 pub use machine::Machine;
 pub use network::{Namespace, Switch};
 pub use set_up::{beside, set_up};
-pub use ssh::Ssh;
 pub use this_host::ThisHost;

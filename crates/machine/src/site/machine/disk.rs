@@ -16,7 +16,7 @@ use crate::tool::Tool;
 const MAX_BYTES: u64 = 16 << 40;
 
 /// A file in the run directory.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Disk {
     file: PathBuf,
 }
