@@ -18,6 +18,8 @@ use crate::locked;
 use crate::process;
 use crate::tool::{Tool, shown};
 
+/// The size of a failed device: less than any file system needs.
+const FAILED_BYTES: u64 = 512;
 /// Exit code of `btrfs scrub` if there are errors that it could not correct.
 const UNCORRECTABLE: i32 = 3;
 
@@ -32,12 +34,12 @@ pub struct Job {
 impl Made {
     /// Makes a device, numbered from 1, fail all requests; returns when it did.
     pub fn fail(&self, device: u32) -> Result<Instant, Failure> {
-        self.with_device(device, LoopDevice::fail)
+        self.with_device(device, |device| device.limit(FAILED_BYTES))
     }
 
     /// Restores a device with the content that it had when it failed; returns when it was back.
     pub fn restore(&self, device: u32) -> Result<Instant, Failure> {
-        self.with_device(device, LoopDevice::restore)
+        self.with_device(device, |device| device.limit(0))
     }
 
     /// The major and minor numbers of a device.
