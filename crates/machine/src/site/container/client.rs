@@ -107,7 +107,7 @@ impl Installed {
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) installed: Installed,
-    place: Outside,
+    pub(super) place: Outside,
     /// The file to which podman writes the program's process ID.
     pid_file: PathBuf,
 }
@@ -226,10 +226,6 @@ impl Named {
         };
         // docker reports 0 before the program starts and after it ends.
         said.trim().parse().ok().filter(|pid| *pid != 0)
-    }
-
-    pub(super) fn end(&self) -> Result<(), Failure> {
-        self.place.end()
     }
 }
 

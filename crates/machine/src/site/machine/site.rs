@@ -130,7 +130,7 @@ impl Machine {
     /// Switches the guest on again, with what was on its disk.
     pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
-            guest.restore(interrupted)?;
+            guest.switch_on(interrupted)?;
         }
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);

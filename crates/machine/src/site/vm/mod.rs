@@ -73,7 +73,7 @@ pub(super) struct Guest {
     ports: [u16; 2],
 }
 
-enum Failed {
+pub(super) enum Failed {
     PortTaken,
     Boot(String),
     Other(Failure),
@@ -190,7 +190,7 @@ impl Guest {
         Ok(guest)
     }
 
-    fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+    pub(super) fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
         // Without the output from before the guest was switched off.
         let console = self.dir.join(qemu::CONSOLE);
         File::create(&console).map_err(Failure::at("write", &console))?;
@@ -260,10 +260,6 @@ impl Guest {
     pub(super) fn cut(&self) -> Instant {
         let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
-    }
-
-    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        Ok(self.switch_on(interrupted)?)
     }
 
     /// Whether the guest was switched off or QEMU has ended.
