@@ -222,15 +222,11 @@ impl FromStr for WorkloadName {
 }
 
 fn nearest(text: &str) -> WorkloadName {
-    let mut best = WorkloadName::OltpReadWrite;
-    let mut best_likeness = 0.0;
-    for name in WorkloadName::ALL {
-        let likeness = strsim::jaro_winkler(name.name(), text);
-        if likeness > best_likeness {
-            (best, best_likeness) = (name, likeness);
-        }
-    }
-    best
+    let likeness = |name: &WorkloadName| strsim::jaro_winkler(name.name(), text);
+    // Reversed, because `max_by` returns the last of equal ones.
+    let names = WorkloadName::ALL.into_iter().rev();
+    let nearest = names.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    nearest.unwrap_or(WorkloadName::OltpReadWrite)
 }
 
 #[cfg(test)]
