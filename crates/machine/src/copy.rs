@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,7 +100,7 @@ impl Copy<'_> {
         let stat = from.stat()?;
         self.check_owner(&stat, from.path())?;
         for entry in from.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
+            let name = entry.name.as_os_str();
             match entry.kind() {
                 _ if !is_wanted(name) => {}
                 FileType::Directory => {
@@ -129,17 +128,12 @@ impl Copy<'_> {
         let target = target.map_err(Failure::at("create", &path))?;
         let target = File::from(target);
         let copied = self.content(&source, &target, &stat);
-        self.check_interrupted()?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
         copied.map_err(Failure::at("copy", &path))?;
         self.hand_over(target.as_fd(), stat.st_mode)
             .map_err(Failure::at("change the owner of", &path))
-    }
-
-    fn check_interrupted(&self) -> Result<(), Failure> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(canceled()),
-            false => Ok(()),
-        }
     }
 
     /// Someone may have put a hard link to another user's file into a directory of the account,
@@ -164,7 +158,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> Result<(), Errno> {
+    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> io::Result<()> {
         let len = u64::try_from(stat.st_size).unwrap_or_default();
         if len == 0 {
             return Ok(());
@@ -176,7 +170,7 @@ impl Copy<'_> {
                     self.bytes += len.min(blocks * 512);
                     return Ok(());
                 }
-                Err(Errno::NOSPC) => return Err(Errno::NOSPC),
+                Err(Errno::NOSPC) => return Err(Errno::NOSPC.into()),
                 // Not supported by the file system, or not between these two.
                 Err(_) => self.shares = false,
             }
@@ -188,7 +182,7 @@ impl Copy<'_> {
             copy_range(from, to, start, at)?;
             self.bytes += at - start;
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Errno::INTR);
+                return Err(Errno::INTR.into());
             }
         }
         Ok(())
@@ -211,7 +205,7 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
     Ok(Some((start, end.min(len))))
 }
 
-fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
     let (mut read_at, mut write_at) = (start, start);
     while read_at < end {
         let step = usize::try_from(end - read_at).unwrap_or(usize::MAX);
@@ -223,23 +217,16 @@ fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno>
             Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
                 return copy_by_hand(from, to, read_at, end);
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-fn copy_by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
-    let copied = || -> io::Result<u64> {
-        let (mut from, mut to) = (from, to);
-        io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
-        io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
-        io::copy(&mut io::Read::take(from, end - start), &mut to)
-    };
-    match copied() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    }
+fn copy_by_hand(mut from: &File, mut to: &File, start: u64, end: u64) -> io::Result<()> {
+    io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
+    io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
+    io::copy(&mut io::Read::take(from, end - start), &mut to).map(drop)
 }
 
 #[cfg(test)]

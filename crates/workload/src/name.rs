@@ -3,38 +3,27 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::bulk_insert;
-use crate::label::Labels;
+use crate::bulk_insert::BulkInsert;
+use crate::catalog::Labels;
 use crate::oltp;
 use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
+use crate::virtual_user::Workload;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+/// A built-in workload; [`WorkloadName::summary`] says what its transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadName {
-    /// Point selects, ranges, updates, a delete and an insert in a transaction.
     OltpReadWrite,
-    /// Point selects and ranges in a transaction.
     OltpReadOnly,
-    /// Updates, a delete and an insert in a transaction.
     OltpWriteOnly,
-    /// One select by id.
     OltpPointSelect,
-    /// One update of an indexed column.
     OltpUpdateIndex,
-    /// One update of a column without an index.
     OltpUpdateNonIndex,
     OltpInsert,
-    /// One delete by id.
     OltpDelete,
-    /// One select of random values of the secondary index.
     SelectRandomPoints,
-    /// One count over random ranges of the secondary index.
     SelectRandomRanges,
-    /// Rows gathered into large inserts, a table for each user.
     BulkInsert,
 }
 
@@ -75,10 +64,10 @@ impl WorkloadName {
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
         let (workload, tables) = (self.name(), options.data.tables);
-        if self.definition().has_one_table && tables > 1 {
-            return Err(OptionsError::OneTable { workload, tables });
-        }
         match self.body() {
+            Body::Oltp(steps) if oltp::has_one_table(steps) && tables > 1 => {
+                Err(OptionsError::OneTable { workload, tables })
+            }
             Body::Oltp(steps) if oltp::is_empty(steps, options) => {
                 Err(OptionsError::NoStatements { workload })
             }
@@ -118,7 +107,7 @@ impl WorkloadName {
     pub fn labels(self, options: &Options) -> Labels {
         match self.body() {
             Body::Oltp(steps) => oltp::labels(steps, options),
-            Body::BulkInsert => bulk_insert::labels(),
+            Body::BulkInsert => BulkInsert::new().catalog().labels.clone(),
         }
     }
 
@@ -140,7 +129,6 @@ impl WorkloadName {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
-    /// The steps of an OLTP transaction.
     Oltp(&'static [Step]),
     BulkInsert,
 }
@@ -149,7 +137,6 @@ pub(crate) enum Body {
 struct Definition {
     name: &'static str,
     summary: &'static str,
-    has_one_table: bool,
     body: Body,
 }
 
@@ -191,20 +178,19 @@ static DEFINITIONS: [Definition; WorkloadName::ALL.len()] = [
         "one delete by primary key",
         &transaction::DELETE,
     ),
-    on_one_table(oltp(
+    oltp(
         "select_random_points",
         "one select of 10 values of a secondary index",
         &transaction::RANDOM_POINTS,
-    )),
-    on_one_table(oltp(
+    ),
+    oltp(
         "select_random_ranges",
         "one count over 10 ranges of a secondary index",
         &transaction::RANDOM_RANGES,
-    )),
+    ),
     Definition {
         name: "bulk_insert",
         summary: "one row of a multi-row insert, a table for each user",
-        has_one_table: false,
         body: Body::BulkInsert,
     },
 ];
@@ -213,15 +199,7 @@ const fn oltp(name: &'static str, summary: &'static str, steps: &'static [Step])
     Definition {
         name,
         summary,
-        has_one_table: false,
         body: Body::Oltp(steps),
-    }
-}
-
-const fn on_one_table(definition: Definition) -> Definition {
-    Definition {
-        has_one_table: true,
-        ..definition
     }
 }
 
@@ -243,30 +221,12 @@ impl FromStr for WorkloadName {
     }
 }
 
-impl TryFrom<String> for WorkloadName {
-    type Error = UnknownWorkload;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<WorkloadName> for String {
-    fn from(name: WorkloadName) -> String {
-        name.name().to_owned()
-    }
-}
-
 fn nearest(text: &str) -> WorkloadName {
-    let mut best = WorkloadName::OltpReadWrite;
-    let mut best_likeness = 0.0;
-    for name in WorkloadName::ALL {
-        let likeness = strsim::jaro_winkler(name.name(), text);
-        if likeness > best_likeness {
-            (best, best_likeness) = (name, likeness);
-        }
-    }
-    best
+    let likeness = |name: &WorkloadName| strsim::jaro_winkler(name.name(), text);
+    // Reversed, because `max_by` returns the last of equal ones.
+    let names = WorkloadName::ALL.into_iter().rev();
+    let nearest = names.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    nearest.unwrap_or(WorkloadName::OltpReadWrite)
 }
 
 #[cfg(test)]
@@ -279,8 +239,6 @@ mod tests {
             assert_eq!(name.to_string().parse(), Ok(name));
             assert_eq!(WorkloadName::ALL[name as usize], name);
         }
-        let json = serde_json::to_string(&WorkloadName::OltpDelete).unwrap();
-        assert_eq!(json, "\"oltp_delete\"");
     }
 
     #[test]

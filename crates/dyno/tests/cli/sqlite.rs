@@ -6,7 +6,7 @@ use crate::common::{Program, each};
 use client::sqlite::SqliteTarget;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
-use workload::rows::{DataSpec, TableRows};
+use workload::rows::TableRows;
 
 const SMALL: &str = "--tables 2 --rows 300 --threads 2 --warmup 0s";
 
@@ -112,12 +112,7 @@ fn the_rows_are_a_function_of_the_seed() {
     let one = load("one", 9);
     assert_eq!(one, load("again", 9));
     assert_ne!(one, load("other", 10));
-    let data = DataSpec {
-        seed: 9,
-        rows: 500,
-        distribution: Distribution::default(),
-    };
-    let table = TableRows::new(&data, 2).unwrap();
+    let table = TableRows::new(9, 2, 500, &Distribution::default()).unwrap();
     let expected = (1..=500).map(|key| {
         let row = table.row(key);
         let (c, pad) = (row.c().to_owned(), row.pad().to_owned());

@@ -17,7 +17,7 @@ use super::operator::switch_over;
 use super::program::run_program;
 use crate::failure::not_running;
 use crate::servers::{Node, Services};
-use crate::site::Power;
+use crate::site::Machine;
 use crate::volume::Job;
 use crate::{Fact, Failure, Instance};
 
@@ -341,7 +341,7 @@ fn services(instance: &Instance) -> Result<&Services, Failure> {
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
 }
 
-fn power<'a>(context: &FaultContext<'a>) -> Result<&'a dyn Power, Failure> {
+fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
     let power = context.site()?.power();
     power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }

@@ -202,7 +202,6 @@ impl Home {
         )
     }
 
-    /// Records how to undo a step that is about to be taken.
     pub(crate) fn record(&self, number: u32, undo: Undo) -> Result<Step, Failure> {
         self.inner.journal.record(number, undo)
     }

@@ -6,8 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::LOCAL;
 use host::mounts::{self, Mount};
@@ -16,7 +15,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::device;
 use crate::failure::Failure;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 
 /// How long killed processes may keep a file system in use.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
@@ -66,10 +65,13 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
 }
 
 fn take_down(mount: &Mount) -> Result<(), Failure> {
-    let files = device::release(&mount.point, Path::new(&mount.source));
+    let files = device::scrub_files(Path::new(&mount.source));
+    if !files.is_empty() {
+        device::cancel_jobs(&mount.point);
+    }
     unmount(&mount.point)?;
+    // Not before: the scrub program writes them again before it closes the file system.
     for file in files {
-        // The file exists only for file systems that can scrub.
         let _ = fs::remove_file(file);
     }
     Ok(())
@@ -90,19 +92,14 @@ fn is_made(mount: &Mount) -> bool {
 
 /// Retries, because processes that were just killed may still have files open.
 fn unmount(point: &Path) -> Result<(), Failure> {
-    let deadline = Instant::now() + BUSY_LIMIT;
-    loop {
-        let flags = match Instant::now() < deadline {
-            true => UnmountFlags::NOFOLLOW,
-            false => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
-        };
-        match rustix::mount::unmount(point, flags) {
-            Err(Errno::BUSY) if !flags.contains(UnmountFlags::DETACH) => sleep(POLL_INTERVAL),
-            unmounted => {
-                return unmounted.map_err(Failure::at("unmount", point));
-            }
-        }
-    }
+    let unmount = |flags| rustix::mount::unmount(point, flags);
+    let unmounted = process::poll(BUSY_LIMIT, || match unmount(UnmountFlags::NOFOLLOW) {
+        Err(Errno::BUSY) => None,
+        unmounted => Some(unmounted),
+    });
+    let at_last = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+    let unmounted = unmounted.unwrap_or_else(|| unmount(at_last));
+    unmounted.map_err(Failure::at("unmount", point))
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {

@@ -5,8 +5,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -16,7 +15,7 @@ use super::trust::{self, untrusted};
 use super::{Home, containers, marker, mounted, root};
 use crate::failure::{Fact, Failure};
 use crate::ip;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 use crate::tree;
 
 /// How long the kernel may take to notice that a group's last process has ended.
@@ -149,17 +148,11 @@ fn remove_namespace(path: &Path) -> io::Result<()> {
 }
 
 fn remove_group(path: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + EMPTY_LIMIT;
-    loop {
-        match fs::remove_dir(path) {
-            Err(error)
-                if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline =>
-            {
-                sleep(POLL_INTERVAL);
-            }
-            removed => return removed,
-        }
-    }
+    let removed = process::poll(EMPTY_LIMIT, || match fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,
+        removed => Some(removed),
+    });
+    removed.unwrap_or_else(|| fs::remove_dir(path))
 }
 
 #[cfg(test)]

@@ -74,22 +74,10 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
-    /// `None` if the site cannot be switched off.
-    fn power(&self) -> Option<&dyn Power> {
+    /// The guest that can be switched off.
+    fn power(&self) -> Option<&Machine> {
         None
     }
-}
-
-/// The power supply of a machine: without it, the machine loses its processes and the content of
-/// its memory.
-pub trait Power {
-    fn is_off(&self) -> bool;
-
-    /// Switches the machine off, and returns once it is off.
-    fn cut(&self) -> Instant;
-
-    /// Switches the machine on again, with what was on its disk.
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
 }
 
 /// The processes of a site, which are on this host or on another machine.

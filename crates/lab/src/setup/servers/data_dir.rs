@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,8 +130,7 @@ impl DataDir {
         }
         let data = self.open_data()?;
         for entry in OpenDir::open(log)?.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
-            data.create_link(name, &log.join(name))?;
+            data.create_link(&entry.name, &log.join(&entry.name))?;
         }
         Ok(())
     }
