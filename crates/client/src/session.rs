@@ -36,8 +36,6 @@ pub struct NetworkSession<P: Protocol> {
     text: String,
 }
 
-type Opened<P> = (Connection<P>, Box<[Option<<P as Protocol>::Statement>]>);
-
 impl<P: Protocol> Connector<P> {
     async fn open(
         &self,
@@ -61,7 +59,10 @@ impl<P: Protocol> Connector<P> {
                 });
             }
         }
-        Ok((connection, prepared.into_boxed_slice()))
+        Ok(Opened {
+            connection,
+            prepared: prepared.into_boxed_slice(),
+        })
     }
 
     /// Opens a connection to a server; `None` if it is closed meanwhile.
@@ -75,15 +76,15 @@ impl<P: Protocol> Connector<P> {
         };
         // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
-        let Some((connection, prepared)) = opening.await.transpose()? else {
+        let Some(opened) = opening.await.transpose()? else {
             return Ok(None);
         };
-        let place = self.route.add(server, connection.stream.socket());
+        let place = self.route.add(server, opened.connection.stream.socket());
         Ok(place.map(|place| NetworkSession {
             place,
-            connection,
+            connection: opened.connection,
             catalog: Arc::clone(catalog),
-            prepared,
+            prepared: opened.prepared,
             text: String::new(),
         }))
     }
@@ -109,6 +110,11 @@ impl<P: Protocol> Connect for Connector<P> {
     async fn rerouted(&self, from: Option<u64>) {
         self.route.changed(from).await;
     }
+}
+
+struct Opened<P: Protocol> {
+    connection: Connection<P>,
+    prepared: Box<[Option<P::Statement>]>,
 }
 
 fn no_server() -> SessionError {

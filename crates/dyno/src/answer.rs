@@ -79,8 +79,8 @@ pub(crate) fn show(answer: &impl Answer, name: &str, args: &AnswerArgs) -> Resul
 
 /// Writes an answer in every format to a new directory.
 pub(crate) fn write(answer: &impl Answer, name: &str, out: &Path) -> Result<(), Failure> {
-    let page = answer.html().map_err(Failure::internal);
-    let page = page.map_err(|failure| failure.context("cannot write the page"))?;
+    let page = answer.html();
+    let page = page.map_err(|error| Failure::internal(error).context("cannot write the page"))?;
     let formats = [
         ("html", page),
         ("md", answer.markdown()),

@@ -175,7 +175,8 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
                 .remedy("give the path of a study file, such as studies/quickstart.toml")
         })?;
     let overrides = args.overrides.iter();
-    let overrides: Vec<_> = overrides.map(|(key, value)| (&**key, &**value)).collect();
+    let overrides = overrides.map(|(key, value)| (key.as_str(), value.as_str()));
+    let overrides: Vec<(&str, &str)> = overrides.collect();
     let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
     let study = study.map_err(Failure::usage)?;
     let known = Vocabulary {

@@ -132,9 +132,13 @@ pub(crate) fn open_url<P: NetworkEngine>(
 
 /// The results of all servers, or the errors of those that failed.
 fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
-    let mut errors = Vec::new();
-    let succeeded = done.filter_map(|one| one.map_err(|error| errors.push(error)).ok());
-    let succeeded = succeeded.collect();
+    let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
+    for one in done {
+        match one {
+            Ok(one) => succeeded.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
     match errors.is_empty() {
         true => Ok(succeeded),
         false => Err(of_all(errors)),

@@ -130,8 +130,12 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
 /// A refusal is an answer, too.
 async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
     let question = async |connection: &mut Connection<P>| connection.rows("SELECT 1").await;
-    let asked = timeout(ANSWER_LIMIT, on_connection(target, LOGIN_LIMIT, question)).await;
-    asked.is_ok_and(|answer| answer.err().is_none_or(|error| error.is_answer()))
+    let asked = on_connection(target, LOGIN_LIMIT, question);
+    match timeout(ANSWER_LIMIT, asked).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => error.is_answer(),
+        Err(_) => false,
+    }
 }
 
 /// A connection that blocks its thread, which must be the one that opened it. Dropping it closes

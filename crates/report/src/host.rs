@@ -3,7 +3,7 @@
 use measure::result::{Disk, Environment, Place};
 use plan::shown_bytes;
 
-use crate::list::{clause, joined, joined_any, joined_known};
+use crate::list::{joined, joined_any, joined_known};
 use crate::number;
 use crate::sheet::{Facts, known};
 
@@ -103,11 +103,15 @@ fn disk_words(disk: &Disk) -> String {
         rotational,
         cache,
     } = disk;
+    let rotates = |turns| match turns {
+        true => "rotational".to_owned(),
+        false => "non-rotational".to_owned(),
+    };
     let parts = [
         Some(format!("disk {name}")),
         model.clone(),
         bytes.map(shown_bytes),
-        rotational.map(|turns| clause(!turns, "non-").to_owned() + "rotational"),
+        rotational.map(rotates),
         scheduler.as_ref().map(|name| format!("scheduler {name}")),
         cache.as_ref().map(|cache| format!("cache {cache}")),
     ];

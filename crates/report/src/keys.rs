@@ -27,9 +27,10 @@ pub(crate) fn trials_of(result: &RunResult) -> Vec<&TrialSummary> {
 /// The last part of a dotted key, or all of it where two keys end alike.
 pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
     let name = key.rsplit('.').next().unwrap_or(key);
-    let is_alike = |other: &&&str| other.rsplit('.').next() == Some(name);
-    let alike = axes.iter().filter(is_alike).count();
-    if alike > 1 { key } else { name }
+    let alike = axes
+        .iter()
+        .filter(|other| other.rsplit('.').next() == Some(name));
+    if alike.count() > 1 { key } else { name }
 }
 
 /// A trial's value of a key; `None` if its study does not vary the key.

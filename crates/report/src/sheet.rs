@@ -80,14 +80,14 @@ impl Sheet {
         notes: &[String],
         blocks: Vec<Block>,
     ) -> Self {
-        let notes = Block::list(notes.iter().map(Item::words)).into_iter();
-        let title_of_notes = "Before you trust these numbers";
-        let notices = notes.map(|notes| Section::named("warnings", title_of_notes, vec![notes]));
+        let notes = Block::list(notes.iter().map(Item::words));
+        let notice = notes
+            .map(|list| Section::named("warnings", "Before you trust these numbers", vec![list]));
         Self {
             title: title.into(),
             version: version.to_owned(),
             lead,
-            notices: notices.collect(),
+            notices: notice.into_iter().collect(),
             sections: vec![Section::new("", blocks)],
             ..Self::default()
         }

@@ -214,16 +214,17 @@ fn inspect(
 
 /// Decides about table number `table`. A table with other columns is never dropped.
 fn decide(
-    Found {
-        columns,
-        highest_id,
-        mark,
-    }: &Found,
+    found: &Found,
     table: u32,
     (wanted, dialect): (&TableSpec, &Dialect),
     options: &Options,
     mode: Mode,
 ) -> Result<Decision, Failure> {
+    let Found {
+        columns,
+        highest_id,
+        mark,
+    } = found;
     let name = table_name(table);
     check_columns(&name, columns, wanted)?;
     let begins_empty = wanted.rows == 0;

@@ -87,8 +87,8 @@ fn drive_with(
         };
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
-        for (index, driven) in rig.databases().zip(&watches).enumerate() {
-            spawn_load(scope, trial, index, driven, start, sender.clone())?;
+        for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
+            spawn_load(scope, trial, index, database, watch, start, sender.clone())?;
         }
         let schedule = faults::Schedule {
             trial,
@@ -169,7 +169,8 @@ fn spawn_load<'scope>(
     scope: &'scope Scope<'scope, '_>,
     trial: &'scope Trial,
     index: usize,
-    (database, watch): (&'scope Database, &'scope Watch),
+    database: &'scope Database,
+    watch: &'scope Watch,
     start: &'scope Start,
     sender: Sender<TrialMessage>,
 ) -> Result<(), Failure> {

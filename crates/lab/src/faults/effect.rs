@@ -265,11 +265,11 @@ impl Effect<'_> {
     }
 
     fn run_command(&mut self) -> Result<Instant, Failure> {
-        let options = &self.options;
+        let (options, context) = (&self.options, self.context);
         if !options.heal_command.is_empty() {
             self.undo = Undo::Run(options.heal_command.clone());
         }
-        run_program(&options.command, &self.output, &self.context, self.context.over)
+        run_program(&options.command, &self.output, &context, context.over)
     }
 }
 

@@ -205,7 +205,10 @@ fn contents(member: u32, database: &Database, limit: usize) -> Result<Contents, 
     let mut contents = Contents {
         member,
         rows: Vec::new(),
-        balances: accounts.into_iter().map(Into::into).collect(),
+        balances: accounts
+            .into_iter()
+            .map(|[id, balance]| (id, balance))
+            .collect(),
         lists: lists(&rows(&mut *sql, &read_lists())?)?,
     };
     let mut last = i64::MIN;

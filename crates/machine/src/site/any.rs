@@ -74,7 +74,7 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The guest that can be switched off.
+    /// `None` if the site cannot be switched off.
     fn power(&self) -> Option<&Machine> {
         None
     }

@@ -116,8 +116,8 @@ impl LoopDevice {
         )))
     }
 
-    /// Makes the device fail all requests above so many bytes, even while in use; 0 is no limit.
-    /// Returns when it did.
+    /// Makes the device fail requests beyond its first `bytes`, even while in use; 0 removes the
+    /// limit. Returns when it did.
     pub(crate) fn limit(&self, bytes: u64) -> Result<Instant, Failure> {
         let limited = set_status(&self.device, info(bytes, &name_of(&self.file)));
         limited.map_err(Failure::at("change the size of", &self.path))?;

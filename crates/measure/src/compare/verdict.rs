@@ -143,9 +143,9 @@ impl fmt::Display for Change {
 }
 
 /// For example `about 12 repeats`.
-fn repeats(so_many: &str, needed: Option<u32>) -> String {
+fn repeats(qualifier: &str, needed: Option<u32>) -> String {
     match needed {
-        Some(repeats) => format!("{so_many} {repeats} repeats"),
+        Some(repeats) => format!("{qualifier} {repeats} repeats"),
         None => format!("more than {MOST_REPEATS} repeats"),
     }
 }

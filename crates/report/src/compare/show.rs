@@ -25,8 +25,8 @@ impl Answer for ResultComparison {
             Section::new(OTHERS, vec![Block::Words(words)])
         });
         let sections = intended.into_iter().chain([others]);
-        let (title, lead) = (&self.merged.title, words::lead(self));
-        let version = &self.merged.environment.dyno_version;
+        let lead = words::lead(self);
+        let (title, version) = (&self.merged.title, &self.merged.environment.dyno_version);
         let mut answer = Sheet::answer(title, version, lead, &self.cautions, blocks);
         answer.sections.extend(sections);
         answer
