@@ -115,13 +115,8 @@ fn drive_with(
         for message in messages.try_iter() {
             trial_loop.receive(message);
         }
-        let (mut ran, loads) = trial_loop.into_results()?;
-        if let Some(sampler) = sampler {
-            let sampled = threads::join(sampler);
-            let faults = &mut ran.summary.faults;
-            watch::conclude(trial, rig, sampled, probes, loads, faults, run.observer);
-        }
-        Ok(ran)
+        let sampled = sampler.map_or_else(Vec::new, threads::join);
+        trial_loop.into_results(sampled, probes)
     })
 }
 
