@@ -115,7 +115,7 @@ impl Budget {
         Ok(Self {
             disks: disks.map_err(|failure| study.located(failure))?,
             needs: at_once(&needs, &together),
-            available_memory_bytes: needs::available_memory(&host::LOCAL)?,
+            available_memory_bytes: needs::available_memory()?,
         })
     }
 

@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
 use engine::{Installed, Server, Settings};
-use host::Files;
 
 pub use crate::copy::Copied;
 use crate::failure::{Failure, canceled, disk_full, is_disk_full};
@@ -29,7 +28,6 @@ use crate::home::lock::Lock;
 use crate::process::NEVER;
 use crate::setup::needs;
 use crate::setup::servers::DataDir;
-use crate::site::{Site, ThisHost};
 use crate::volume;
 pub(crate) use recipe::Recipe;
 
@@ -173,16 +171,14 @@ impl<'a> Templates<'a> {
 impl Template {
     /// Copies the data for server `number`, within the cache.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
-        let node = plan::Node::default();
-        self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
+        self.copy_to(number, &plan::Node::default(), &NEVER)
     }
 
-    /// Copies the data for server `number` to volumes of `node`, on the machine with these files.
+    /// Copies the data for server `number` to volumes of `node`.
     pub fn copy_to(
         &self,
         number: u32,
         node: &plan::Node,
-        files: &dyn Files,
         interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
@@ -192,7 +188,7 @@ impl Template {
                 drop(target);
                 let disk = volume::disk(&self.home, &node.volume);
                 let what = format!("the copy of the data for server {number}");
-                let free_bytes = needs::space(files, disk)?.free_bytes;
+                let free_bytes = needs::space(disk)?.free_bytes;
                 Err(disk_full(&what, disk, self.bytes, free_bytes))
             }
             Err(error) => Err(error),
