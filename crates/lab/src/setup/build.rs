@@ -13,7 +13,7 @@ use crate::home::Home;
 use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
 use crate::setup::data::settle;
 use crate::setup::rig::reset;
-use crate::setup::spec::{guest_image, port};
+use crate::setup::spec::port;
 use crate::site::Site;
 use crate::template::{Template, Templates};
 use crate::{Cluster, Failure, Instance, Progress, Run, Trial, servers, site};
@@ -28,11 +28,6 @@ pub(crate) struct Building<'a, 'r> {
 }
 
 impl Building<'_, '_> {
-    pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
-        let topology = &self.trial.planned.topology;
-        site::set_up(home, topology, topology.nodes(), &guest_image())
-    }
-
     /// Loads each server's data from scratch.
     pub(crate) fn rebuilt(
         &mut self,

@@ -184,12 +184,13 @@ impl Lab {
         run: &mut Run<'_>,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
+        let topology = &trial.planned.topology;
         let reuse_key = ReuseKey {
             spec: spec.clone(),
-            node: trial.planned.topology.node.clone(),
-            network: trial.planned.topology.network(),
+            node: topology.node.clone(),
+            network: topology.network(),
             recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-            instances: trial.planned.topology.nodes(),
+            instances: topology.nodes(),
         };
         let kept = self.kept.take();
         let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
@@ -212,7 +213,7 @@ impl Lab {
             run,
         };
         let began = Instant::now();
-        let sites = building.sites(&home)?;
+        let sites = site::set_up(&home, topology, topology.nodes(), &guest_image())?;
         let sites_took = began.elapsed();
         let (data, reset) = match kept {
             Some(kept) => kept,
