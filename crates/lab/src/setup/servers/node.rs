@@ -203,13 +203,13 @@ impl Node {
 
     /// Stops the selected processes with a signal; returns when the last one was stopped.
     pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
-        let paused = self.running()?.pause(which);
+        let paused = self.running()?.set_stopped(which, true);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
     /// Resumes a paused server; returns when all its processes were resumed.
     pub(crate) fn resume(&mut self) -> Result<Instant, Failure> {
-        let resumed = self.running()?.resume();
+        let resumed = self.running()?.set_stopped(FaultProcess::Both, false);
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
     }
 
@@ -282,7 +282,7 @@ impl Node {
             return Ok(());
         };
         if process.is_paused {
-            process.resume();
+            process.set_stopped(FaultProcess::Both, false);
         }
         let signal = self.installed.engine.traits().stop_signal;
         match process.stop(signal, STOP_LIMIT, interrupted)? {
