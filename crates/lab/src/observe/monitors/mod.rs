@@ -194,39 +194,33 @@ struct Sampler {
 
 struct SampledServer {
     server: MonitoredServer,
-    /// `None` if the server runs on this host.
-    machine: Option<SampledMachine>,
-}
-
-/// A machine other than this host.
-struct SampledMachine {
+    /// Sampled with the server if it does not run on this host.
     disks: Vec<String>,
-    /// The files that the last sample read.
+    /// The files that the last sample read on another machine.
     paths: Vec<PathBuf>,
 }
 
 impl SampledServer {
     fn new(server: MonitoredServer) -> Self {
-        let machine = (!server.site.is_here()).then(|| SampledMachine {
+        Self {
             disks: disks(&*server.site, &server.directories),
             paths: Vec::new(),
-        });
-        Self { server, machine }
+            server,
+        }
     }
 
     fn sample(&mut self) -> ServerSnapshot {
         let files = self.server.site.files();
-        let Some(machine) = self.machine.take() else {
+        if self.server.site.is_here() {
             return self.snapshot(Instant::now(), files, None);
-        };
+        }
         let asked = Instant::now();
-        let files = ReadAhead::new(files, machine.paths);
+        let files = ReadAhead::new(files, std::mem::take(&mut self.paths));
         // The files were read at some moment during the exchange; take its middle.
         let at = asked + asked.elapsed() / 2;
-        let sample = host::Sample::take(&files, &machine.disks);
+        let sample = host::Sample::take(&files, &self.disks);
         let snapshot = self.snapshot(at, &files, Some(sample));
-        let paths = files.into_paths();
-        self.machine = Some(SampledMachine { paths, ..machine });
+        self.paths = files.into_paths();
         snapshot
     }
 
@@ -296,7 +290,7 @@ impl Sampler {
         if !are_others {
             return self.others.skip();
         }
-        let here = self.servers.iter().filter(|one| one.machine.is_none());
+        let here = self.servers.iter().filter(|one| one.server.site.is_here());
         let servers = here
             .map(|one| &one.server.process)
             .chain(&self.known)

@@ -312,8 +312,8 @@ impl<'a> ProcessTree<'a> {
     }
 
     /// Stops or resumes the processes: repeatedly sends a signal to those that have not obeyed it,
-    /// until all have, because meanwhile they may start others. Returns when the last one had obeyed; `None` at the limit, and if the
-    /// root ends.
+    /// until all have, because meanwhile they may start others. Returns when the last one had
+    /// obeyed; `None` at the limit, and if the root ends.
     fn set_stopped(&self, stopped: bool) -> Option<Instant> {
         let signal = match stopped {
             true => Signal::STOP,
