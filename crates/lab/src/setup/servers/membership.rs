@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::certificate::Certificate;
-use engine::replication::{ClusterLayout, ManagedServer, Manager, MemberAddress, Replication};
+use engine::replication::{ClusterLayout, MemberAddress, Replication};
 
 use crate::failure::Failure;
 use crate::port;
-use crate::setup::servers::data_dir::DataDir;
-use crate::setup::servers::process::ProcessId;
 
 /// Hexadecimal digits of a cluster's ID.
 const ID_CHARS: usize = 32;
@@ -78,25 +76,6 @@ impl Membership {
             password: password.clone(),
         };
         Ok((1..=layout.count()).map(member).collect())
-    }
-
-    pub(super) fn port(&self) -> Option<u16> {
-        let member = self.layout.member(self.number)?;
-        Some(member.port)
-    }
-
-    pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
-        match self.replication.traits().manager {
-            Some(manager) => ProcessId::managed(data, manager.process_file()),
-            None => ProcessId::default(),
-        }
-    }
-
-    /// `None` if the laboratory starts the server itself.
-    pub(super) fn manager(&self, server: &ManagedServer<'_>) -> Result<Option<Manager>, Failure> {
-        let manager = self.replication.traits().manager;
-        let manager = manager.map(|manager| manager.manager(&self.layout, self.number, server));
-        manager.transpose()
     }
 }
 

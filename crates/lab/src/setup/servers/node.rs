@@ -75,11 +75,6 @@ impl Node {
         self.id.get()
     }
 
-    /// The process ID of the cluster manager, if one is running.
-    pub fn manager_pid(&self) -> Option<u32> {
-        self.id.manager()
-    }
-
     /// The server's process, followed through restarts.
     pub fn process(&self) -> &ProcessId {
         &self.id

@@ -134,10 +134,9 @@ impl Node {
 
     /// Whether its processes run, and a member of a cluster takes part in it.
     pub(crate) fn is_whole(&mut self) -> bool {
-        let has_manager = self.is_managed();
         let takes_part = |role| role != Some(Role::Detached);
         self.exited().is_none()
-            && (!has_manager || self.manager_pid().is_some())
+            && (!self.is_managed() || self.id.manager().is_some())
             && self.role().is_ok_and(takes_part)
     }
 

@@ -98,14 +98,16 @@ pub fn start(
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
-    let (id, password) = match membership {
-        Some(member) => (member.process_of(&data), member.password.clone()),
-        None => (ProcessId::default(), Password::random()?),
+    let manager = membership.and_then(|member| member.replication.traits().manager);
+    let id = manager.map(|manager| ProcessId::managed(&data, manager.process_file()));
+    let password = match membership {
+        Some(member) => member.password.clone(),
+        None => Password::random()?,
     };
     let mut node = Node {
         process: None,
         installed: installed.clone(),
-        id,
+        id: id.unwrap_or_default(),
         password,
         port: 0,
         notes: Vec::new(),
@@ -129,7 +131,10 @@ impl Node {
             Start::First => None,
             Start::Again { .. } => Some(self.port),
         };
-        let of_member = || self.spec.membership.as_ref().and_then(Membership::port);
+        let of_member = || {
+            let member = self.spec.membership.as_ref()?;
+            Some(member.layout.member(member.number)?.port)
+        };
         let fixed = self.spec.port.or(before).or_else(of_member);
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
@@ -324,17 +329,21 @@ impl Node {
 
     /// The manager that starts the server in place of the laboratory, whose files are written.
     fn manager(&self, paths: &Paths) -> Result<Option<Manager>, Failure> {
-        let Some(membership) = &self.spec.membership else {
-            return Ok(None);
-        };
         let account = self.data.home().account();
-        let manager = membership.manager(&ManagedServer {
+        let server = ManagedServer {
             program: &self.installed.program,
             paths,
             config: &self.spec.config,
             account: account.other_name(),
-        })?;
-        for file in manager.iter().flat_map(|manager| &manager.files) {
+        };
+        let manager = self.spec.membership.as_ref().and_then(|member| {
+            let manager = member.replication.traits().manager?;
+            Some(manager.manager(&member.layout, member.number, &server))
+        });
+        let Some(manager) = manager.transpose()? else {
+            return Ok(None);
+        };
+        for file in &manager.files {
             let path = paths.dir.join(file.name);
             match file.is_executable {
                 true => write_program(&path, &file.text)?,
@@ -344,7 +353,7 @@ impl Node {
                 write_readable(&self.spec.keep.join(file.name), kept)?;
             }
         }
-        Ok(manager)
+        Ok(Some(manager))
     }
 
     fn wait_until_ready(
