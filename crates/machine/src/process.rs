@@ -146,7 +146,7 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
 }
 
 /// Repeats an attempt until it returns a value; `None` if it has not within the limit.
-pub(crate) fn poll<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn poll<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(value) = attempt() {

@@ -5,7 +5,7 @@ use measure::find_max::{FoundMax, MAX_STEPS, SearchEnd, SearchStep};
 use measure::setup::Ended;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
-use plan::{Arrivals, FindMax, Limited, Point, Value};
+use plan::{Arrivals, FindMax, Point, Value};
 
 use crate::study::attempt;
 use crate::{Failure, Lab, Progress, Run, Target, Trial};
@@ -47,7 +47,7 @@ pub fn find_max(
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
-                column: limited_column(wanted.of).to_owned(),
+                column: format!("response_ms.{}", wanted.of),
                 limit_ms: wanted.limit.as_secs_f64() * 1e3,
                 capacity_per_s: None,
                 steps: Vec::new(),
@@ -70,14 +70,6 @@ pub fn find_max(
         }
     }
     first.map_or(Ok(()), Err)
-}
-
-fn limited_column(of: Limited) -> &'static str {
-    match of {
-        Limited::Mean => "response_ms.mean",
-        Limited::P95 => "response_ms.p95",
-        Limited::P99 => "response_ms.p99",
-    }
 }
 
 enum Failed {

@@ -1,8 +1,7 @@
 //! The instances of a trial, with their data, ready to be driven.
 
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow, Space};
 use measure::setup::Setup;
@@ -10,7 +9,7 @@ use measure::warning::Warning;
 use plan::EngineSpec;
 
 use crate::faults::ActiveFaults;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
 use crate::template::Recipe;
 use crate::{Cluster, Database, Failure, Member, Observer, Trial};
@@ -139,13 +138,9 @@ impl Rig {
     /// The number of the first node that ended by itself, and how. With `is_likely`, waits briefly
     /// for one to end, because a connection to it broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
-        let deadline = Instant::now() + REPORT_LIMIT;
-        loop {
-            let death = self.first_dead();
-            if death.is_some() || !is_likely || Instant::now() > deadline {
-                return death;
-            }
-            sleep(POLL_INTERVAL);
+        match is_likely {
+            true => process::poll(REPORT_LIMIT, || self.first_dead()),
+            false => self.first_dead(),
         }
     }
 

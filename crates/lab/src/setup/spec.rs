@@ -52,24 +52,19 @@ pub fn preview(
     topology: &Topology,
     wanted: &Wanted<'_>,
 ) -> Result<Option<u64>, Failure> {
-    look(spec, topology, wanted).map_err(|failure| placed(failure, spec, topology))
-}
-
-fn look(
-    spec: &EngineSpec,
-    topology: &Topology,
-    wanted: &Wanted<'_>,
-) -> Result<Option<u64>, Failure> {
-    let engine = engine_of(spec)?;
-    engine::exists(engine, basedir(spec))?;
-    volume::check(&topology.node, &servers::account()?)?;
-    let cache = home::place()?;
-    volume::fillable::check_all(topology, &cache)?;
-    let config = config(spec);
-    let fits = |recipe: &Recipe| {
-        recipe.is_of(engine, &config, wanted) && spec.has_version(&recipe.version)
+    let look = || -> Result<Option<u64>, Failure> {
+        let engine = engine_of(spec)?;
+        engine::exists(engine, basedir(spec))?;
+        volume::check(&topology.node, &servers::account()?)?;
+        let cache = home::place()?;
+        volume::fillable::check_all(topology, &cache)?;
+        let config = config(spec);
+        let fits = |recipe: &Recipe| {
+            recipe.is_of(engine, &config, wanted) && spec.has_version(&recipe.version)
+        };
+        Ok(bytes_of(&home::templates_in(&cache), fits))
     };
-    Ok(bytes_of(&home::templates_in(&cache), fits))
+    look().map_err(|failure| placed(failure, spec, topology))
 }
 
 fn basedir(spec: &EngineSpec) -> Option<&Path> {
