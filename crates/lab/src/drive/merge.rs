@@ -36,17 +36,14 @@ impl Merger {
     }
 
     pub(crate) fn add(&mut self, load: usize, second: Second) {
-        if let Some(pending) = self.loads.get_mut(load) {
-            pending.workers = pending.workers.max(second.workers.len());
-            pending.seconds.push_back(second);
-        }
+        let pending = &mut self.loads[load];
+        pending.workers = pending.workers.max(second.workers.len());
+        pending.seconds.push_back(second);
     }
 
     /// Marks the end of a load after its last second.
     pub(crate) fn end(&mut self, load: usize) {
-        if let Some(pending) = self.loads.get_mut(load) {
-            pending.has_ended = true;
-        }
+        self.loads[load].has_ended = true;
     }
 
     /// The next merged second, once it is complete. A load that ended a phase before the others

@@ -12,7 +12,7 @@ use measure::summary::TrialSummary;
 use plan::Volume;
 use workload::session::SessionError;
 
-use super::{LoadState, TrialLoop};
+use super::TrialLoop;
 use crate::drive::clock::seconds;
 use crate::{Database, Failure, FinishedTrial, Progress};
 
@@ -109,15 +109,15 @@ impl TrialLoop<'_> {
     }
 
     fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
-        // A single load does not gather separately.
-        let gathers = self.loads.iter().map(|load| match self.loads.len() {
-            1 => &self.gather,
-            _ => &load.gather,
-        });
         (1..)
-            .zip(self.loads.iter().zip(gathers))
-            .zip(&self.rig.instances)
-            .map(|((number, (load, gather)), instance)| {
+            .zip(self.loads.iter().zip(&self.rig.instances))
+            .map(|(number, (load, instance))| {
+                // A single load does not gather separately.
+                let gather = match self.loads.len() {
+                    1 => &self.gather,
+                    _ => &load.gather,
+                };
+                let ended = load.ended.as_ref().and_then(|ended| ended.as_ref().ok());
                 let database = &instance.database;
                 let part = gather.finish(TrialSummary {
                     outcome: outcome.clone(),
@@ -130,7 +130,9 @@ impl TrialLoop<'_> {
                     response_ms: part.response_ms,
                     errors: part.failures() + part.restarts(),
                     restarts: part.restarts(),
-                    outcome: load.outcome().unwrap_or_else(|| outcome.clone()),
+                    outcome: ended
+                        .and_then(|load| outcome_of(&load.end))
+                        .unwrap_or_else(|| outcome.clone()),
                     settings: instance.settings.clone(),
                     process: instance.cluster.primary().process(),
                     formation_s: instance.formation.map(|time| time.as_secs_f64()),
@@ -150,13 +152,6 @@ fn leave_out_inflated(metrics: &mut Metrics, volume: &Volume) {
     if is_less && volume.file_system.is_none() {
         metrics.remove(AMPLIFICATION);
         metrics.retain(|name, _| split(name).0 != "server.write_mb_per_s");
-    }
-}
-
-impl LoadState {
-    /// How the load ended; `None` if it failed to start or was interrupted.
-    fn outcome(&self) -> Option<Outcome> {
-        outcome_of(&self.ended.as_ref()?.as_ref().ok()?.end)
     }
 }
 
@@ -193,7 +188,7 @@ pub(super) fn failure_of_load(
 }
 
 /// The outcome of a load; `None` if it was interrupted, perhaps because of another one.
-pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
+fn outcome_of(end: &End) -> Option<Outcome> {
     match end {
         End::Completed => Some(Outcome::Completed),
         End::Failed(error) => Some(Outcome::Stopped {
