@@ -135,7 +135,8 @@ fn prepare_monitors(
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
     let servers = rig.members().map(Member::monitored).collect();
-    let known = start.map_or_else(Vec::new, |start| start.servers.to_vec());
+    let referee = start.and_then(|start| start.referee.as_ref());
+    let known = referee.map_or_else(Vec::new, |referee| referee.processes());
     let prepared = monitors::prepare(servers, known, on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");

@@ -12,7 +12,7 @@ use measure::values::Values;
 
 use crate::Failure;
 use crate::observe::monitors::MonitoredServer;
-use crate::servers::freeze;
+use crate::servers::{ProcessId, freeze};
 
 /// Freezes with signals, not with control groups: a process in the freezer of version 1 cannot be killed, so it
 /// would outlive a killed dyno.
@@ -71,6 +71,12 @@ impl ServersInTurns {
             pauses,
             stop,
         }
+    }
+
+    /// The processes of all servers, which are no foreign programs to any variant.
+    pub(crate) fn processes(&self) -> Vec<ProcessId> {
+        let servers = self.variants.iter().flatten();
+        servers.map(|server| server.monitored.process.clone()).collect()
     }
 
     /// The metrics of a variant; `server.cpu` covers only its own turns.
