@@ -259,9 +259,9 @@ impl Effect<'_> {
     }
 
     fn switch_over(&mut self) -> Result<Instant, Failure> {
-        let done = switch_over(&self.context)?;
-        self.old_primary = done.shut_down;
-        Ok(done.refuses_at)
+        let (refuses_at, shut_down) = switch_over(&self.context)?;
+        self.old_primary = shut_down;
+        Ok(refuses_at)
     }
 
     fn run_command(&mut self) -> Result<Instant, Failure> {
