@@ -50,7 +50,7 @@ impl<'a> Injection<'a> {
         }
         let aimed = self.context();
         let aim = |context| Effect::aim(self.number, &self.fault, self.output(), context);
-        let (mut effect, hit) = match aimed.and_then(aim) {
+        let mut effect = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
@@ -58,8 +58,8 @@ impl<'a> Injection<'a> {
             }
         };
         record.node = effect.context.member().ok().map(|member| member.number);
-        self.begin(&hit);
-        let loses_primary = self.loses_primary(&hit);
+        self.begin(&effect.sides.lost);
+        let loses_primary = self.loses_primary(&effect.sides.lost);
         let injected = effect.inject();
         drop(roles);
         match injected {
