@@ -37,7 +37,7 @@ impl Injection<'_> {
         let is_away = |node| node == lost || self.instance.faults.hits(node);
         let mut promotion = Promotion {
             node: None,
-            asked_s: self.schedule.clock.seconds(Instant::now()),
+            asked_s: self.schedule.clock.now_s(),
             done_s: None,
             error: None,
         };
@@ -48,7 +48,7 @@ impl Injection<'_> {
             promote(cluster, successor)
         });
         match &promoted {
-            Ok(()) => promotion.done_s = Some(self.schedule.clock.seconds(Instant::now())),
+            Ok(()) => promotion.done_s = Some(self.schedule.clock.now_s()),
             Err(error) => promotion.error = Some(error.to_string()),
         }
         record.promotion = Some(promotion);

@@ -179,7 +179,7 @@ impl<'a> Injection<'a> {
         };
         while !is_over() {
             if let Some(reason) = context.ended() {
-                let at_s = self.schedule.clock.seconds(Instant::now());
+                let at_s = self.schedule.clock.now_s();
                 record.crash = Some(Crash { at_s, reason });
                 return self.report(record, Ok(()), false);
             }
@@ -246,7 +246,7 @@ impl<'a> Injection<'a> {
     }
 
     fn heal(&self, effect: &mut Effect<'_>, record: &mut FaultRecord) {
-        record.heal_asked_s = Some(self.schedule.clock.seconds(Instant::now()));
+        record.heal_asked_s = Some(self.schedule.clock.now_s());
         self.instance.faults.heal(self.number);
         match effect.heal() {
             Ok(healed) => {
@@ -277,7 +277,7 @@ impl<'a> Injection<'a> {
     }
 
     fn record(&self) -> FaultRecord {
-        let asked_s = self.schedule.clock.seconds(Instant::now());
+        let asked_s = self.schedule.clock.now_s();
         let record = FaultRecord::new(&self.fault, self.number, self.instance_number, asked_s);
         match self.step {
             0 => record,

@@ -19,10 +19,10 @@ use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
 
+use crate::drive::clock::Clock;
 use crate::{Cluster, Failure, Instance, Member, Observer, Rig, Run, Trial, threads};
 
 use recorder::Recorder;
-pub(crate) use schedule::Schedule;
 use user::User;
 
 /// Maximum number of transfers without a record in the history that are read from a member.
@@ -33,6 +33,7 @@ pub(crate) struct Ledger<'a> {
     number: u32,
     instance: &'a Instance,
     planned: &'a plan::Ledger,
+    load: &'a plan::Load,
     seed: u64,
     recorder: Recorder,
 }
@@ -99,6 +100,7 @@ pub(crate) fn open<'a>(
             number,
             instance,
             planned,
+            load: &trial.planned.load,
             // Users of different instances must differ.
             seed: trial.load_seed.wrapping_add(u64::from(number)),
             recorder: Recorder::create(path.clone(), opening).map_err(failed)?,
@@ -116,7 +118,7 @@ pub(crate) fn open<'a>(
 /// The users end with the measurement.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    schedule: Schedule<'env>,
+    clock: Clock<'env>,
     ledgers: &'env [Ledger<'env>],
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut started = Vec::new();
@@ -126,7 +128,7 @@ pub(crate) fn spawn<'scope, 'env>(
             started.push(threads::spawn(scope, name, work)?);
             Ok::<_, Failure>(())
         };
-        let user = move |number| User::new(ledger, schedule, number);
+        let user = move |number| User::new(ledger, clock, number);
         for number in 1..=ledger.planned.users() {
             spawn(Box::new(move || user(number).make_transfers()))?;
         }
@@ -136,7 +138,7 @@ pub(crate) fn spawn<'scope, 'env>(
         let members = ledger.cluster().members().len();
         if ledger.planned.replica_reads > 0.0 && members > 1 {
             for index in 0..members {
-                spawn(Box::new(move || reader::read(ledger, schedule, index)))?;
+                spawn(Box::new(move || reader::read(ledger, clock, index)))?;
             }
         }
     }
