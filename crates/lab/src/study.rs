@@ -1,9 +1,9 @@
 //! Runs the trials of a study, one after another.
 
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 
-use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial, start};
+use crate::start::{self, Ended};
+use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial};
 
 /// Runs trials in order, those of a start at once if its variants take turns. A failed trial is stored
 /// with its reason, and the next one runs. If servers did not start, later trials with the same servers
@@ -99,8 +99,7 @@ fn attempt_start<'t>(
     };
     let mut failures = Vec::new();
     for (trial, ended) in start.iter().zip(ended) {
-        let (_, failure) = ended?;
-        failures.extend(failure.map(|failure| (*trial, failure)));
+        failures.extend(ended?.failure.map(|failure| (*trial, failure)));
     }
     Ok(failures)
 }
@@ -115,23 +114,24 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
 }
 
 /// Runs one trial. If the study can continue after a failure, the failure is part of the result.
-pub(crate) fn attempt(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Attempted {
+pub(crate) fn attempt(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Ended {
     let ended = run_trial::run(lab, trial, run);
     continued(trial, ended, run)
 }
 
-type Attempted = Result<(TrialSummary, Option<Failure>), Failure>;
-
-fn continued(trial: &Trial, ended: Result<FinishedTrial, Failure>, run: &mut Run<'_>) -> Attempted {
+fn continued(trial: &Trial, ended: Ended, run: &mut Run<'_>) -> Ended {
     match ended {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
-            failure => Ok((ran.summary, failure)),
+            failure => Ok(FinishedTrial { failure, ..ran }),
         },
         Err(failure) if failure.exit == Exit::Server => {
             let summary = run_trial::failed(trial, &failure);
             run.observer.end(summary.clone())?;
-            Ok((summary, Some(failure)))
+            Ok(FinishedTrial {
+                summary,
+                failure: Some(failure),
+            })
         }
         Err(failure) => Err(failure),
     }
