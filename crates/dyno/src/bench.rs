@@ -9,7 +9,7 @@ use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Results};
+use crate::results::Results;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
 use crate::{as_study, plan, server, signals, trials};
@@ -19,7 +19,7 @@ const ONE_AT_A_TIME: &str = "benchmark one server at a time";
 /// Prepares the data, warms up, measures and reports.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
-    let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
+    let thresholds = Thresholds::of_bench(args)?;
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
@@ -57,12 +57,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, &of);
-    let conclusion = Conclusion {
-        thresholds: &thresholds,
-        undecided: args.undecided,
-        output: &args.output,
-        as_json: args.json,
-    };
     if study.searches() {
         announce_search(&trials, &results);
     }
@@ -71,7 +65,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
             &mut lab,
             &trials,
             results,
-            &conclusion,
+            &thresholds,
+            &args.output,
             &interrupted,
             |failure| failure,
         );
@@ -89,7 +84,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let ended = ran.failure.map_or(Ok(()), Err);
     // The first error is the cause of the others.
-    ended.and(results.conclude(&conclusion))
+    ended.and(results.conclude(&thresholds, &args.output))
 }
 
 fn open(args: &BenchArgs, access: &Access, lab: &Lab) -> Result<Vec<Database>, Failure> {

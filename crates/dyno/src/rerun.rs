@@ -6,7 +6,7 @@ use lab::Lab;
 use study::{SIDES, Study, quoted};
 
 use crate::as_study::one_line;
-use crate::cli::{CompareArgs, RunArgs};
+use crate::cli::{CompareArgs, OutputArgs, RunArgs};
 use crate::console::eprint;
 use crate::failure::{Failure, stored};
 use crate::resume;
@@ -23,7 +23,10 @@ pub(crate) fn rerun(args: &CompareArgs, sides: [&StoredResult; 2]) -> Result<(),
     }
     let run = RunArgs {
         out: args.answer.out.clone(),
-        json: args.answer.json,
+        output: OutputArgs {
+            json: args.answer.json,
+            ..OutputArgs::default()
+        },
         ..RunArgs::default()
     };
     run_study(&run, &study, &[])

@@ -14,13 +14,13 @@ use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
 use store::{ResultDir, StoreError, TrialWriter, names};
 
-use crate::cli::{OutputArgs, UndecidedArg};
+use crate::cli::OutputArgs;
 use crate::console::{layout, print, print_json};
 use crate::failure::{Failure, stored};
 use crate::progress::Screen;
 use crate::secrets::command_line;
 use crate::study_file::PlannedStudy;
-use crate::thresholds::{self, Thresholds};
+use crate::thresholds::Thresholds;
 use crate::{doctor, noise, report, resume, signals};
 
 /// A result that grows with each trial.
@@ -49,14 +49,6 @@ struct OpenTrial {
     storage_failure: Option<Failure>,
     /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
-}
-
-/// How the results of a run are judged and printed.
-pub(crate) struct Conclusion<'a> {
-    pub(crate) thresholds: &'a Thresholds,
-    pub(crate) undecided: UndecidedArg,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) as_json: bool,
 }
 
 impl Results {
@@ -168,7 +160,11 @@ impl Results {
     }
 
     /// Judges the results, prints them, and writes the report, even if one of these fails.
-    pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
+    pub(crate) fn conclude(
+        &mut self,
+        thresholds: &Thresholds,
+        output: &OutputArgs,
+    ) -> Result<(), Failure> {
         load::release_memory();
         // For a resumed run, the time that its starts took is unknown.
         if !self.is_resumed {
@@ -179,7 +175,7 @@ impl Results {
             }
         }
         self.tell_undecided();
-        self.result.thresholds = conclusion.thresholds.judge(&self.result);
+        self.result.thresholds = thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
             .line(&format!("results: {}", self.path().display()));
@@ -188,14 +184,14 @@ impl Results {
             self.screen.line(&format!("report:  {}", report.display()));
         }
         // Last, next to the prompt.
-        let printed = match conclusion.as_json {
+        let printed = match output.json {
             true => print_json(serde_json::to_string_pretty(&self.result)),
-            false => print(self.as_text(conclusion.output).trim_end()),
+            false => print(self.as_text(output).trim_end()),
         };
         stored
             .and(reported)
             .and(printed)
-            .and(thresholds::outcome(&self.result, conclusion.undecided))
+            .and(thresholds.outcome(&self.result))
     }
 
     /// The text for a terminal: a summary, everything, or next to nothing.

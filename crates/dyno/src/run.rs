@@ -10,7 +10,7 @@ use measure::summary::TrialSummary;
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
 use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Results, environment};
+use crate::results::{Results, environment};
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
 use crate::{noise, plan, resume, signals, trials};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// Runs the trials of a study; with the arguments `of`, `dyno doctor` examines it.
 pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Result<(), Failure> {
-    let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
+    let thresholds = Thresholds::of_study(study, args)?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
@@ -49,18 +49,13 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, of);
-    let conclusion = Conclusion {
-        thresholds: &thresholds,
-        undecided: args.undecided,
-        output: &args.output,
-        as_json: args.json,
-    };
     let located = |failure| study.located(failure);
     trials::run(
         &mut lab,
         &trials,
         results,
-        &conclusion,
+        &thresholds,
+        &args.output,
         &interrupted,
         located,
     )
