@@ -34,7 +34,7 @@ pub(crate) struct Results {
     current: u32,
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
-    /// How long the trials of each point took, set-up included, over all variants.
+    /// The point of each trial, and how long the trial took, set-up included.
     spent: Vec<(Point, Duration)>,
     /// When the time began that is not in `spent`.
     since: Instant,
@@ -224,7 +224,7 @@ impl Results {
     }
 
     /// Why the point of a trial has no further starts; `None` if the trial is to run.
-    fn why_decided(&mut self, trial: &Trial) -> Option<String> {
+    fn why_decided(&self, trial: &Trial) -> Option<String> {
         let planned = &trial.planned;
         let compare = planned.compare?;
         if let Some(state) = decided(&self.result, planned) {
@@ -234,7 +234,7 @@ impl Results {
             };
             return Some(format!("{how} {}", self.shown(&state, planned)));
         }
-        let spent = *self.spent_at(planned.common_point());
+        let spent = self.spent_at(planned);
         (spent >= compare.budget && !self.has_begun(planned)).then(|| {
             let state = point_state(&self.result, planned);
             let state = state.map(|state| format!(" {}", self.shown(&state, planned)));
@@ -264,8 +264,8 @@ impl Results {
     }
 
     /// Formats the state of a trial's point, with an estimate of the starts still needed.
-    fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
-        let spent = *self.spent_at(planned.common_point());
+    fn shown(&self, state: &PointState, planned: &plan::Trial) -> String {
+        let spent = self.spent_at(planned);
         // The duration of starts before the run was resumed is unknown.
         state.shown((!self.is_resumed).then(|| spent / state.starts))
     }
@@ -290,13 +290,10 @@ impl Results {
         trials.any(|trial| is_of_start(&trial.setup.planned))
     }
 
-    fn spent_at(&mut self, point: Point) -> &mut Duration {
-        let known = self.spent.iter().position(|(known, _)| *known == point);
-        let at = known.unwrap_or_else(|| {
-            self.spent.push((point, Duration::ZERO));
-            self.spent.len() - 1
-        });
-        &mut self.spent[at].1
+    fn spent_at(&self, planned: &plan::Trial) -> Duration {
+        let point = planned.common_point();
+        let at_point = self.spent.iter().filter(|(known, _)| *known == point);
+        at_point.map(|(_, spent)| *spent).sum()
     }
 }
 
@@ -373,9 +370,9 @@ impl Observer for Results {
         }
         let finished = files.map_or(Ok(()), |files| files.finish(&summary));
         self.screen.trial_ended(&summary);
-        let spent = self.since.elapsed();
+        let point = summary.setup.planned.common_point();
+        self.spent.push((point, self.since.elapsed()));
         self.since = Instant::now();
-        *self.spent_at(summary.setup.planned.common_point()) += spent;
         // A trial that was run again keeps its position.
         let before =
             |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
