@@ -8,7 +8,7 @@ use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
 
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
-use crate::progress::{Detail, Screen};
+use crate::progress::Screen;
 use crate::results::Results;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
@@ -35,10 +35,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut trials = bench_trials(args, &study, &databases)?;
     lab::settle_turns(&mut trials).map_err(|failure| failure.remedy(ONE_AT_A_TIME))?;
     let several = study.searches() || trials.len() > 1;
-    let mut screen = match several {
-        true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
-        false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
-    };
+    let mut screen = Screen::of_run(&args.output, several);
     for database in &databases {
         screen.line(&format!("{} at {}", database.product(), database.shown()));
     }

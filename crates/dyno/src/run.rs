@@ -9,7 +9,7 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
-use crate::progress::{Detail, Screen};
+use crate::progress::Screen;
 use crate::results::{Results, environment};
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
@@ -89,7 +89,7 @@ fn open(
     lab: &Lab,
     trials: &[Trial],
 ) -> Result<Results, Failure> {
-    let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
+    let screen = Screen::of_run(&args.output, true);
     let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
     let planned = plan.trials.iter();
