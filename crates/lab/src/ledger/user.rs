@@ -1,12 +1,14 @@
 //! A user of the ledger, who makes one transaction after another on a connection of its own.
 
+use std::time::Instant;
+
 use engine::Sql;
 use measure::ledger::{Appending, Fate, Record, Transfer};
 use workload::ledger::{APPENDERS, Append, Movement, values};
 use workload::session::SessionError;
 
 use super::Ledger;
-use super::connection::{ANSWER_LIMIT, Connection, run};
+use super::connection::{ANSWER_LIMIT, Connected, home, run};
 use super::recorder::Full;
 use crate::drive::clock::Clock;
 
@@ -16,12 +18,16 @@ const APPEND_SHARE: f64 = 0.2;
 const MAX_VALUES: usize = 300;
 
 pub(super) struct User<'a> {
-    ledger: &'a Ledger<'a>,
+    pub(super) ledger: &'a Ledger<'a>,
     clock: Clock<'a>,
     /// Counted from 1.
-    number: u32,
+    pub(super) number: u32,
     sequence: u64,
-    connection: Connection<'a>,
+    pub(super) kept: Option<Connected>,
+    /// The index of the server that the user stays with; `None` if it follows the primary.
+    pub(super) home: Option<usize>,
+    /// When that server became unreachable for the user.
+    pub(super) away_since: Option<Instant>,
 }
 
 impl<'a> User<'a> {
@@ -31,7 +37,9 @@ impl<'a> User<'a> {
             clock,
             number,
             sequence: 0,
-            connection: Connection::new(ledger, number),
+            kept: None,
+            home: home(ledger.cluster(), number),
+            away_since: None,
         }
     }
 
@@ -51,7 +59,7 @@ impl<'a> User<'a> {
     }
 
     fn transfer(&mut self) -> Result<(), Full> {
-        let Some(mut connected) = self.connection.connected() else {
+        let Some(mut connected) = self.connected() else {
             return Ok(());
         };
         self.sequence += 1;
@@ -81,12 +89,12 @@ impl<'a> User<'a> {
             fate,
             error: error.as_ref().map(ToString::to_string),
         })?;
-        self.connection.keep(connected, error.as_ref());
+        self.keep(connected, error.as_ref());
         Ok(())
     }
 
     fn append(&mut self) -> Result<(), Full> {
-        let Some(mut connected) = self.connection.connected() else {
+        let Some(mut connected) = self.connected() else {
             return Ok(());
         };
         self.sequence += 1;
@@ -117,7 +125,7 @@ impl<'a> User<'a> {
             fate,
             found: found.filter(|found| found.len() <= MAX_VALUES),
         })?;
-        self.connection.keep(connected, error.as_ref());
+        self.keep(connected, error.as_ref());
         Ok(())
     }
 
