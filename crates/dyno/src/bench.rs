@@ -1,7 +1,6 @@
 //! `dyno bench URL…`: one benchmark of one server, or of several that take turns.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use engine::data::Mode;
 use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
@@ -55,7 +54,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, &of);
     if study.searches() {
-        announce_search(&trials, &results);
+        let (work, time) = (plan::work(&trials), plan::load_time(&trials));
+        let line = format!("searching for the highest rate: {work}, {time}");
+        results.screen.line(&line);
     }
     if several {
         return trials::run(
@@ -127,15 +128,6 @@ fn bench_trials(
     planned
         .map(|trial| study.trial(trial, target(trial), &run_options))
         .collect()
-}
-
-fn announce_search(trials: &[Trial], results: &Results) {
-    let time: Duration = trials.iter().map(Trial::load_time).sum();
-    results.screen.line(&format!(
-        "searching for the highest rate: {}, {} under load",
-        plan::work(trials),
-        plan::time_bound(trials, time)
-    ));
 }
 
 fn prepare(

@@ -201,8 +201,14 @@ pub(crate) fn work(trials: &[Trial]) -> String {
     }
 }
 
+/// `about 5m under load`.
+pub(crate) fn load_time(trials: &[Trial]) -> String {
+    let time = trials.iter().map(Trial::load_time).sum();
+    format!("{} under load", time_bound(trials, time))
+}
+
 /// The time that trials take, and how exactly it is known: `about 5m`.
-pub(crate) fn time_bound(trials: &[Trial], time: Duration) -> String {
+fn time_bound(trials: &[Trial], time: Duration) -> String {
     let may_end_early = |trial: &Trial| {
         let load = &trial.planned.load;
         load.events.is_some() || load.until.is_some() || searches(trial) || may_be_decided(trial)

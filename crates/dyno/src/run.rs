@@ -139,15 +139,11 @@ fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
 fn announce(trials: &[Trial], planned: usize, results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
     screen.line(&study.plan.title);
-    let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
-    let time = plan::time_bound(trials, time);
-    let left = trials.len();
+    let (time, left) = (plan::load_time(trials), trials.len());
     let what = match planned - left {
         0 => plan::work(trials),
         done => format!("{left} of {planned} trials remain, {done} are complete"),
     };
-    screen.line(&format!(
-        "{what}, {time} under load; results go to {}",
-        results.path().display()
-    ));
+    let path = results.path().display();
+    screen.line(&format!("{what}, {time}; results go to {path}"));
 }
