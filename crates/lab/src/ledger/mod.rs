@@ -53,26 +53,15 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The outcome of an instance's ledger.
-pub(crate) struct Verified {
-    pub(crate) summary: LedgerSummary,
-    /// Why nothing could be judged: the history is unreadable.
-    pub(crate) unreadable: Option<String>,
-    history: History,
-    contents: Vec<Contents>,
-}
-
-impl Verified {
-    /// Adds what became of the transfers around each fault of its instance.
-    pub(crate) fn add_to(&self, faults: Vec<&mut FaultRecord>) {
-        let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
-        let losses = losses(&self.history, &self.contents, &known);
-        for (fault, loss) in faults.into_iter().zip(losses) {
-            let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
-            if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
-                let fates = in_flight(&self.history, &self.contents, asked_s, effect_s);
-                (recovery.in_flight, recovery.loss) = (Some(fates), loss);
-            }
+/// Adds what became of the transfers around each fault of an instance.
+fn add_losses(history: &History, contents: &[Contents], faults: Vec<&mut FaultRecord>) {
+    let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
+    let losses = losses(history, contents, &known);
+    for (fault, loss) in faults.into_iter().zip(losses) {
+        let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
+        if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
+            let fates = in_flight(history, contents, asked_s, effect_s);
+            (recovery.in_flight, recovery.loss) = (Some(fates), loss);
         }
     }
 }
@@ -146,9 +135,14 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 impl Ledger<'_> {
-    /// Determines what became of each transfer, and drops the tables of a server that dyno did not
-    /// start.
-    pub(crate) fn verify(self, run: &mut Run<'_>) -> Verified {
+    /// Determines what became of each transfer, also of those around the faults of its instance,
+    /// and drops the tables of a server that dyno did not start. If the history is unreadable, also
+    /// returns why: nothing could be judged.
+    pub(crate) fn verify(
+        self,
+        faults: &mut [FaultRecord],
+        run: &mut Run<'_>,
+    ) -> (LedgerSummary, Option<String>) {
         run.observer.stage("checking the ledger");
         let path = self.recorder.path.display();
         let (history, unreadable) = match self.recorder.history() {
@@ -180,12 +174,10 @@ impl Ledger<'_> {
             },
             ..check(&history, &found.contents, found.unread)
         };
-        Verified {
-            summary,
-            unreadable,
-            history,
-            contents: found.contents,
-        }
+        let own = faults.iter_mut();
+        let own = own.filter(|fault| fault.instance == self.number);
+        add_losses(&history, &found.contents, own.collect());
+        (summary, unreadable)
     }
 
     /// Drops the tables of a server that dyno did not start.
