@@ -3,7 +3,6 @@
 mod volumes;
 
 use std::fs;
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -65,7 +64,7 @@ pub(super) struct Effect<'a> {
     hits_coordinator: bool,
     output: PathBuf,
     pub(super) sides: Sides,
-    undo: Undo,
+    undo: Option<Undo>,
     /// The index of a primary that was shut down for a switchover.
     old_primary: Option<usize>,
     /// Whether healing had to start the server again.
@@ -75,10 +74,7 @@ pub(super) struct Effect<'a> {
 }
 
 /// What remains to be undone when the load ends.
-#[derive(Default)]
 enum Undo {
-    #[default]
-    Nothing,
     Repair(BrokenLinks),
     /// A paused server can neither be asked nor shut down.
     Resume,
@@ -105,7 +101,7 @@ impl<'a> Effect<'a> {
             output,
             sides: Sides::choose(&options, &context)?,
             options,
-            undo: Undo::Nothing,
+            undo: None,
             old_primary: None,
             has_restarted: false,
             found: None,
@@ -137,7 +133,7 @@ impl<'a> Effect<'a> {
 
     /// Ends what must not outlive the load, after the last of the others.
     pub(super) fn end(&mut self) {
-        if !matches!(self.undo, Undo::Nothing) {
+        if self.undo.is_some() {
             // The trial is over, and what is left ends with its servers.
             let _ = self.undo();
         }
@@ -147,17 +143,17 @@ impl<'a> Effect<'a> {
     /// Undoes the effect, and returns when it is undone.
     fn undo(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
-        match mem::take(&mut self.undo) {
-            Undo::Nothing => Ok(Instant::now()),
-            Undo::Repair(links) => links.heal(),
-            Undo::Resume => context.node()?.resume(),
-            Undo::Remove(path) => remove(&path),
-            Undo::Cancel(job) => context.with_volume(self.options.volume, |made| {
+        match self.undo.take() {
+            None => Ok(Instant::now()),
+            Some(Undo::Repair(links)) => links.heal(),
+            Some(Undo::Resume) => context.node()?.resume(),
+            Some(Undo::Remove(path)) => remove(&path),
+            Some(Undo::Cancel(job)) => context.with_volume(self.options.volume, |made| {
                 made.cancel(job);
                 Ok(Instant::now())
             }),
             // What was broken must not stay so because the load ends meanwhile.
-            Undo::Run(program) => {
+            Some(Undo::Run(program)) => {
                 run_program(&program, &self.output, &context, &AtomicBool::new(false))
             }
         }
@@ -193,14 +189,14 @@ impl Effect<'_> {
     }
 
     fn pause(&mut self) -> Result<Instant, Failure> {
-        self.undo = Undo::Resume;
+        self.undo = Some(Undo::Resume);
         self.context.node()?.pause(self.options.process)
     }
 
     /// A server that does not resume in time is resumed again when the load ends.
     fn resume(&mut self) -> Result<Instant, Failure> {
         let at = self.context.node()?.resume()?;
-        self.undo = Undo::Nothing;
+        self.undo = None;
         Ok(at)
     }
 
@@ -240,7 +236,7 @@ impl Effect<'_> {
     fn run_command(&mut self) -> Result<Instant, Failure> {
         let (options, context) = (&self.options, self.context);
         if !options.heal_command.is_empty() {
-            self.undo = Undo::Run(options.heal_command.clone());
+            self.undo = Some(Undo::Run(options.heal_command.clone()));
         }
         run_program(&options.command, &self.output, &context, context.over)
     }
@@ -250,7 +246,7 @@ impl Effect<'_> {
 impl Effect<'_> {
     fn broke(&mut self, links: BrokenLinks) -> Instant {
         let since = links.since;
-        self.undo = Undo::Repair(links);
+        self.undo = Some(Undo::Repair(links));
         since
     }
 
