@@ -23,13 +23,16 @@ pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Fai
         if is_skipped(&start, &dead, run) {
             continue;
         }
-        for (trial, failure) in attempt_start(lab, &start, run)? {
+        for (trial, ended) in start.iter().zip(attempt_start(lab, &start, run)?) {
+            let Some(failure) = ended?.failure else {
+                continue;
+            };
             let mut before = before.iter();
             // Servers that started earlier may start again.
             if failure.is(Fact::NotStarted)
                 && !before.any(|earlier| have_same_servers(earlier, trial))
             {
-                dead.push(trial);
+                dead.push(*trial);
             }
             first.get_or_insert(failure);
         }
@@ -75,16 +78,15 @@ fn is_skipped(start: &[&Trial], dead: &[&Trial], run: &mut Run<'_>) -> bool {
     true
 }
 
-/// Runs a trial, or the trials of a start whose variants take turns. Returns the failures after
-/// which the study continues.
-fn attempt_start<'t>(
+/// Runs a trial, or the trials of a start whose variants take turns.
+fn attempt_start(
     lab: &mut Lab,
-    start: &[&'t Trial],
+    start: &[&Trial],
     run: &mut Run<'_>,
-) -> Result<Vec<(&'t Trial, Failure)>, Failure> {
-    let ended = match start {
-        [] => Vec::new(),
-        [trial] if !trial.takes_turns() => vec![attempt(lab, trial, run)],
+) -> Result<Vec<Ended>, Failure> {
+    match start {
+        [] => Ok(Vec::new()),
+        [trial] if !trial.takes_turns() => Ok(vec![attempt(lab, trial, run)]),
         _ => {
             let ended = start::run(lab, start, run)?;
             let ended = start.iter().zip(ended);
@@ -94,14 +96,9 @@ fn attempt_start<'t>(
                 let ended = ended.map(|ran| run_trial::store(ran, run));
                 continued(trial, ended, run)
             });
-            ended.collect()
+            Ok(ended.collect())
         }
-    };
-    let mut failures = Vec::new();
-    for (trial, ended) in start.iter().zip(ended) {
-        failures.extend(ended?.failure.map(|failure| (*trial, failure)));
     }
-    Ok(failures)
 }
 
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
