@@ -59,7 +59,7 @@ impl<'a> Injection<'a> {
         };
         record.node = effect.context.member().ok().map(|member| member.number);
         self.begin(&effect.sides.lost);
-        let loses_primary = self.loses_primary(&effect.sides.lost);
+        let failover = self.failover(&effect.sides.lost);
         let injected = effect.inject();
         drop(roles);
         match injected {
@@ -68,7 +68,7 @@ impl<'a> Injection<'a> {
                 record.effect_s = Some(self.schedule.clock.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
-                self.after(since, loses_primary, &mut effect, &mut record);
+                self.after(since, failover, &mut effect, &mut record);
                 Some(effect)
             }
             Err(error) => {
@@ -136,13 +136,13 @@ impl<'a> Injection<'a> {
     fn after(
         &self,
         since: Instant,
-        loses_primary: bool,
+        failover: Option<Duration>,
         effect: &mut Effect<'_>,
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
         let is_of_volume = self.fault.kind().lasts() && self.fault.kind().is_of_volume();
-        let fails_over_at = self.fails_over_at(since).filter(|_| loses_primary);
+        let fails_over_at = failover.and_then(|after| self.schedule.measured(since + after));
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
             self.watch_for_crash(&effect.context, until, record);
