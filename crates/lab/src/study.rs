@@ -86,7 +86,7 @@ fn attempt_start(
 ) -> Result<Vec<Ended>, Failure> {
     match start {
         [] => Ok(Vec::new()),
-        [trial] if !trial.takes_turns() => Ok(vec![attempt(lab, trial, run)]),
+        [trial] if trial.planned.turns().is_none() => Ok(vec![attempt(lab, trial, run)]),
         _ => {
             let ended = start::run(lab, start, run)?;
             let ended = start.iter().zip(ended);
