@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ::report::compare::{IntendedSetting, ResultComparison, Side};
 use ::report::variants;
 use plan::ServerSpec;
-use study::Study;
 
 use crate::answer::show;
 use crate::cli::CompareArgs;
@@ -152,9 +151,7 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> 
 
 /// The settings in the study of a result; empty if it cannot be read or is of a running server.
 fn settings(stored: &StoredResult, variant: Option<&str>) -> SettingValues {
-    let text = stored.study.as_deref().unwrap_or_default();
-    let study = Study::parse_as_run("study.toml", text, engine::catalog());
-    let trials = study.map_or(Vec::new(), |study| study.plan().trials);
+    let trials = stored.study().map_or(Vec::new(), |study| study.plan().trials);
     let mut settings = SettingValues::new();
     for trial in trials {
         if variant.is_some() && trial.variant() != variant {

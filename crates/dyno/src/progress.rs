@@ -27,16 +27,6 @@ pub(crate) enum Detail {
     Bar,
 }
 
-impl Detail {
-    pub(crate) fn of(args: &OutputArgs, default: Self) -> Self {
-        match (args.quiet, args.verbose) {
-            (true, _) => Self::Nothing,
-            (false, true) => Self::Seconds,
-            (false, false) => default,
-        }
-    }
-}
-
 /// Progress on the terminal, or as lines in a log.
 pub(crate) struct Screen {
     detail: Detail,
@@ -106,7 +96,7 @@ impl Screen {
     pub(crate) fn new(detail: Detail) -> Self {
         Self {
             detail,
-            shows_trials: detail == Detail::Bar,
+            shows_trials: false,
             is_terminal: std::io::stderr().is_terminal() && detail != Detail::Nothing,
             title: String::new(),
             bar: None,
@@ -132,10 +122,15 @@ impl Screen {
         self.left.planned = self.left.planned.saturating_sub(length);
     }
 
-    /// The screen of several trials, with a line at the end of each.
-    pub(crate) fn of_trials(detail: Detail) -> Self {
+    /// The screen of a run: of one trial, or of several with a line at the end of each.
+    pub(crate) fn of_run(output: &OutputArgs, shows_trials: bool) -> Self {
+        let detail = match (output.quiet, output.verbose || !shows_trials) {
+            (true, _) => Detail::Nothing,
+            (false, true) => Detail::Seconds,
+            (false, false) => Detail::Bar,
+        };
         Self {
-            shows_trials: true,
+            shows_trials,
             ..Self::new(detail)
         }
     }

@@ -77,27 +77,22 @@ pub(crate) fn write(
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
     let report = read(dir, result, screen)?;
-    let write = |name: &str, text: &str| {
-        let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
-        written.map_err(stored)
-    };
-    if let Some(xml) = ::report::junit::xml(result) {
-        write(names::JUNIT, &xml)?;
+    let has_tables = !result.design.tables.is_empty();
+    let texts = [
+        (names::JUNIT, ::report::junit::xml(result)),
+        (names::CSV, Some(report.csv())),
+        (names::TABLES, has_tables.then(|| ::report::csv::tables(result))),
+        (names::SEARCHES, ::report::search::csv(result)),
+        (names::FAULTS_CSV, ::report::recovery::csv(result)),
+        (names::SCALING, ::report::scale::csv(result)),
+        (names::MARKDOWN, Some(report.markdown())),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
+            written.map_err(stored)?;
+        }
     }
-    write(names::CSV, &report.csv())?;
-    if !result.design.tables.is_empty() {
-        write(names::TABLES, &::report::csv::tables(result))?;
-    }
-    if let Some(csv) = ::report::search::csv(result) {
-        write(names::SEARCHES, &csv)?;
-    }
-    if let Some(csv) = ::report::recovery::csv(result) {
-        write(names::FAULTS_CSV, &csv)?;
-    }
-    if let Some(csv) = ::report::scale::csv(result) {
-        write(names::SCALING, &csv)?;
-    }
-    write(names::MARKDOWN, &report.markdown())?;
     let page = dir.write_report(names::REPORT, |out| report.write_html(out));
     page.map_err(stored)
 }

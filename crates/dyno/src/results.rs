@@ -14,13 +14,13 @@ use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
 use store::{ResultDir, StoreError, TrialWriter, names};
 
-use crate::cli::{OutputArgs, UndecidedArg};
+use crate::cli::OutputArgs;
 use crate::console::{layout, print, print_json};
 use crate::failure::{Failure, stored};
 use crate::progress::Screen;
 use crate::secrets::command_line;
 use crate::study_file::PlannedStudy;
-use crate::thresholds::{self, Thresholds};
+use crate::thresholds::Thresholds;
 use crate::{doctor, noise, report, resume, signals};
 
 /// A result that grows with each trial.
@@ -34,7 +34,7 @@ pub(crate) struct Results {
     current: u32,
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
-    /// How long the trials of each point took, set-up included, over all variants.
+    /// The point of each trial, and how long the trial took, set-up included.
     spent: Vec<(Point, Duration)>,
     /// When the time began that is not in `spent`.
     since: Instant,
@@ -49,14 +49,6 @@ struct OpenTrial {
     storage_failure: Option<Failure>,
     /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
-}
-
-/// How the results of a run are judged and printed.
-pub(crate) struct Conclusion<'a> {
-    pub(crate) thresholds: &'a Thresholds,
-    pub(crate) undecided: UndecidedArg,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) as_json: bool,
 }
 
 impl Results {
@@ -168,7 +160,11 @@ impl Results {
     }
 
     /// Judges the results, prints them, and writes the report, even if one of these fails.
-    pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
+    pub(crate) fn conclude(
+        &mut self,
+        thresholds: &Thresholds,
+        output: &OutputArgs,
+    ) -> Result<(), Failure> {
         load::release_memory();
         // For a resumed run, the time that its starts took is unknown.
         if !self.is_resumed {
@@ -179,7 +175,7 @@ impl Results {
             }
         }
         self.tell_undecided();
-        self.result.thresholds = conclusion.thresholds.judge(&self.result);
+        self.result.thresholds = thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
             .line(&format!("results: {}", self.path().display()));
@@ -188,14 +184,14 @@ impl Results {
             self.screen.line(&format!("report:  {}", report.display()));
         }
         // Last, next to the prompt.
-        let printed = match conclusion.as_json {
+        let printed = match output.json {
             true => print_json(serde_json::to_string_pretty(&self.result)),
-            false => print(self.as_text(conclusion.output).trim_end()),
+            false => print(self.as_text(output).trim_end()),
         };
         stored
             .and(reported)
             .and(printed)
-            .and(thresholds::outcome(&self.result, conclusion.undecided))
+            .and(thresholds.outcome(&self.result))
     }
 
     /// The text for a terminal: a summary, everything, or next to nothing.
@@ -228,7 +224,7 @@ impl Results {
     }
 
     /// Why the point of a trial has no further starts; `None` if the trial is to run.
-    fn why_decided(&mut self, trial: &Trial) -> Option<String> {
+    fn why_decided(&self, trial: &Trial) -> Option<String> {
         let planned = &trial.planned;
         let compare = planned.compare?;
         if let Some(state) = decided(&self.result, planned) {
@@ -238,7 +234,7 @@ impl Results {
             };
             return Some(format!("{how} {}", self.shown(&state, planned)));
         }
-        let spent = *self.spent_at(planned.common_point());
+        let spent = self.spent_at(planned);
         (spent >= compare.budget && !self.has_begun(planned)).then(|| {
             let state = point_state(&self.result, planned);
             let state = state.map(|state| format!(" {}", self.shown(&state, planned)));
@@ -268,8 +264,8 @@ impl Results {
     }
 
     /// Formats the state of a trial's point, with an estimate of the starts still needed.
-    fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
-        let spent = *self.spent_at(planned.common_point());
+    fn shown(&self, state: &PointState, planned: &plan::Trial) -> String {
+        let spent = self.spent_at(planned);
         // The duration of starts before the run was resumed is unknown.
         state.shown((!self.is_resumed).then(|| spent / state.starts))
     }
@@ -294,13 +290,10 @@ impl Results {
         trials.any(|trial| is_of_start(&trial.setup.planned))
     }
 
-    fn spent_at(&mut self, point: Point) -> &mut Duration {
-        let known = self.spent.iter().position(|(known, _)| *known == point);
-        let at = known.unwrap_or_else(|| {
-            self.spent.push((point, Duration::ZERO));
-            self.spent.len() - 1
-        });
-        &mut self.spent[at].1
+    fn spent_at(&self, planned: &plan::Trial) -> Duration {
+        let point = planned.common_point();
+        let at_point = self.spent.iter().filter(|(known, _)| *known == point);
+        at_point.map(|(_, spent)| *spent).sum()
     }
 }
 
@@ -377,9 +370,9 @@ impl Observer for Results {
         }
         let finished = files.map_or(Ok(()), |files| files.finish(&summary));
         self.screen.trial_ended(&summary);
-        let spent = self.since.elapsed();
+        let point = summary.setup.planned.common_point();
+        self.spent.push((point, self.since.elapsed()));
         self.since = Instant::now();
-        *self.spent_at(summary.setup.planned.common_point()) += spent;
         // A trial that was run again keeps its position.
         let before =
             |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use measure::result::RunResult;
+use study::Study;
 
 use crate::cli::ResultsArgs;
 use crate::console::eprint;
@@ -13,8 +14,6 @@ use crate::failure::{Failure, stored};
 pub(crate) struct StoredResult {
     pub(crate) result: RunResult,
     pub(crate) path: PathBuf,
-    /// The study as it was run; `None` if it is missing.
-    pub(crate) study: Option<String>,
 }
 
 impl StoredResult {
@@ -41,8 +40,14 @@ impl StoredResult {
         Ok(Self {
             result: stored.result,
             path: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
-            study: store::read_study(path).ok(),
         })
+    }
+
+    /// The study as it was run.
+    pub(crate) fn study(&self) -> Result<Study, Failure> {
+        let text = store::read_study(&self.path).map_err(stored)?;
+        let label = self.path.join(store::names::STUDY).display().to_string();
+        Study::parse_as_run(&label, &text, engine::catalog()).map_err(Failure::usage)
     }
 
     pub(crate) fn name(&self) -> String {

@@ -1,5 +1,7 @@
 //! Reads a study file into the trials that the laboratory runs.
 
+use std::io::Read;
+
 use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
@@ -25,7 +27,26 @@ pub(crate) struct PlannedStudy {
 
 impl PlannedStudy {
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
-        Ok(Self::of(read(args)?))
+        let path = args.study.display().to_string();
+        let mut text = String::new();
+        std::fs::File::open(&args.study)
+            .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
+            .map_err(|error| {
+                Failure::usage(format!("cannot read the study {path}: {error}"))
+                    .remedy("give the path of a study file, such as studies/quickstart.toml")
+            })?;
+        let overrides = args.overrides.iter();
+        let overrides = overrides.map(|(key, value)| (key.as_str(), value.as_str()));
+        let overrides: Vec<(&str, &str)> = overrides.collect();
+        let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
+        let study = study.map_err(Failure::usage)?;
+        let known = Vocabulary {
+            workloads: &WorkloadName::ALL.map(WorkloadName::name),
+            unknown_column: columns::suggestion_in_study,
+            invalid_condition,
+        };
+        study.check(&known).map_err(Failure::usage)?;
+        Ok(Self::of(study))
     }
 
     pub(crate) fn of(source: Study) -> Self {
@@ -162,30 +183,6 @@ fn started(spec: &EngineSpec) -> Target {
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
     let access = server::access(login, None)?;
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
-}
-
-fn read(args: &StudyArgs) -> Result<Study, Failure> {
-    use std::io::Read;
-    let path = args.study.display().to_string();
-    let mut text = String::new();
-    std::fs::File::open(&args.study)
-        .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
-        .map_err(|error| {
-            Failure::usage(format!("cannot read the study {path}: {error}"))
-                .remedy("give the path of a study file, such as studies/quickstart.toml")
-        })?;
-    let overrides = args.overrides.iter();
-    let overrides = overrides.map(|(key, value)| (key.as_str(), value.as_str()));
-    let overrides: Vec<(&str, &str)> = overrides.collect();
-    let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
-    let study = study.map_err(Failure::usage)?;
-    let known = Vocabulary {
-        workloads: &WorkloadName::ALL.map(WorkloadName::name),
-        unknown_column: columns::suggestion_in_study,
-        invalid_condition,
-    };
-    study.check(&known).map_err(Failure::usage)?;
-    Ok(study)
 }
 
 /// What is wrong with a threshold's condition, and what to write instead.

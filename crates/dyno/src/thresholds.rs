@@ -8,7 +8,7 @@ use measure::result::RunResult;
 use measure::threshold::{self, Baseline, Threshold, ThresholdResult};
 use measure::work::other_work;
 
-use crate::cli::UndecidedArg;
+use crate::cli::{BenchArgs, RunArgs, UndecidedArg};
 use crate::failure::Failure;
 use crate::progress::Screen;
 use crate::stored_result::StoredResult;
@@ -23,13 +23,14 @@ pub(crate) struct Thresholds {
     result: Option<RunResult>,
     /// The variant that they refer to without such a result.
     variant: Option<String>,
+    undecided: UndecidedArg,
 }
 
 impl Thresholds {
     /// The thresholds of a study; a result given on the command line replaces the variant that the
     /// study names as baseline.
-    pub(crate) fn of_study(study: &PlannedStudy, baseline: Option<&Path>) -> Result<Self, Failure> {
-        let mut list = Vec::new();
+    pub(crate) fn of_study(study: &PlannedStudy, args: &RunArgs) -> Result<Self, Failure> {
+        let (baseline, mut list) = (args.baseline.as_deref(), Vec::new());
         for spec in &study.plan.thresholds {
             let read = Threshold::parse(&spec.column, &spec.condition);
             let threshold = read.map_err(Failure::usage)?;
@@ -58,10 +59,12 @@ impl Thresholds {
             list,
             result: result(baseline, is_relative)?,
             variant: variant.map(|name| name.value.clone()),
+            undecided: args.undecided,
         })
     }
 
-    pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn of_bench(args: &BenchArgs) -> Result<Self, Failure> {
+        let (list, baseline) = (&args.thresholds, args.baseline.as_deref());
         let relative = list.iter().find(|threshold| threshold.is_relative());
         if let (Some(threshold), None) = (relative, baseline) {
             let message = format!("no baseline given for the threshold `{threshold}`");
@@ -69,9 +72,10 @@ impl Thresholds {
             return Err(Failure::usage(message).remedy(remedy));
         }
         Ok(Self {
-            list: list.to_vec(),
+            list: list.clone(),
             result: result(baseline, relative.is_some())?,
             variant: None,
+            undecided: args.undecided,
         })
     }
 
@@ -101,6 +105,29 @@ impl Thresholds {
             (None, None) => Baseline::None,
         };
         threshold::judge(&self.list, &result.trials, baseline)
+    }
+
+    /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
+    pub(crate) fn outcome(&self, result: &RunResult) -> Result<(), Failure> {
+        let mut failed = sentences(result, ThresholdResult::is_missed);
+        let mut remedy = None;
+        if self.undecided == UndecidedArg::Fail {
+            if failed.is_empty() {
+                remedy = Some(
+                    "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
+                );
+            }
+            failed.extend(sentences(result, ThresholdResult::is_undecided));
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let named = failed.iter().take(MOST_NAMED).map(String::as_str);
+        let mut message = named.collect::<Vec<_>>().join("; ");
+        if failed.len() > MOST_NAMED {
+            message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
+        }
+        Err(Failure::threshold(message).perhaps(remedy))
     }
 }
 
@@ -132,27 +159,4 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<RunResult>, Fa
         return Err(Failure::usage(message).remedy(remedy));
     }
     Ok(Some(StoredResult::read(dir)?.result))
-}
-
-/// Fails if a threshold was not met, or is undecided and the user wants that to fail.
-pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
-    let mut failed = sentences(result, ThresholdResult::is_missed);
-    let mut remedy = None;
-    if undecided == UndecidedArg::Fail {
-        if failed.is_empty() {
-            remedy = Some(
-                "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
-            );
-        }
-        failed.extend(sentences(result, ThresholdResult::is_undecided));
-    }
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let named = failed.iter().take(MOST_NAMED).map(String::as_str);
-    let mut message = named.collect::<Vec<_>>().join("; ");
-    if failed.len() > MOST_NAMED {
-        message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
-    }
-    Err(Failure::threshold(message).perhaps(remedy))
 }

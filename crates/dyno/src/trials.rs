@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::report::compare::too_few_starts;
 use lab::{Lab, Run, Trial};
 
+use crate::cli::OutputArgs;
 use crate::failure::Failure;
-use crate::results::{Conclusion, Results};
+use crate::results::Results;
+use crate::thresholds::Thresholds;
 
 /// Runs trials and concludes their result; `locate` adds the cause of a failure in the study.
 pub(crate) fn run(
     lab: &mut Lab,
     trials: &[Trial],
     mut results: Results,
-    conclusion: &Conclusion<'_>,
+    thresholds: &Thresholds,
+    output: &OutputArgs,
     interrupted: &AtomicBool,
     locate: impl Fn(Failure) -> Failure,
 ) -> Result<(), Failure> {
@@ -46,7 +49,7 @@ pub(crate) fn run(
         results.set_planned(results.result().trials.len());
     }
     // The first error is the cause of the others.
-    ran.and(results.conclude(conclusion))
+    ran.and(results.conclude(thresholds, output))
 }
 
 /// Adds to a failure how many starts completed, if they are too few for a look.

@@ -12,7 +12,7 @@ use crate::observer::OneOf;
 use crate::setup::data::preload;
 use crate::{Exit, Failure, FinishedTrial, Lab, Observer, Rig, Run, Trial, run_trial, threads};
 
-type Ended = Result<FinishedTrial, Failure>;
+pub(crate) type Ended = Result<FinishedTrial, Failure>;
 
 /// Runs the trials of a start. If one of them fails, all end, because the rest of the start has nothing
 /// to be compared with.

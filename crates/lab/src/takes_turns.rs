@@ -69,11 +69,6 @@ fn has_unequal_lengths(trials: &[Trial]) -> bool {
 }
 
 impl Trial {
-    /// Whether it takes turns with the other variants of its start.
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.planned.turns().is_some()
-    }
-
     /// Indexes of the trials that run concurrently with this one, itself included.
     pub fn together(&self, trials: &[Self]) -> Vec<usize> {
         let own = &self.planned;

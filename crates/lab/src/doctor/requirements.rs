@@ -54,20 +54,16 @@ impl Requirements {
     pub(super) fn at_once(trial: &Trial, trials: &[Trial]) -> Self {
         let together = trial.together(trials).into_iter();
         let each = together.map(|index| Self::of(&trials[index]));
-        each.fold(Self::default(), Self::plus)
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            load_files: self.load_files.saturating_add(other.load_files),
-            private_servers: self.private_servers.saturating_add(other.private_servers),
-            pool_bytes: self.pool_bytes.saturating_add(other.pool_bytes),
-            disk_bytes: self.disk_bytes.saturating_add(other.disk_bytes),
-            ..self.max(other)
-        }
+        let plus = |all: Self, one| all.with(one, u64::saturating_add);
+        each.fold(Self::default(), plus)
     }
 
     pub(super) fn max(self, other: Self) -> Self {
+        self.with(other, u64::max)
+    }
+
+    /// Combines what the servers of both require of the host; of each server, it is the maximum.
+    fn with(self, other: Self, both: fn(u64, u64) -> u64) -> Self {
         let (server, others) = (self.server, other.server);
         Self {
             server: Demand {
@@ -77,11 +73,11 @@ impl Requirements {
                 prepared: server.prepared.max(others.prepared),
                 data_bytes: server.data_bytes.max(others.data_bytes),
             },
-            load_files: self.load_files.max(other.load_files),
-            private_servers: self.private_servers.max(other.private_servers),
-            pool_bytes: self.pool_bytes.max(other.pool_bytes),
+            load_files: both(self.load_files, other.load_files),
+            private_servers: both(self.private_servers, other.private_servers),
+            pool_bytes: both(self.pool_bytes, other.pool_bytes),
             cpu_thousandths: self.cpu_thousandths.max(other.cpu_thousandths),
-            disk_bytes: self.disk_bytes.max(other.disk_bytes),
+            disk_bytes: both(self.disk_bytes, other.disk_bytes),
         }
     }
 }

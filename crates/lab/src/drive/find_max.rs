@@ -145,13 +145,13 @@ impl SearchRun<'_, '_> {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
-        let ran = attempt(self.lab, &trial, self.run);
-        match ran.map_err(Failed::All)? {
-            (summary, Some(failure)) => {
-                self.finished.push(summary);
+        let ran = attempt(self.lab, &trial, self.run).map_err(Failed::All)?;
+        match ran.failure {
+            Some(failure) => {
+                self.finished.push(ran.summary);
                 Err(Failed::Search(failure))
             }
-            (summary, None) => Ok(summary),
+            None => Ok(ran.summary),
         }
     }
 

@@ -100,8 +100,7 @@ fn drive_with(
             interrupted: run.interrupted,
         };
         let faults = faults::spawn(scope, schedule)?;
-        let schedule = ledger::Schedule { trial, clock };
-        let ledgers = ledger::spawn(scope, schedule, ledgers)?;
+        let ledgers = ledger::spawn(scope, clock, ledgers)?;
         let sampler = watch::spawn(scope, trial, &watches, clock)?;
         let mut trial_loop = TrialLoop::new(trial, rig, start, monitors, run.observer);
         trial_loop.run(&messages, run.interrupted);

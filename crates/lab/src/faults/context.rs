@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use super::group::{Turn, wait_for_group};
 use crate::failure::canceled;
 use crate::observe::probe::view_of;
 use crate::servers::Node;
@@ -87,10 +86,6 @@ impl<'a> FaultContext<'a> {
         }
         // The turn lasts until the node has started.
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
-    }
-
-    fn wait_for_group(&self) -> Result<Turn<'a>, Failure> {
-        wait_for_group(self.instance, self.index, self.over)
     }
 
     pub(super) fn start_and_join(&self) -> Result<(), Failure> {

@@ -120,7 +120,7 @@ pub(crate) fn no_links() -> Failure {
     )
 }
 
-/// The sides of a partition, by the indexes of members and sites.
+/// The sides of a partition, or what another fault hits, by the indexes of members and sites.
 #[derive(Default)]
 pub(super) struct Sides {
     /// The members of the side that is lost, or of the target's.
@@ -133,13 +133,17 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The lost side is also cut off from shared services such as the coordinator.
+    /// Empty for servers that dyno did not start. The lost side is also cut off from shared
+    /// services such as the coordinator.
     pub(super) fn choose(
         options: &FaultOptions,
         context: &FaultContext<'_>,
     ) -> Result<Self, Failure> {
+        let Some(target) = context.index else {
+            return Ok(Self::default());
+        };
         let cluster = context.cluster();
-        let (side, bridge) = named(options, context)?;
+        let (side, bridge) = named(options, target, cluster)?;
         let members = cluster.members().len();
         let rest = |index: &usize| !side.contains(index) && bridge != Some(*index);
         let rest: Vec<usize> = (0..members).filter(rest).collect();
@@ -175,10 +179,10 @@ impl Sides {
 /// The members on the target's side, and the bridge.
 fn named(
     options: &FaultOptions,
-    context: &FaultContext<'_>,
+    target: usize,
+    cluster: &Cluster,
 ) -> Result<(Vec<usize>, Option<usize>), Failure> {
-    let cluster = context.cluster();
-    let mut side = vec![context.index()?];
+    let mut side = vec![target];
     for with in &options.with {
         let index = find(*with, cluster, |_| false, &side)?;
         if !side.contains(&index) {

@@ -43,9 +43,9 @@ fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
         scope.spawn(|| during(cluster));
         drive::drive(&trial, &rig, &ledgers, None, &mut run).unwrap();
     });
-    let verified = ledgers.remove(0).verify(&mut run);
+    let (summary, _) = ledgers.remove(0).verify(&mut [], &mut run);
     rig.end(&mut observer);
-    verified.summary
+    summary
 }
 
 fn database(cluster: &Cluster) -> &Database {
