@@ -45,7 +45,7 @@ use lock::Lock;
 
 use crate::failure::Failure;
 
-pub use sweep::{Undone, undo_steps};
+pub use sweep::undo_steps;
 
 /// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
