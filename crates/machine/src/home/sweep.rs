@@ -42,7 +42,7 @@ pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> 
         match try_claim(&dir) {
             Ok(Some(dead)) => found.push(dead),
             Ok(None) => {}
-            Err(error) => left.push(Leftover::new(&dir, &error)),
+            Err(failure) => left.push(Leftover { path: dir, failure }),
         }
     }
     Ok((found, left))
@@ -81,8 +81,9 @@ pub(super) fn remove(
         ..Cleaned::default()
     };
     for dead in found {
-        if let Err(error) = remove_dead(root, &dead, account, &mut cleaned) {
-            cleaned.left.push(Leftover::new(&dead.dir, &error));
+        if let Err(failure) = remove_dead(root, &dead, account, &mut cleaned) {
+            let path = dead.dir;
+            cleaned.left.push(Leftover { path, failure });
         }
     }
     cleaned
