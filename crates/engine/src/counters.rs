@@ -272,28 +272,21 @@ impl Counters {
 /// Reads all servers concurrently; `None` for a server that refuses or does not answer in time.
 pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     let mut answers = vec![None; servers.len()];
-    let mut asking: Vec<(usize, Asking<'_, Option<Reading>>)> = servers
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(place, server)| {
-            let server = server.as_mut()?;
-            Some((place, Box::pin(server.ask()) as Asking<'_, _>))
-        })
-        .collect();
+    let mut asking: Vec<Asking<'_, ()>> = Vec::new();
+    for (server, answer) in servers.iter_mut().zip(&mut answers) {
+        if let Some(server) = server {
+            asking.push(Box::pin(async move { *answer = server.ask().await }));
+        }
+    }
     std::future::poll_fn(|context| {
-        asking.retain_mut(|(place, question)| match question.as_mut().poll(context) {
-            Poll::Ready(answer) => {
-                answers[*place] = answer;
-                false
-            }
-            Poll::Pending => true,
-        });
+        asking.retain_mut(|question| question.as_mut().poll(context).is_pending());
         match asking.is_empty() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
     })
     .await;
+    drop(asking);
     answers
 }
 
