@@ -16,7 +16,6 @@ use crate::account::Account;
 use crate::failure::{Failure, of_log};
 use crate::home::Home;
 
-pub use crate::device::LABEL;
 pub use crate::tool::no_volume;
 pub use devices::Job;
 pub use made::Made;
