@@ -22,6 +22,8 @@ use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
 
+/// The exit code of another machine's session, ssh, if the connection fails.
+const NO_CONNECTION: i32 = 255;
 /// The address of this host, to which nobody else can connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
 
@@ -93,9 +95,9 @@ impl dyn Site + '_ {
 
     /// How a program ended, as the rest of a sentence that begins with its name.
     pub fn how_it_ended(&self, status: ExitStatus) -> String {
-        match self.is_here() {
-            true => process::how_it_ended(status),
-            false => Machine::how_it_ended(status),
+        match status.code() {
+            Some(NO_CONNECTION) if !self.is_here() => "lost the connection to its host".to_owned(),
+            _ => process::how_it_ended(status),
         }
     }
 
