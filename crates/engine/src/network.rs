@@ -36,7 +36,7 @@ const ASK_LIMIT: Duration = Duration::from_secs(3);
 /// The differences between engines that are reached over the network, implemented for their
 /// protocols.
 pub(crate) trait NetworkEngine: Loads {
-    type Feed: Feed<Protocol = Self> + Default;
+    type Feed: Feed<Self>;
 
     /// Settings that are unique to each server on a host and do not affect performance.
     const PER_SERVER_SETTINGS: &'static str;
@@ -317,7 +317,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn counters(&self) -> Counters {
-        Counters::new(Arc::clone(&self.target), P::Feed::default())
+        Counters::new::<P>(Arc::clone(&self.target))
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {

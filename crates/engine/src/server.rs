@@ -16,8 +16,9 @@ use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::launch::{
-    Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected, ServerFile,
+    Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, ServerFile,
 };
+use crate::log::Wording;
 use crate::program::Installed;
 use crate::replication::Replication;
 use crate::settings::{Settings, allowed_connections};
@@ -60,10 +61,8 @@ pub struct ServerTraits {
     pub decides_format: fn(&str) -> bool,
     /// The names of settings in the output of [`Server::listing`].
     pub listed: fn(&str) -> Vec<String>,
-    /// The first setting of a study that an error in the server's log is about.
-    pub rejected: fn(&str, &Settings) -> Option<Rejected>,
-    /// The server's own messages about settings that it corrected or warned about.
-    pub notes: fn(&str, &Settings) -> Vec<String>,
+    /// How the server's log mentions settings.
+    pub wording: Wording,
     /// The error in the output of a failed initialization, without advice for interactive use.
     pub initialization_error: fn(&str) -> &str,
     /// The command that changes a setting of a running server; `true` if that needs no restart.

@@ -20,7 +20,7 @@ use crate::locked;
 use crate::tool::{Tool, no_volume, shown};
 
 /// Label of each file system that dyno makes.
-pub const LABEL: &str = "dyno-volume";
+pub(crate) const LABEL: &str = "dyno-volume";
 /// The kernel's directory of btrfs file systems.
 const FILE_SYSTEMS: &str = "/sys/fs/btrfs";
 /// The directory in which `btrfs scrub` keeps a file for each file system.

@@ -14,7 +14,7 @@ use plan::Failure;
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
-use super::loads::Loads;
+use super::loads::{Loads, Session};
 use super::lock;
 use super::parts::{PART_ROWS, Part, Queue};
 use super::state::{
@@ -123,7 +123,7 @@ impl<P: Protocol> Guard<'_, P> {
 struct Loading<P: Loads> {
     spec: TableSpec,
     queue: RefCell<Queue>,
-    abilities: P::Abilities,
+    refuses_load_data: Cell<bool>,
     rows: Cell<u64>,
     /// Number of tables to load and index.
     missing: u32,
@@ -134,7 +134,7 @@ struct Loading<P: Loads> {
     unready: Cell<u32>,
     failure: RefCell<Option<Failure>>,
     stop: Cell<bool>,
-    sessions: RefCell<Vec<P::Session>>,
+    sessions: RefCell<Vec<Session>>,
 }
 
 impl<P: Loads> Loading<P> {
@@ -142,7 +142,7 @@ impl<P: Loads> Loading<P> {
         Self {
             queue: RefCell::new(Queue::new(&todo.missing, spec.rows)),
             spec,
-            abilities: P::Abilities::default(),
+            refuses_load_data: Cell::new(false),
             rows: Cell::new(0),
             missing: todo.prepared.loaded,
             indexed: Cell::new(0),
@@ -270,7 +270,7 @@ impl<P: Loads> Loading<P> {
 
     async fn load_part(&self, connection: &mut Connection<P>, part: &Part) -> Result<(), Failure> {
         let rows = self.spec.table_rows(part.table)?;
-        let loaded = P::load_part(connection, &self.abilities, part, &rows, &self.rows);
+        let loaded = P::load_part(connection, &self.refuses_load_data, part, &rows, &self.rows);
         let checksum = loaded.await?;
         let whole = self.queue.borrow_mut().done(part, checksum);
         if let Some(checksum) = whole {

@@ -23,16 +23,20 @@ pub(crate) enum Lock {
     Unsupported(String),
 }
 
+/// Identifies a session to another connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: u32,
+    /// Distinguishes it from other sessions with this ID; empty if the server does not.
+    pub(crate) origin: String,
+}
+
 /// A protocol over which tables can be loaded.
 pub(crate) trait Loads: Protocol + 'static {
     const DIALECT: &'static Dialect;
     /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
     /// sees, in order.
     const LIST_COLUMNS: &'static str;
-    /// Identifies a session to another connection.
-    type Session: 'static;
-    /// What the connections of a load learn about their server.
-    type Abilities: Default + 'static;
 
     /// Tries to take the advisory lock of the connection's database, without waiting.
     async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, Error>;
@@ -43,18 +47,19 @@ pub(crate) trait Loads: Protocol + 'static {
     /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
 
-    async fn session(connection: &mut Connection<Self>) -> Self::Session;
+    async fn session(connection: &mut Connection<Self>) -> Session;
 
     /// Terminates abandoned sessions, whose clients the server may not miss for hours.
     async fn terminate(
         connection: &mut Connection<Self>,
-        sessions: &[Self::Session],
+        sessions: &[Session],
     ) -> Result<(), Error>;
 
-    /// Loads rows of a table, and adds to `loaded` as it sends them.
+    /// Loads rows of a table, and adds to `loaded` as it sends them. `refuses_load_data`: whether
+    /// the server has refused a statement that all connections of the load would try.
     async fn load_part(
         connection: &mut Connection<Self>,
-        abilities: &Self::Abilities,
+        refuses_load_data: &Cell<bool>,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,

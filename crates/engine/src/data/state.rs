@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use plan::Failure;
-use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
 
@@ -151,7 +150,7 @@ pub(crate) fn plan(
     let (mut missing, mut unsettled) = (Vec::new(), Vec::new());
     for (table, found) in (1..).zip(inspect(tables, spec, list_columns, ask)?) {
         let (action, note) = match found {
-            Some(found) => decide(&found, table, (spec, dialect), wanted.options, wanted.mode)?,
+            Some(found) => decide(&found, table, spec, dialect, wanted.mode)?,
             None => (Action::Build, None),
         };
         note.into_iter().for_each(|note| tell(Progress::Note(note)));
@@ -216,8 +215,8 @@ fn inspect(
 fn decide(
     found: &Found,
     table: u32,
-    (wanted, dialect): (&TableSpec, &Dialect),
-    options: &Options,
+    wanted: &TableSpec,
+    dialect: &Dialect,
     mode: Mode,
 ) -> Result<Decision, Failure> {
     let Found {
@@ -244,7 +243,7 @@ fn decide(
             Ok((Action::Build, Some(note)))
         }
         Some(mark) => keep_ours(&name, mark, wanted, dialect),
-        None => keep_foreign(&name, highest_id.unwrap_or(0), options),
+        None => keep_foreign(&name, highest_id.unwrap_or(0), wanted.rows),
     }
 }
 
@@ -299,11 +298,10 @@ fn keep_ours(
 }
 
 /// A table that another program loaded: sysbench, or a restored dump.
-fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Decision, Failure> {
-    if highest_id < options.data.rows {
+fn keep_foreign(name: &str, highest_id: u64, needed_rows: u64) -> Result<Decision, Failure> {
+    if highest_id < needed_rows {
         let message = format!(
-            "the table {name} ends at id {highest_id}, but the load needs {} rows",
-            options.data.rows
+            "the table {name} ends at id {highest_id}, but the load needs {needed_rows} rows"
         );
         let rows = highest_id.max(1);
         let remedy = format!("use --rows {rows}, or --prepare always to rebuild it");
@@ -316,6 +314,7 @@ fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Decisi
 #[cfg(test)]
 mod tests {
     use workload::name::WorkloadName;
+    use workload::options::Options;
 
     use super::*;
 
@@ -334,10 +333,7 @@ mod tests {
     }
 
     fn decided(found: &Found, mode: Mode) -> Result<Decision, String> {
-        let mut options = Options::default();
-        options.data.rows = 100;
-        let wanted = (&spec(100, 1), &Dialect::STANDARD);
-        let decided = decide(found, 1, wanted, &options, mode);
+        let decided = decide(found, 1, &spec(100, 1), &Dialect::STANDARD, mode);
         decided.map_err(|error| error.to_string())
     }
 
@@ -374,8 +370,7 @@ mod tests {
 
     #[test]
     fn a_bulk_table_is_dropped_only_if_it_is_dynos_or_the_user_says_so() {
-        let options = Options::default();
-        let spec = WorkloadName::BulkInsert.table_spec(&options, 1);
+        let spec = WorkloadName::BulkInsert.table_spec(&Options::default(), 1);
         let mut found = Found {
             columns: ["id", "k"].map(str::to_owned).to_vec(),
             highest_id: Some(5),
@@ -383,7 +378,7 @@ mod tests {
         };
         let build = Ok((Action::Build, None));
         let decided = |found: &Found, mode| {
-            let decided = decide(found, 1, (&spec, &Dialect::STANDARD), &options, mode);
+            let decided = decide(found, 1, &spec, &Dialect::STANDARD, mode);
             decided.map_err(|error| error.to_string())
         };
         let refused = decided(&found, Mode::Missing).unwrap_err();

@@ -166,9 +166,7 @@ impl Default for StatusFeed {
     }
 }
 
-impl Feed for StatusFeed {
-    type Protocol = Mysql;
-
+impl Feed<Mysql> for StatusFeed {
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
         let table = Flavor::behind(connection).tablespaces;
         // From the files: information_schema.TABLES may be outdated.
@@ -430,7 +428,7 @@ mod tests {
     /// Every counter lies between what the server reported before and after.
     fn check(server: &Server) {
         let target = Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default());
-        let mut source = Source::new(Arc::new(target.unwrap()), StatusFeed::default());
+        let mut source = Source::<Mysql>::new(Arc::new(target.unwrap()));
         let reactor = Reactor::new().unwrap();
         reactor.block_on(source.read()).unwrap().unwrap();
         assert_eq!(source.feed.sizes[0], None, "there is no table yet");
@@ -479,7 +477,7 @@ mod tests {
         server.sql("CREATE USER u@'%'; GRANT SELECT ON sbtest.* TO u@'%'");
         let url = format!("mysql://u@127.0.0.1:{}/sbtest", server.port());
         let target = Target::parse(&url, None, "u", &TlsOptions::default());
-        let mut source = Source::new(Arc::new(target.unwrap()), StatusFeed::default());
+        let mut source = Source::<Mysql>::new(Arc::new(target.unwrap()));
         let reactor = Reactor::new().unwrap();
         for _ in 0..2 {
             let raw = reactor.block_on(source.read()).unwrap().unwrap();

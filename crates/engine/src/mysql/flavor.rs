@@ -108,8 +108,7 @@ const BOTH: ServerTraits = ServerTraits {
     reserved_setting: settings::reserved,
     decides_format: settings::decides_format,
     listed: settings::listed,
-    rejected: log::rejected,
-    notes: log::notes,
+    wording: log::WORDING,
     initialization_error: log::without_advice,
     set_command: |name, value, live| match live {
         true => format!("SET GLOBAL {name} = {value};"),

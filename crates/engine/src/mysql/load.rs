@@ -7,17 +7,13 @@ use plan::Failure;
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, Lock, fill, send};
+use crate::data::loads::{Loads, Lock, Session, fill, send};
 use crate::data::parts::Part;
 use crate::remote::{Rows, first_cell};
+use crate::replication::text;
 
 /// Name of the lock on the server; MySQL allows at most 64 characters.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
-
-#[derive(Debug, Default)]
-pub(crate) struct Abilities {
-    refuses_load_data: Cell<bool>,
-}
 
 impl Loads for Mysql {
     const DIALECT: &'static Dialect = &DIALECT;
@@ -25,8 +21,6 @@ impl Loads for Mysql {
          FROM information_schema.columns WHERE table_schema = DATABASE() \
          AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
          ORDER BY table_name, ordinal_position";
-    type Session = Session;
-    type Abilities = Abilities;
 
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
@@ -56,7 +50,7 @@ impl Loads for Mysql {
     async fn session(connection: &mut Connection) -> Session {
         Session {
             id: connection.id(),
-            server: which_server(connection).await,
+            origin: which_server(connection).await,
         }
     }
 
@@ -67,7 +61,7 @@ impl Loads for Mysql {
         let own = connection.id();
         let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
         let is_ours = |session: &&Session| {
-            !here.is_empty() && session.server == here && ours.contains(&session.id)
+            !here.is_empty() && session.origin == here && ours.contains(&session.id)
         };
         for session in sessions.iter().filter(is_ours) {
             // The session may have ended meanwhile.
@@ -78,15 +72,15 @@ impl Loads for Mysql {
 
     async fn load_part(
         connection: &mut Connection,
-        abilities: &Abilities,
+        refuses_load_data: &Cell<bool>,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
     ) -> Result<Checksum, Failure> {
-        if !abilities.refuses_load_data.get() {
+        if !refuses_load_data.get() {
             match load_data(connection, part, rows, loaded).await? {
                 Some(checksum) => return Ok(checksum),
-                None => abilities.refuses_load_data.set(true),
+                None => refuses_load_data.set(true),
             }
         }
         insert(connection, part, rows, loaded).await
@@ -139,16 +133,9 @@ async fn insert(
 const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
     WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
 
-/// A session: its ID on one server.
-#[derive(Debug)]
-pub(crate) struct Session {
-    id: u32,
-    server: Rows,
-}
-
 /// Empty if the server does not identify itself.
-async fn which_server(connection: &mut Connection) -> Rows {
-    connection.rows(WHICH_SERVER).await.unwrap_or_default()
+async fn which_server(connection: &mut Connection) -> String {
+    text(&connection.rows(WHICH_SERVER).await.unwrap_or_default())
 }
 
 /// The sessions with the same user and database as session `own`.

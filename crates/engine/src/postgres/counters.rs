@@ -207,9 +207,7 @@ pub(crate) struct ViewsFeed {
     waited_ms: [u64; WAITS.len()],
 }
 
-impl Feed for ViewsFeed {
-    type Protocol = Postgres;
-
+impl Feed<Postgres> for ViewsFeed {
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
         self.data_bytes = first_number(connection.rows(Postgres::SIZE_QUERY).await?);
         let (sql, counters) = query(version::major(connection.server_version()));
@@ -371,21 +369,21 @@ mod tests {
     /// Longer than backends take to publish their counters on a busy machine.
     const PUBLISHED: Duration = Duration::from_secs(60);
 
-    fn source(server: &PostgresServer, user: &str) -> Source<ViewsFeed> {
+    fn source(server: &PostgresServer, user: &str) -> Source<Postgres> {
         let url = server.url("sbtest");
         let url = url.replace("root@", &format!("{user}@"));
         let target = Target::parse(&url, None, user, &TlsOptions::default(), &|_| None);
-        Source::new(Arc::new(target.unwrap()), ViewsFeed::default())
+        Source::new(Arc::new(target.unwrap()))
     }
 
-    fn ask(reactor: &Reactor, source: &mut Source<ViewsFeed>) -> Reading {
+    fn ask(reactor: &Reactor, source: &mut Source<Postgres>) -> Reading {
         reactor.block_on(source.read()).unwrap().unwrap()
     }
 
     /// Asks until `is_so` accepts the reading.
     fn ask_until(
         reactor: &Reactor,
-        source: &mut Source<ViewsFeed>,
+        source: &mut Source<Postgres>,
         is_so: impl Fn(&Reading) -> bool,
     ) -> Reading {
         let start = Instant::now();

@@ -95,8 +95,7 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         let names = printed.lines().filter_map(|line| line.split('\t').next());
         names.map(str::to_ascii_lowercase).collect()
     },
-    rejected: log::rejected,
-    notes: log::notes,
+    wording: log::WORDING,
     initialization_error: |log| log,
     set_command: |name, value, live| {
         let then = match live {

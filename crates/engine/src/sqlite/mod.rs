@@ -118,7 +118,7 @@ impl Database for SqliteDatabase {
     fn connect(&self, _: Duration) -> Result<Box<dyn Sql>, SessionError> {
         let opened = self.target.open();
         let connection = opened.map_err(|error| session_error(&error, None))?;
-        Ok(Box::new(SqliteSql(connection)))
+        Ok(Box::new(connection))
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
@@ -178,11 +178,9 @@ impl Drop for SqliteDatabase {
 }
 
 /// A call cannot be canceled, so time limits are ignored.
-struct SqliteSql(rusqlite::Connection);
-
-impl Sql for SqliteSql {
+impl Sql for rusqlite::Connection {
     fn rows(&mut self, sql: &str, _: Duration) -> Result<Rows, SessionError> {
-        rows(&self.0, sql).map_err(|error| session_error(&error, Some(sql)))
+        rows(self, sql).map_err(|error| session_error(&error, Some(sql)))
     }
 }
 

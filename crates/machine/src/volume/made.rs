@@ -203,6 +203,27 @@ impl Made {
         self.sync()?;
         file_system::used_bytes(&self.plan, &self.mount_point, &self.devices())
     }
+
+    /// Bytes on the devices for everything written since the volume was made, with all copies and
+    /// parity.
+    pub fn used_bytes(&self) -> Result<u64, Failure> {
+        Ok(self.all_used_bytes()?.saturating_sub(self.empty_bytes))
+    }
+
+    /// Bytes on the devices per byte of data, without compression and deduplication.
+    pub fn raw_per_byte(&self) -> f64 {
+        self.plan.profile.raw_per_byte(self.plan.device_count())
+    }
+
+    /// Shares equal blocks of the data if the study asks for it.
+    pub fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        if !self.plan.deduplicate.value {
+            return Ok(());
+        }
+        let (hashes, point) = ("--hashfile=:memory:", shown(&self.mount_point));
+        let arguments = ["-d", "-r", "-q", "-b", "16k", hashes, &point];
+        Tool::DUPEREMOVE.work(&arguments, interrupted)
+    }
 }
 
 impl Volume for Made {
@@ -212,24 +233,6 @@ impl Volume for Made {
 
     fn made(&self) -> Option<&Made> {
         Some(self)
-    }
-
-    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
-        let bytes = self.all_used_bytes()?;
-        Ok(Some(bytes.saturating_sub(self.empty_bytes)))
-    }
-
-    fn raw_per_byte(&self) -> f64 {
-        self.plan.profile.raw_per_byte(self.plan.device_count())
-    }
-
-    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        if !self.plan.deduplicate.value {
-            return Ok(());
-        }
-        let (hashes, point) = ("--hashfile=:memory:", shown(&self.mount_point));
-        let arguments = ["-d", "-r", "-q", "-b", "16k", hashes, &point];
-        Tool::DUPEREMOVE.work(&arguments, interrupted)
     }
 
     fn end(&self) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ use crate::home::scheduler::Scheduler;
 use crate::site::Site;
 use crate::tree::{self, OpenDir};
 use crate::volume::no_volume;
-use crate::volume::{self, Volume};
+use crate::volume::{self, Made, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
@@ -228,7 +228,8 @@ impl DataDir {
 
     /// Shares equal blocks of the data if the study asks for it.
     pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        self.volume.deduplicate(interrupted)
+        let made = self.volume.made();
+        made.map_or(Ok(()), |made| made.deduplicate(interrupted))
     }
 
     /// Limits what the processes of a site do to the devices of the volumes, before there are any
@@ -256,12 +257,12 @@ impl DataDir {
     pub(crate) fn space(&self) -> Option<Space> {
         let space = |(volume, directory): (&dyn Volume, PathBuf)| {
             let data_bytes = tree::used_bytes(&directory);
-            let used_bytes = volume.used_bytes().ok()?;
-            let unreduced = data_bytes as f64 * volume.raw_per_byte();
+            let made = volume.made();
+            let unreduced = |made: &Made| (data_bytes as f64 * made.raw_per_byte()) as u64;
             Some(Space {
                 data_bytes,
-                used_bytes,
-                unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+                used_bytes: made.map(Made::used_bytes).transpose().ok()?,
+                unreduced_bytes: made.map(unreduced),
             })
         };
         let mut parts = self.volumes().zip(self.directories()).map(space);

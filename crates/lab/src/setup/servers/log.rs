@@ -69,7 +69,7 @@ pub(crate) fn failure(
     log: &str,
     config: &Settings,
 ) -> Failure {
-    let failure = match (engine.traits().rejected)(log, config) {
+    let failure = match engine.traits().wording.rejected(log, config) {
         Some(setting) => rejected(server, &setting, None),
         None => Failure::server(ended(server, &format!("failed: it {how}"), log)),
     };

@@ -157,10 +157,12 @@ pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(
                 cleaned.bytes += entry.bytes;
             }
             Ok(_) => {}
-            Err(error) if entry.exists => cleaned.left.push(Leftover::new(&entry.dir, &error)),
-            Err(error) => {
-                let lock = lock_path(&entry.dir);
-                cleaned.left.push(Leftover::new(&lock, &error));
+            Err(failure) => {
+                let path = match entry.exists {
+                    true => entry.dir,
+                    false => lock_path(&entry.dir),
+                };
+                cleaned.left.push(Leftover { path, failure });
             }
         }
     }

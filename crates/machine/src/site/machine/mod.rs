@@ -17,7 +17,7 @@ mod site;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -39,8 +39,6 @@ pub(crate) use disk::Disk;
 
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// ssh's exit code if the connection fails.
-const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 
@@ -265,14 +263,6 @@ impl Machine {
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)]), &NEVER)
-    }
-
-    /// How a program ended, from the exit status of its session.
-    pub(crate) fn how_it_ended(status: ExitStatus) -> String {
-        match status.code() {
-            Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
-            _ => process::how_it_ended(status),
-        }
     }
 
     fn remove(&self) -> Result<(), Failure> {

@@ -74,10 +74,6 @@ impl Site for Machine {
         self.address
     }
 
-    fn port(&self) -> Option<u16> {
-        self.guest.as_ref().map(Guest::port)
-    }
-
     fn platform(&self) -> Option<String> {
         let facts = HostFacts::read(&self.agent);
         let cpus = facts.cpu.threads.map(|cpus| match cpus {
@@ -100,21 +96,22 @@ impl Site for Machine {
         })
     }
 
-    fn is_emulated(&self) -> bool {
-        self.guest.as_ref().is_some_and(Guest::is_emulated)
-    }
-
     fn machine(&self) -> Option<&Machine> {
         Some(self)
     }
-
-    fn power(&self) -> Option<&Machine> {
-        self.guest.as_ref().map(|_| self)
-    }
 }
 
-/// The power supply of a guest, which loses its processes and the content of its memory without it.
+/// What only a guest has: a forwarded port, and a power supply, without which it loses its processes
+/// and the content of its memory.
 impl Machine {
+    pub(in crate::site) fn port(&self) -> Option<u16> {
+        self.guest.as_ref().map(Guest::port)
+    }
+
+    pub(in crate::site) fn is_emulated(&self) -> bool {
+        self.guest.as_ref().is_some_and(Guest::is_emulated)
+    }
+
     pub(in crate::site) fn is_off(&self) -> bool {
         self.guest.as_ref().is_some_and(Guest::is_off)
     }

@@ -25,7 +25,6 @@ use rustix::io::Errno;
 
 use super::machine::Disk;
 use crate::home::Home;
-use crate::home::survivors::RUN_DIR;
 use crate::locked;
 use crate::port;
 use crate::process;
@@ -195,16 +194,7 @@ impl Guest {
         let console = self.dir.join(qemu::CONSOLE);
         File::create(&console).map_err(Failure::at("write", &console))?;
         self.home.account().own(&console)?;
-        let mut command = qemu::command(
-            self.home.account(),
-            &self.hardware,
-            self.accelerator,
-            &self.dir,
-            &self.disk,
-            self.ports,
-        )?;
-        command.env(RUN_DIR, self.home.run_dir());
-        let child = process::spawn(command)?;
+        let child = process::spawn(qemu::command(self)?)?;
         let id = child.id();
         *locked(&self.qemu) = Some(child);
         self.wait_until_up(interrupted)?;

@@ -186,7 +186,7 @@ impl Node {
             let path = paths.dir.join(file.name);
             self.site().remove_file(&path)?;
         }
-        self.notes = (engine.traits().notes)(&log(), &self.spec.config);
+        self.notes = engine.traits().wording.notes(&log(), &self.spec.config);
         self.public_key = public_key;
         self.process = Some(process);
         Ok(())
