@@ -77,7 +77,7 @@ pub(crate) fn run_on<C, W: Workload>(
         .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, on_event));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
-    let start_ns = load.start_together(stop)?;
+    let start_ns = load.runtime.start_together(stop)?;
     if spec.turn.is_some() {
         load.begin(start_ns);
         load.take_turns(stop, on_event);
@@ -196,15 +196,6 @@ impl<'a, R: Runtime> Load<'a, R> {
                 control.have_all_connected() || control.failure().is_some()
             });
         }
-    }
-
-    /// Waits for the loads that start together with this one; returns their common start.
-    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
-        let start = self.runtime.start_together(stop);
-        start.map_err(|_| match stop.is_interrupted() {
-            true => LoadError::Interrupted,
-            false => LoadError::OtherFailed,
-        })
     }
 
     fn now_ns(&self) -> u64 {

@@ -100,7 +100,7 @@ pub struct LedgerSummary {
 
 impl LedgerSummary {
     /// A count of anomalies; `None` if no members were checked.
-    pub(crate) fn found(&self, count: u64) -> Option<u64> {
+    pub fn found(&self, count: u64) -> Option<u64> {
         (!self.checked.is_empty()).then_some(count)
     }
 

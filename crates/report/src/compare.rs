@@ -15,7 +15,7 @@ use measure::compare::{Change, Comparison, Gated, Measured, Question, average, d
 use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
-use plan::{Point, Value};
+use plan::Value;
 use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
@@ -205,8 +205,6 @@ pub(crate) struct Matched {
     pub(crate) carried: Option<Comparison>,
     #[serde(skip)]
     has_untested_writes: bool,
-    #[serde(skip)]
-    common: Point,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) recoveries: Vec<Recoveries>,
 }
@@ -244,7 +242,10 @@ impl Matched {
     /// Finds the carry-over between two variants of one result, which may rule out verdicts.
     fn find_carried(&mut self, result: &RunResult, sides: [&str; 2]) {
         let mut trials = trials_of(result);
-        trials.retain(|trial| trial.setup.planned.common_point() == self.common);
+        trials.retain(|trial| {
+            let mut point = self.point.iter();
+            point.all(|(key, value)| keys::value(trial, key) == value.as_ref())
+        });
         self.carried = measure::compare::carried(&trials, sides);
         let found = self
             .numbers
@@ -307,15 +308,12 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let point = pairs.map(|(key, value)| ((*key).to_owned(), value.cloned()));
         let [base, new] = [base, new].map(|side| group.of_variant(side));
         let mut trials = group.trials.iter();
-        let common = group.trials.first();
-        let common = common.map(|trial| trial.setup.planned.common_point());
         Matched {
             point: point.collect(),
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
             has_untested_writes: trials.any(|trial| carried::has_untested_writes(trial)),
-            common: common.unwrap_or_default(),
             recoveries: recoveries::all([&base, &new], interleaved),
             name: group.name,
         }

@@ -17,16 +17,12 @@ pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let levels = Level::ALL.into_iter();
     let levels = levels.filter(|level| is_verbose || *level != Level::Passed);
     let mut sections: Vec<Section> = levels.filter_map(of_level).collect();
-    let of = |level| finding::count(findings, level);
-    let counts = format!(
-        "{} may distort results, {} to consider, {} for information, {} not checked, {} passed",
-        of(Level::Severe),
-        of(Level::Warning),
-        of(Level::Note),
-        of(Level::Unknown),
-        of(Level::Passed)
-    );
-    sections.push(Section::new("", vec![Block::Words(counts)]));
+    let counts = Level::ALL.map(|level| {
+        let count = finding::count(findings, level);
+        format!("{count} {}", title(level).to_lowercase())
+    });
+    let counts = Block::Words(counts.join(", "));
+    sections.push(Section::new("", vec![counts]));
     Sheet {
         title: "Host and servers".to_owned(),
         sections,

@@ -166,15 +166,9 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
         .collect()
 }
 
-#[derive(Debug)]
-pub(crate) struct WarningView {
-    pub(crate) text: String,
-    pub(crate) trials: String,
-    pub(crate) count: usize,
-}
-
-/// Warnings of one kind as one: the worst of them, and which trials have it.
-pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
+/// Warnings of one kind as one: the number of trials that have it; the worst of them, and which
+/// trials these are.
+pub(crate) fn warnings(result: &RunResult) -> Vec<(usize, Item)> {
     let told = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
         let warnings = trial.warnings.iter();
@@ -187,19 +181,24 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
         Some((Warning::Overloaded { .. }, _)) => 1,
         _ => 2,
     });
-    let views = kinds.iter().filter_map(|(_, told)| {
+    let warnings = kinds.iter().filter_map(|(_, told)| {
         // Of equally bad ones the first.
         let all = told.iter().rev();
         let (worst, name) = all.max_by(|(a, _), (b, _)| a.weight().total_cmp(&b.weight()))?;
-        let text = worst.to_string();
-        let is_same = told.iter().all(|(warning, _)| warning.to_string() == text);
-        Some(WarningView {
-            count: distinct(told.iter().map(|(_, name)| name.as_str())).len(),
-            trials: who(told, name, is_same, result.trials.len()),
-            text,
-        })
+        let words = worst.to_string();
+        let is_same = told.iter().all(|(warning, _)| warning.to_string() == words);
+        let count = distinct(told.iter().map(|(_, name)| name.as_str())).len();
+        let scope = who(told, name, is_same, result.trials.len());
+        Some((
+            count,
+            Item {
+                words,
+                scope,
+                ..Item::default()
+            },
+        ))
     });
-    views.collect()
+    warnings.collect()
 }
 
 /// Which of all trials have a warning, `worst` the most.
@@ -237,11 +236,7 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
                 .to_owned(),
         ));
     }
-    let warnings = warnings(result).into_iter().map(|warning| Item {
-        words: warning.text,
-        scope: warning.trials,
-        ..Item::default()
-    });
+    let warnings = warnings(result).into_iter().map(|(_, warning)| warning);
     let list = |items| Block::list(items).into_iter().collect();
     let distorting = list(doctor::distorting(&result.findings));
     let title = "Conditions that may distort the results";

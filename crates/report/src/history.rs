@@ -109,9 +109,9 @@ impl Course {
 fn entries_of(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
     let axes = keys::axes(source.result);
     let trials = point::having(source.result, wanted);
-    let points = point::points(&trials, &axes, &axes).into_iter();
+    let points = keys::groups(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
-        point.tps.estimate?;
+        point.tps().estimate?;
         let measured = Measured::of(&point);
         let entry = Entry {
             started: source.result.environment.started.clone(),

@@ -4,6 +4,7 @@ use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Point, Value};
 
+use crate::cell::Cell;
 use crate::list::{around, distinct, joined, joined_any};
 use crate::number::ABSENT;
 
@@ -98,6 +99,10 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    pub(crate) fn tps(&self) -> Cell {
+        Cell::of(&self.trials, "tps")
+    }
+
     pub(crate) fn of_variant(&self, variant: &str) -> Vec<&'a TrialSummary> {
         of_variant(self.trials.iter().copied(), variant)
     }

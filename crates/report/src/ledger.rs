@@ -7,7 +7,7 @@ use measure::share;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid};
-use crate::list::joined;
+use crate::list::{joined, joined_any};
 use crate::{keys, number};
 
 type Count = fn(&LedgerSummary) -> u64;
@@ -181,11 +181,6 @@ pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     [grid("trial", &named), details("trial", &named)]
 }
 
-/// What was found; what was not checked is not known.
-fn found<T>(ledger: &LedgerSummary, found: T) -> Option<T> {
-    (!ledger.checked.is_empty()).then_some(found)
-}
-
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
     type Row<'a> = &'a (String, &'a LedgerSummary);
     let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
@@ -195,14 +190,14 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         .with("failed", |(_, ledger)| ledger.failed)
         .with("unknown", |(_, ledger)| ledger.unknown)
         .with("of those committed", |(_, ledger)| {
-            found(ledger, ledger.unknown_committed)
+            ledger.found(ledger.unknown_committed)
         })
-        .with("lost", |(_, ledger)| found(ledger, ledger.lost))
-        .with("behind", |(_, ledger)| found(ledger, ledger.behind))
-        .with("phantom", |(_, ledger)| found(ledger, ledger.phantom))
-        .with("duplicated", |(_, ledger)| found(ledger, ledger.duplicated))
-        .with("diverged", |(_, ledger)| found(ledger, ledger.diverged))
-        .with("unbalanced", |(_, ledger)| found(ledger, ledger.unbalanced))
+        .with("lost", |(_, ledger)| ledger.found(ledger.lost))
+        .with("behind", |(_, ledger)| ledger.found(ledger.behind))
+        .with("phantom", |(_, ledger)| ledger.found(ledger.phantom))
+        .with("duplicated", |(_, ledger)| ledger.found(ledger.duplicated))
+        .with("diverged", |(_, ledger)| ledger.found(ledger.diverged))
+        .with("unbalanced", |(_, ledger)| ledger.found(ledger.unbalanced))
         .when(has_reads, |columns| {
             columns
                 .with("reads", |(_, ledger)| ledger.replica_reads)
@@ -210,10 +205,7 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
                 .with("most stale, ms", |(_, ledger)| ledger.staleness_max_ms)
         })
         .with("checked", |(_, ledger)| {
-            found(
-                ledger,
-                joined(ledger.checked.iter().map(u32::to_string), ", "),
-            )
+            joined_any(ledger.checked.iter().map(u32::to_string), ", ")
         });
     let reads = match has_reads {
         true => "; reads are of all members",

@@ -4,7 +4,7 @@ mod repeats;
 
 pub(crate) use repeats::{distributions, sentences, words_of_all};
 
-use measure::fault::{FaultRecord, InFlight, Loss, Promotion, Recovery, TimedErrors};
+use measure::fault::{FaultRecord, Promotion, Recovery, TimedErrors};
 use measure::recovery::{Number, Observation, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
@@ -132,7 +132,10 @@ fn of_code(found: &TimedErrors) -> String {
     }
 }
 
-/// Transfers that were in flight: committed, not committed, unknown.
+/// What became of transfers that were in flight.
+const FATES: [&str; 3] = ["committed", "not_committed", "unknown"];
+
+/// Transfers that were in flight, in the order of [`FATES`].
 fn in_flight(found: &Recovery) -> Option<[u64; 3]> {
     let fates = found.in_flight?;
     Some([fates.committed, fates.not_committed, fates.unknown])
@@ -171,12 +174,6 @@ pub fn csv(result: &RunResult) -> Option<String> {
     fn found<'a>((_, fault): Row<'a>) -> Option<&'a Recovery> {
         fault.recovery.as_ref()
     }
-    fn fates(row: Row<'_>) -> Option<InFlight> {
-        found(row)?.in_flight
-    }
-    fn loss(row: Row<'_>) -> Option<Loss> {
-        found(row)?.loss
-    }
     fn promotion<'a>((_, fault): Row<'a>) -> Option<&'a Promotion> {
         fault.promotion.as_ref()
     }
@@ -207,19 +204,15 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .estimate("recovery.before_tps", |row| found(row)?.before)
         .estimate("recovery.during_tps", |row| found(row)?.during)
         .estimate("recovery.after_tps", |row| found(row)?.after)
-        .with("in_flight.committed", |row| Some(fates(row)?.committed))
-        .with("in_flight.not_committed", |row| {
-            Some(fates(row)?.not_committed)
+        .each(FATES.into_iter().enumerate(), |columns, (place, fate)| {
+            columns.with(format!("in_flight.{fate}"), move |row| {
+                Some(in_flight(found(row)?)?[place])
+            })
         })
-        .with("in_flight.unknown", |row| Some(fates(row)?.unknown))
-        .with("acknowledged_last_1_ms", |row| {
-            Some(loss(row)?.exposed_1_ms)
-        })
-        .with("acknowledged_last_10_ms", |row| {
-            Some(loss(row)?.exposed_10_ms)
-        })
-        .with("acknowledged_last_100_ms", |row| {
-            Some(loss(row)?.exposed_100_ms)
+        .each([1, 10, 100].into_iter().enumerate(), |columns, (place, ms)| {
+            columns.with(format!("acknowledged_last_{ms}_ms"), move |row| {
+                Some(exposed(found(row)?)?[place])
+            })
         })
         .with("recovery.window_s", |row| Some(found(row)?.window_s))
         .with("recovery.censored", |row| {

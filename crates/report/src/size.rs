@@ -198,7 +198,7 @@ impl Answer for Sizing {
     }
 
     fn figures(&self) -> Option<Figures> {
-        Some(Figures::overview_of(&self.measured))
+        Some(Figures::overview_of(&self.measured, None))
     }
 }
 

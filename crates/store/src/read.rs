@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 use crate::names;
-use crate::thin::{Thin, Thinner};
+use crate::thin::Thinner;
 use crate::trial::IntervalRecord;
 
 const MAX_RESULT_BYTES: u64 = 256 << 20;
@@ -146,24 +146,31 @@ pub fn trial_number(path: &Path) -> Option<u32> {
 /// If it has more than about this many numbers, each point covers several seconds: the mean of
 /// their rates, the largest of their times.
 pub fn read_series(trial: &Path, most_numbers: usize) -> Result<Vec<SeriesPoint>, StoreError> {
-    thinned(&trial.join(names::SERIES), most_numbers)
+    const BESIDES_WORKERS: usize = 16;
+    let numbers = |point: &SeriesPoint| BESIDES_WORKERS + 2 * point.workers.len();
+    let thinner = Thinner::new(most_numbers, numbers, SeriesPoint::absorb);
+    thinned(&trial.join(names::SERIES), thinner)
 }
 
 /// The metrics of one trial; empty without monitors. If the series has more than about this many
 /// numbers, each point is the mean of several seconds.
 pub fn read_monitors(trial: &Path, most_numbers: usize) -> Result<Vec<MonitorPoint>, StoreError> {
     let path = trial.join(names::MONITORS);
+    let numbers = |point: &MonitorPoint| 2 + point.values.len();
+    let absorb = |last: &mut MonitorPoint, next: &MonitorPoint| {
+        last.absorb(next);
+        true
+    };
     match path.exists() {
-        true => thinned(&path, most_numbers),
+        true => thinned(&path, Thinner::new(most_numbers, numbers, absorb)),
         false => Ok(Vec::new()),
     }
 }
 
-fn thinned<T: Thin + DeserializeOwned>(
+fn thinned<T: DeserializeOwned>(
     path: &Path,
-    most_numbers: usize,
+    mut thinner: Thinner<T>,
 ) -> Result<Vec<T>, StoreError> {
-    let mut thinner = Thinner::new(most_numbers);
     each_line(path, |point| thinner.push(point))?;
     Ok(thinner.points)
 }

@@ -11,19 +11,69 @@ use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
 use crate::virtual_user::Workload;
 
-/// A built-in workload; [`WorkloadName::summary`] says what its transaction is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkloadName {
-    OltpReadWrite,
-    OltpReadOnly,
-    OltpWriteOnly,
-    OltpPointSelect,
-    OltpUpdateIndex,
-    OltpUpdateNonIndex,
-    OltpInsert,
-    OltpDelete,
-    SelectRandomPoints,
-    SelectRandomRanges,
+/// Declares the workloads: name, body, and what a transaction is, in one line.
+macro_rules! workloads {
+    ($($variant:ident = $name:literal, $body:expr, $summary:literal;)+) => {
+        /// A built-in workload; [`WorkloadName::summary`] says what its transaction is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum WorkloadName {
+            $($variant,)+
+        }
+
+        impl WorkloadName {
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+
+            /// The name in a study or on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What a transaction is, in one line.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $summary,)+
+                }
+            }
+
+            pub(crate) fn body(self) -> Body {
+                match self {
+                    $(Self::$variant => $body,)+
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    OltpReadWrite = "oltp_read_write", Body::Oltp(&transaction::READ_WRITE),
+        "10 point selects, 4 ranges, 2 updates, a delete and an insert";
+    OltpReadOnly = "oltp_read_only", Body::Oltp(&transaction::READ_ONLY),
+        "10 point selects and 4 ranges";
+    OltpWriteOnly = "oltp_write_only", Body::Oltp(&transaction::WRITE_ONLY),
+        "2 updates, a delete and an insert";
+    OltpPointSelect = "oltp_point_select", Body::Oltp(&transaction::POINT_SELECT),
+        "one select by primary key";
+    OltpUpdateIndex = "oltp_update_index", Body::Oltp(&transaction::UPDATE_INDEX),
+        "one update of an indexed column";
+    OltpUpdateNonIndex = "oltp_update_non_index", Body::Oltp(&transaction::UPDATE_NON_INDEX),
+        "one update of a column without an index";
+    OltpInsert = "oltp_insert", Body::Oltp(&transaction::INSERT),
+        "one insert";
+    OltpDelete = "oltp_delete", Body::Oltp(&transaction::DELETE),
+        "one delete by primary key";
+    SelectRandomPoints = "select_random_points", Body::Oltp(&transaction::RANDOM_POINTS),
+        "one select of 10 values of a secondary index";
+    SelectRandomRanges = "select_random_ranges", Body::Oltp(&transaction::RANDOM_RANGES),
+        "one count over 10 ranges of a secondary index";
+    BulkInsert = "bulk_insert", Body::BulkInsert,
+        "one row of a multi-row insert, a table for each user";
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Body {
+    Oltp(&'static [Step]),
     BulkInsert,
 }
 
@@ -36,30 +86,6 @@ pub struct UnknownWorkload {
 }
 
 impl WorkloadName {
-    pub const ALL: [WorkloadName; 11] = [
-        WorkloadName::OltpReadWrite,
-        WorkloadName::OltpReadOnly,
-        WorkloadName::OltpWriteOnly,
-        WorkloadName::OltpPointSelect,
-        WorkloadName::OltpUpdateIndex,
-        WorkloadName::OltpUpdateNonIndex,
-        WorkloadName::OltpInsert,
-        WorkloadName::OltpDelete,
-        WorkloadName::SelectRandomPoints,
-        WorkloadName::SelectRandomRanges,
-        WorkloadName::BulkInsert,
-    ];
-
-    /// The name in a study or on the command line.
-    pub fn name(self) -> &'static str {
-        self.definition().name
-    }
-
-    /// What a transaction is, in one line.
-    pub fn summary(self) -> &'static str {
-        self.definition().summary
-    }
-
     /// Checks the options, and that they make a transaction of this workload.
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
@@ -116,90 +142,6 @@ impl WorkloadName {
             Body::Oltp(steps) => oltp::statement_count(steps, options),
             Body::BulkInsert => 0,
         }
-    }
-
-    pub(crate) fn body(self) -> Body {
-        self.definition().body
-    }
-
-    fn definition(self) -> &'static Definition {
-        &DEFINITIONS[self as usize]
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Body {
-    Oltp(&'static [Step]),
-    BulkInsert,
-}
-
-#[derive(Debug)]
-struct Definition {
-    name: &'static str,
-    summary: &'static str,
-    body: Body,
-}
-
-/// The workloads, in the order of [`WorkloadName`].
-static DEFINITIONS: [Definition; WorkloadName::ALL.len()] = [
-    oltp(
-        "oltp_read_write",
-        "10 point selects, 4 ranges, 2 updates, a delete and an insert",
-        &transaction::READ_WRITE,
-    ),
-    oltp(
-        "oltp_read_only",
-        "10 point selects and 4 ranges",
-        &transaction::READ_ONLY,
-    ),
-    oltp(
-        "oltp_write_only",
-        "2 updates, a delete and an insert",
-        &transaction::WRITE_ONLY,
-    ),
-    oltp(
-        "oltp_point_select",
-        "one select by primary key",
-        &transaction::POINT_SELECT,
-    ),
-    oltp(
-        "oltp_update_index",
-        "one update of an indexed column",
-        &transaction::UPDATE_INDEX,
-    ),
-    oltp(
-        "oltp_update_non_index",
-        "one update of a column without an index",
-        &transaction::UPDATE_NON_INDEX,
-    ),
-    oltp("oltp_insert", "one insert", &transaction::INSERT),
-    oltp(
-        "oltp_delete",
-        "one delete by primary key",
-        &transaction::DELETE,
-    ),
-    oltp(
-        "select_random_points",
-        "one select of 10 values of a secondary index",
-        &transaction::RANDOM_POINTS,
-    ),
-    oltp(
-        "select_random_ranges",
-        "one count over 10 ranges of a secondary index",
-        &transaction::RANDOM_RANGES,
-    ),
-    Definition {
-        name: "bulk_insert",
-        summary: "one row of a multi-row insert, a table for each user",
-        body: Body::BulkInsert,
-    },
-];
-
-const fn oltp(name: &'static str, summary: &'static str, steps: &'static [Step]) -> Definition {
-    Definition {
-        name,
-        summary,
-        body: Body::Oltp(steps),
     }
 }
 

@@ -74,7 +74,7 @@ impl Answer for ResultComparison {
     }
 
     fn figures(&self) -> Option<Figures> {
-        Some(Figures::of_two(&self.merged, self.names()))
+        Some(Figures::overview_of(&self.merged, Some(self.names())))
     }
 }
 

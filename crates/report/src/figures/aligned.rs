@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::thin::Packed;
 use super::trial::record;
-use crate::keys::{self, trials_of};
+use crate::{keys, point};
 
 /// Most repeats that a page draws, of all points together. Medians are over all repeats.
 const MOST_DRAWN: usize = 400;
@@ -41,8 +41,7 @@ pub(super) fn aligned(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Vec<Al
         let seconds = series.by_second(record(trial, series)?.origin_s()?);
         (!seconds.is_empty()).then_some(seconds)
     };
-    let axes = keys::axes(result);
-    let points = keys::groups(&trials_of(result), &axes, &axes);
+    let points = point::of_result(result);
     let most = MOST_DRAWN / points.len().max(1);
     let points = points.iter().filter_map(|point| {
         let repeats = point.trials.iter();

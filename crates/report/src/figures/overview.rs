@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::aligned::{Aligned, aligned};
 use crate::cell::{Cell, runs};
 use crate::keys::{self, VARIANT, others, trials_of};
-use crate::{lead, scale, search};
+use crate::{lead, point, scale, search};
 
 /// The categories of CPU time, from the bottom of the stack to its top.
 pub(super) const CPU: [&str; 8] = [
@@ -34,25 +34,23 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    pub(super) fn of(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Self {
+    /// With the curves of two `variants` in pairs, if it compares them.
+    pub(super) fn of(
+        result: &RunResult,
+        faults: &[Vec<FaultSeries>],
+        variants: Option<[&str; 2]>,
+    ) -> Self {
         let trials = result.trials.iter();
         let names = trials.map(|trial| keys::trial_name(trial, result));
         Self {
             sweep: sweep(result),
             searches: searches(result),
             scale: scale(result),
-            curves: curves(result),
+            curves: variants.map_or_else(|| curves(result), |two| curves_of_two(result, two)),
             recoveries: aligned(result, faults),
             cpu: CPU,
             names: names.collect(),
             best: lead::best_trial(result),
-        }
-    }
-
-    pub(super) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
-        Self {
-            curves: curves_of_two(result, variants),
-            ..Self::of(result, &[])
         }
     }
 }
@@ -276,18 +274,13 @@ struct Curve {
 
 /// Of every point of the study; of a search, of each step.
 fn curves(result: &RunResult) -> Vec<Curve> {
-    let (trials, axes) = (trials_of(result), keys::axes(result));
-    let groups: Vec<Vec<&TrialSummary>> = match result.searches.is_empty() {
-        true => {
-            let points = keys::groups(&trials, &axes, &axes).into_iter();
-            points.map(|point| point.trials).collect()
-        }
-        false => trials.into_iter().map(|step| vec![step]).collect(),
-    };
-    let curves = groups.iter();
-    curves
-        .filter_map(|trials| curve(trials, None, result))
-        .collect()
+    let of = |trials: &[&TrialSummary]| curve(trials, None, result);
+    if result.searches.is_empty() {
+        let points = point::of_result(result).into_iter();
+        return points.filter_map(|point| of(&point.trials)).collect();
+    }
+    let steps = result.trials.iter();
+    steps.filter_map(|step| of(&[step])).collect()
 }
 
 /// Of both variants at each point, one after the other.
