@@ -165,8 +165,7 @@ pub(crate) fn conclude(
         let faults = faults.iter_mut();
         let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
         faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
-        recovery::recover(&observed, &mut faults);
-        for series in recovery::series(&observed, &faults) {
+        for series in recovery::recover(&observed, &mut faults) {
             observer.progress(Progress::FaultSeries(&series));
         }
     }
