@@ -257,7 +257,7 @@ fn text(error: impl std::fmt::Display) -> String {
 /// A message about keys of a study, in terms of the corresponding options.
 pub(crate) fn as_options(message: &str) -> String {
     let mut text = message.to_owned();
-    for key in KEYS {
+    for key in KEYS.iter() {
         if let Some(flag) = key.flag_name() {
             text = text.replace(&format!("`{}`", key.name), &format!("--{flag}"));
         }
