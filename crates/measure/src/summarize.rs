@@ -154,8 +154,8 @@ impl Summarizer {
         let parts: Vec<Part> = self.seconds.iter().map(part).collect();
         let summary = LatencySummary::of(latency, half_width(&parts))?;
         Some(LatencySummary {
-            p95_range: stretches.range_ms(0.95),
-            p99_range: stretches.range_ms(0.99),
+            p95_range: stretches.range_ms(latency, 0.95),
+            p99_range: stretches.range_ms(latency, 0.99),
             ..summary
         })
     }
