@@ -65,7 +65,7 @@ impl Threshold {
             .find_map(|(operator, _)| Some((*operator, text.strip_prefix(operator)?)));
         let Some((operator, rest)) = found else {
             let message = format!("`{}` has no comparison operator", shown(text));
-            return Err(error(message, COMPARISONS));
+            return Err(TextError::new(message, COMPARISONS));
         };
         let column = crate::column::full_name(column);
         Ok(Self {
@@ -82,7 +82,7 @@ impl Threshold {
         match column.trim() {
             "" => {
                 let message = format!("`{}` names no column", shown(text));
-                Err(error(message, "write for example `response_ms.p99 < 25`"))
+                Err(TextError::new(message, "write for example `response_ms.p99 < 25`"))
             }
             column => Self::parse(column, condition),
         }
@@ -121,7 +121,7 @@ fn limit(text: &str, unit: &str) -> Result<Limit, TextError> {
             (factor, BASELINE) | (BASELINE, factor) => number(factor, "").map(Limit::OfBaseline),
             (_, other) => {
                 let message = format!("`{}` is not `{BASELINE}`", shown(other));
-                Err(error(message, "write for example `>= 0.95 * baseline`"))
+                Err(TextError::new(message, "write for example `>= 0.95 * baseline`"))
             }
         };
     }
@@ -135,7 +135,7 @@ fn number(text: &str, unit: &str) -> Result<f64, TextError> {
     let plain = value.replace('_', "").parse().ok();
     let Some(number) = plain.filter(|number: &f64| number.is_finite()) else {
         let message = format!("`{}` is not a number", shown(text));
-        return Err(error(message, COMPARISONS));
+        return Err(TextError::new(message, COMPARISONS));
     };
     let typed = typed.trim();
     if typed.is_empty() || typed == unit {
@@ -154,14 +154,7 @@ fn number(text: &str, unit: &str) -> Result<f64, TextError> {
         unit => format!("write `{value}`; the unit of the column is {unit}"),
     };
     let message = format!("`{}` has another unit", shown(text));
-    Err(error(message, help))
-}
-
-fn error(message: impl Into<String>, help: impl Into<String>) -> TextError {
-    TextError {
-        message: message.into(),
-        help: help.into(),
-    }
+    Err(TextError::new(message, help))
 }
 
 /// User input for a message: shortened, and without control characters.
