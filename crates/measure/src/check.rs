@@ -278,8 +278,9 @@ fn long_for_turns(summary: &TrialSummary) -> Option<Warning> {
 
 /// A partial last second may be empty without a stall.
 fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
-    let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
-    let count = seconds.iter().filter(empty).count() as u64;
+    let mut parts = throughputs(seconds);
+    parts.retain(|second| second.total == 0.0 && second.weight >= 0.5);
+    let count = parts.len() as u64;
     (count > 0).then_some(Warning::Stalled { seconds: count })
 }
 
@@ -342,8 +343,8 @@ fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
     ratio(&throughputs(seconds)).filter(|per_s| *per_s > 0.0)
 }
 
-pub(crate) fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
-    seconds.iter().map(SecondTotals::throughput).collect()
+fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
+    seconds.iter().map(|second| second.transactions).collect()
 }
 
 fn off_mean(seconds: &[SecondTotals]) -> Option<Vec<f64>> {
