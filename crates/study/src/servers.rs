@@ -2,8 +2,8 @@
 
 use plan::{
     ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec, SiteKind, Topology,
-    Trial, Value, Volume,
+    FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec, SiteKind,
+    Topology, Trial, Value, Volume,
 };
 
 use crate::error::Diagnostic;
