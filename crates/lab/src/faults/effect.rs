@@ -115,7 +115,7 @@ impl<'a> Effect<'a> {
         output: PathBuf,
         context: FaultContext<'a>,
     ) -> Result<(Self, Vec<usize>), Failure> {
-        let (kind, options) = (fault.kind, fault.options.clone());
+        let (kind, options) = (fault.kind(), fault.action.options());
         let (sides, hit) = match steps(kind).has_sides {
             true => {
                 let sides = Sides::choose(&options, &context)?;
@@ -348,6 +348,8 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use plan::FaultAction;
+
     use super::*;
 
     #[test]
@@ -358,11 +360,9 @@ mod tests {
         let program = |text: &str| ["sh", "-c", text].map(str::to_owned).into();
         let fault = Fault {
             at: std::time::Duration::ZERO,
-            kind: FaultKind::Command,
-            options: FaultOptions {
+            action: FaultAction::Command {
                 command: program("true"),
                 heal_command: program(&text),
-                ..FaultOptions::default()
             },
             target: FaultTarget::Primary,
             heal: None,
