@@ -133,7 +133,7 @@ fn volume_bytes(
 
 /// The index of the disk with a volume, which is added to the list if it is new.
 fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Failure> {
-    let Some(directory) = volume.directory() else {
+    let Some(directory) = &volume.directory else {
         return Ok(0);
     };
     let space = needs::space(&directory.value)?;

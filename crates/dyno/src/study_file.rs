@@ -185,13 +185,12 @@ fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failur
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
-/// What is wrong with a threshold's condition, and what to write instead.
-fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+/// What is wrong with a threshold's condition.
+fn invalid_condition(column: &str, condition: &str) -> Option<TextError> {
     if let Some(of) = changed(column) {
         let message = format!("a threshold cannot be set on the change of `{of}`");
         let help = format!("write, for example, `\"{of}\" = \">= 0.95 * baseline\"`");
-        return Some((message, help));
+        return Some(TextError::new(message, help));
     }
-    let TextError { message, help } = Threshold::parse(column, condition).err()?;
-    Some((message, help))
+    Threshold::parse(column, condition).err()
 }

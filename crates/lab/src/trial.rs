@@ -274,7 +274,7 @@ impl Trial {
         let named = match &self.target {
             Target::Given(database) => return database.file().map(ToOwned::to_owned),
             Target::Temporary(_) => None,
-            Target::Private(_) => self.planned.topology.node.volume.directory(),
+            Target::Private(_) => self.planned.topology.node.volume.directory.as_ref(),
         };
         let named = named.map(|directory| directory.value.clone());
         named.or_else(|| crate::home::place().ok())

@@ -11,6 +11,8 @@
 //! short second is weighted correctly; its variance is the ratio estimator's (Cochran, *Sampling
 //! Techniques*, chapter 6).
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use crate::long_run::long_run;
@@ -54,6 +56,13 @@ pub struct Part {
     pub total: f64,
     /// What the total is divided by.
     pub weight: f64,
+}
+
+impl AddAssign for Part {
+    fn add_assign(&mut self, other: Self) {
+        self.total += other.total;
+        self.weight += other.weight;
+    }
 }
 
 /// The mean of all `parts`, with its interval if there is one; `None` if their total weight is 0.
@@ -143,10 +152,9 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {
-    parts.iter().fold(Part::default(), |sum, part| Part {
-        total: sum.total + part.total,
-        weight: sum.weight + part.weight,
-    })
+    let mut sum = Part::default();
+    parts.iter().for_each(|part| sum += *part);
+    sum
 }
 
 pub(crate) fn ratio(parts: &[Part]) -> Option<f64> {

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
 use crate::fault_kind::{FaultAction, FaultKind};
-use crate::number::format_percent;
-use crate::number::shown_bytes;
+use crate::number::{format_percent, shown_bytes};
 use crate::quorum::{Isolation, LostSide};
 use crate::volume::DiskLimits;
 

@@ -49,12 +49,6 @@ impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Point {
     }
 }
 
-impl<K: Into<String>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Point {
-    fn from(values: [(K, V); N]) -> Self {
-        values.into_iter().collect()
-    }
-}
-
 /// Tells stored durations from other texts by their keys.
 impl From<BTreeMap<String, Value>> for Point {
     fn from(mut stored: BTreeMap<String, Value>) -> Self {
@@ -78,7 +72,7 @@ mod tests {
 
     #[test]
     fn values_are_stored_with_their_types() {
-        let point = Point::from([
+        let point = Point::from_iter([
             ("data.secondary", Value::Boolean(true)),
             ("load.rate", Value::Number(100.0)),
             ("load.think", Value::Duration(Duration::from_secs(60))),

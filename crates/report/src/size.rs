@@ -157,7 +157,7 @@ fn cautions(rows: &[Row]) -> Vec<String> {
 fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
     let mut trials: Vec<TrialSummary> = trials.into_iter().cloned().collect();
     for planned in trials.iter_mut().map(|trial| &mut trial.setup.planned) {
-        planned.point = ::plan::Point::from([(INSTANCES, planned.topology.instances)]);
+        planned.point = ::plan::Point::from_iter([(INSTANCES, planned.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,

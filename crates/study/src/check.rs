@@ -3,7 +3,7 @@
 use crate::content::Content;
 use crate::effect::Effects;
 use crate::error::{Diagnostic, Diagnostics, Report};
-use crate::point::{self, Point, URL};
+use crate::point::{Point, URL};
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP};
 use plan::{
@@ -27,7 +27,6 @@ pub(crate) fn trials(
     engines: &[EngineTraits],
     diagnostics: &Diagnostics,
 ) -> Vec<Trial> {
-    let defaults = point::defaults();
     required(content, diagnostics);
     swept_or_in_a_variant(content, diagnostics);
     search(content, diagnostics);
@@ -39,11 +38,15 @@ pub(crate) fn trials(
         true => content.combinations(),
         false => 1,
     };
+    let mut variants: Vec<_> = content.variants.iter().map(Some).collect();
+    if variants.is_empty() {
+        variants.push(None);
+    }
     let mut effects = Effects::new(content);
     let mut trials = Vec::new();
-    for base in content.bases() {
+    for variant in variants {
         for index in 0..combinations {
-            let at = Point::at(index, content, &base, engines, &defaults, diagnostics);
+            let at = Point::at(index, content, variant, engines, diagnostics);
             let trial = trial::trial(&at);
             effects.record(&at);
             if let Some(trial) = &trial {

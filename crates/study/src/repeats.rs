@@ -4,16 +4,15 @@ use crate::chaos;
 use crate::content::{Content, TypedFault};
 use crate::error::Diagnostics;
 use crate::order;
-use crate::point::{self, Point};
+use crate::point::Point;
 use crate::servers::Servers;
 use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, Trial};
 
 /// The plan of a study with these trials of its points, in the order of the study.
 pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]) -> Plan {
-    let (base, defaults) = (content.base(None), point::defaults());
     // Any point has the values that are the same in every trial.
     let diagnostics = Diagnostics::default();
-    let any = Point::at(0, content, &base, engines, &defaults, &diagnostics);
+    let any = Point::at(0, content, None, engines, &diagnostics);
     let compare = trials.first().and_then(|trial| trial.compare);
     let repeats = match compare {
         Some(compare) => compare.starts,

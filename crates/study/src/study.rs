@@ -8,7 +8,7 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, one_line, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -168,8 +168,8 @@ impl Study {
         let thresholds: Vec<_> = thresholds.filter(|t| is_known(&t.column)).collect();
         for threshold in thresholds {
             let condition = &threshold.condition;
-            if let Some((message, help)) = (known.invalid_condition)(&threshold.column, condition) {
-                diagnostics.refuse(condition.span, message, help);
+            if let Some(error) = (known.invalid_condition)(&threshold.column, condition) {
+                diagnostics.refuse(condition.span, error.message, error.help);
             }
         }
         match diagnostics.is_empty() {
@@ -184,8 +184,8 @@ pub struct Vocabulary<'a> {
     pub workloads: &'a [&'a str],
     /// What to write instead of an unknown column, also of one that needs the variants of a study.
     pub unknown_column: fn(&str, bool) -> Option<String>,
-    /// What is wrong with the condition of a threshold, and what to write instead.
-    pub invalid_condition: fn(&str, &str) -> Option<(String, String)>,
+    /// What is wrong with the condition of a threshold.
+    pub invalid_condition: fn(&str, &str) -> Option<TextError>,
 }
 
 /// Whether the text could be read. A function of its own, with little on the stack: dropping deeply

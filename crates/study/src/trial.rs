@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chaos;
-use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::point::{CLUSTER, DEFAULTS, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
@@ -272,7 +272,7 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
     let is_open = at.is_given("load.rate");
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
-            Needs::Rate if !is_open => at.defaults.get(key.name),
+            Needs::Rate if !is_open => DEFAULTS.get(key.name),
             Needs::Until => None,
             _ => at.typed(key.name),
         };

@@ -244,9 +244,9 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
         _ => typed.to_owned(),
     };
     let read = ::study::read_option(key, &typed);
-    read.map_err(|(message, help)| match key.kind {
-        Kind::Duration { .. } if parse_duration(&typed).is_err() => format!("{message}; {help}"),
-        _ => format!("{}; expected {}", as_options(&message), key.range()),
+    read.map_err(|error| match key.kind {
+        Kind::Duration { .. } if parse_duration(&typed).is_err() => error.to_string(),
+        _ => format!("{}; expected {}", as_options(&error.message), key.range()),
     })
 }
 
@@ -257,7 +257,7 @@ fn text(error: impl std::fmt::Display) -> String {
 /// A message about keys of a study, in terms of the corresponding options.
 pub(crate) fn as_options(message: &str) -> String {
     let mut text = message.to_owned();
-    for key in KEYS {
+    for key in KEYS.iter() {
         if let Some(flag) = key.flag_name() {
             text = text.replace(&format!("`{}`", key.name), &format!("--{flag}"));
         }

@@ -27,7 +27,7 @@ pub fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), Failure>
             _ => (&node.volume, false),
         };
         // A file system that dyno makes holds nothing else.
-        if let (Some(directory), None) = (volume.directory(), &volume.file_system) {
+        if let (Some(directory), None) = (&volume.directory, &volume.file_system) {
             let checked = check(directory, cache, None);
             checked.map_err(|error| match is_log {
                 true => of_log(error),

@@ -42,7 +42,7 @@ pub fn create(
     own: PathBuf,
     interrupted: &AtomicBool,
 ) -> Result<Arc<dyn Volume>, Failure> {
-    Ok(match (&volume.file_system, volume.directory()) {
+    Ok(match (&volume.file_system, volume.directory.as_ref()) {
         (Some(plan), below) => Arc::new(Made::new(
             home,
             plan,
@@ -74,7 +74,7 @@ pub fn check(node: &plan::Node, account: &Account) -> Result<(), Failure> {
 }
 
 fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
-    if let Some(below) = volume.directory() {
+    if let Some(below) = &volume.directory {
         directory::check(below, account)?;
     }
     match &volume.file_system {
@@ -85,7 +85,8 @@ fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
 
 /// A directory on the disk that holds such volumes.
 pub fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
-    volume.directory().map_or(home.root(), |below| below)
+    let below = volume.directory.as_ref();
+    below.map_or(home.root(), |below| below)
 }
 
 #[cfg(test)]

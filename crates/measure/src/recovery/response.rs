@@ -17,12 +17,10 @@ pub struct ResponseSecond {
 
 impl From<&Second> for ResponseSecond {
     fn from(second: &Second) -> Self {
-        let mut response = TotalLatency::default();
-        response.accumulate(&second.slice.response);
         Self {
             begin_s: second.start_ns as f64 / 1e9,
             end_s: second.end_ns as f64 / 1e9,
-            response: Buckets::of(&response),
+            response: Buckets::of(&second.slice.response),
             backlog: second.backlog,
         }
     }

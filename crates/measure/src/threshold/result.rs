@@ -276,8 +276,8 @@ fn judge_at(
                 .caveats
                 .extend(is_spoiled.then_some(Caveat::CarryOver));
             let holds = match against.paired {
-                Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
-                None => threshold.compare.holds(value, against.limit),
+                Some(paired) => threshold.compare(paired.ratio, 1.0),
+                None => threshold.compare(value, against.limit),
             };
             let mut caveats = result.caveats.iter();
             result.verdict = match caveats.any(|caveat| caveat.leaves_open(holds)) {

@@ -1,12 +1,12 @@
 //! The one list of keys, with their ranges, defaults and documentation.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
-    bench, bench_as, count, fixed, joined, key, needs, option, optional, running, span, started,
-    word, work,
+    bench, bench_as, count, fixed, key, needs, option, optional, running, span, started, word, work,
 };
 use super::name::{
     CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
@@ -38,8 +38,8 @@ pub static SECTIONS: &[&str] = &[
 ];
 
 /// Every key, in the order of the reference page within each section.
-pub static KEYS: &[Key] =
-    &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, volume::DATA, volume::LOG]);
+pub static KEYS: LazyLock<Vec<Key>> =
+    LazyLock::new(|| [GENERAL, volume::DATA, volume::LOG].concat());
 
 #[rustfmt::skip]
 const GENERAL: &[Key] = &[

@@ -74,22 +74,6 @@ pub(super) const fn option(key: Key) -> Key {
     work(bench(key))
 }
 
-/// Several lists of keys as one of `N`, which is the sum of their lengths.
-pub(super) const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
-    let mut all = [optional("", Kind::Boolean, ""); N];
-    let (mut list, mut at) = (0, 0);
-    while list < lists.len() {
-        let mut i = 0;
-        while i < lists[list].len() {
-            all[at] = lists[list][i];
-            at += 1;
-            i += 1;
-        }
-        list += 1;
-    }
-    all
-}
-
 pub(super) const fn count(min: u64, max: u64) -> Kind {
     Kind::Integer { min, max }
 }

@@ -32,7 +32,7 @@ fn the_usual_keys_come_first_and_every_key_is_on_one_page() {
     assert_eq!(usual.matches("\n| `").count(), 12, "{usual}");
     let others = pages[1..].iter().map(|(_, page)| page.as_str());
     let all = std::iter::once(rest).chain(others).collect::<String>();
-    for key in plan::key::KEYS {
+    for key in plan::key::KEYS.iter() {
         let has_page =
             key.section() == "log_volume" || all.contains(&format!("\n| `{}` |", key.last()));
         assert!(has_page, "{}", key.name);

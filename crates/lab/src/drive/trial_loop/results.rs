@@ -61,8 +61,7 @@ impl TrialLoop<'_> {
             let faults = self.summary.faults.iter_mut();
             let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
             faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
-            recovery::recover(&observed, &mut faults);
-            for series in recovery::series(&observed, &faults) {
+            for series in recovery::recover(&observed, &mut faults) {
                 self.observer.progress(Progress::FaultSeries(&series));
             }
         }
