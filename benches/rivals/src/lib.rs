@@ -108,7 +108,7 @@ impl Conn {
             command::prepare(&mut out, &statement.sql);
             conn.reader.expect_prepared();
             match conn.exchange(&out)? {
-                Reply::Prepared(prepared) => numbers.push(prepared.statement),
+                Reply::Prepared(number) => numbers.push(number),
                 other => return Err(format!("{}: {other:?}", statement.sql).into()),
             }
         }

@@ -1,9 +1,7 @@
 //! Whether a connection can be trusted with a password.
 
-/// What is known about a connection to a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Channel {
-    /// Whether the peer is a Unix socket.
     pub(crate) is_unix: bool,
     pub(crate) has_tls: bool,
     pub(crate) is_verified: bool,

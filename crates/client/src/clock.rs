@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Number of readings of both clocks, of which the fastest counts: the others were interrupted.
+/// Number of readings of both clocks, of which the fastest counts: the others may have been
+/// interrupted.
 const READINGS: usize = 5;
 
 /// The current time of the monotonic clock, in nanoseconds.
@@ -16,18 +17,23 @@ pub fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// A past instant on the same clock, in nanoseconds, to within about 50 ns.
-pub fn monotonic_ns_of(instant: Instant) -> u64 {
+/// What another clock reads, and the time of the monotonic clock, in nanoseconds, to within about
+/// 50 ns.
+pub(crate) fn read_both<T>(read: impl Fn() -> T) -> Option<(T, u64)> {
     let readings = (0..READINGS).map(|_| {
         let before_ns = monotonic_ns();
-        let age = instant.elapsed();
+        let other = read();
         let width_ns = monotonic_ns() - before_ns;
-        (width_ns, before_ns + width_ns / 2, age)
+        (width_ns, other, before_ns + width_ns / 2)
     });
-    let quickest = readings.min_by_key(|(width_ns, ..)| *width_ns);
-    quickest.map_or(0, |(_, at_ns, age)| {
-        at_ns.saturating_sub(age.as_nanos() as u64)
-    })
+    let (_, other, at_ns) = readings.min_by_key(|(width_ns, ..)| *width_ns)?;
+    Some((other, at_ns))
+}
+
+/// A past instant on the same clock, in nanoseconds, to within about 50 ns.
+pub fn monotonic_ns_of(instant: Instant) -> u64 {
+    let read = read_both(|| instant.elapsed());
+    read.map_or(0, |(age, at_ns)| at_ns.saturating_sub(age.as_nanos() as u64))
 }
 
 #[cfg(test)]

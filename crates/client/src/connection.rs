@@ -3,7 +3,7 @@
 use std::cell;
 use std::fmt::{Debug, Display};
 use std::future::{Future, poll_fn};
-use std::os::fd::BorrowedFd;
+use std::net::SocketAddr;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
@@ -35,11 +35,17 @@ pub trait Protocol: Sized + 'static {
     /// The state of a bulk load.
     type Transfer;
 
+    /// The addresses of a server; none for a Unix socket, which is on this host.
+    fn addresses(target: &Self::Target) -> &[SocketAddr];
+
     /// Connects and logs in. The permit is returned as soon as the server answers.
     fn log_in(
         target: &Self::Target,
         permit: Permit,
     ) -> impl Future<Output = Result<(Stream, Self), Error>>;
+
+    /// The version that the server reports, such as `15.10 (Debian 15.10-0+deb12u1)`.
+    fn server_version(&self) -> &str;
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str);
 
@@ -87,7 +93,7 @@ pub type Reply<P> = wire::reply::Reply<<P as Protocol>::Prepared, <P as Protocol
 
 #[derive(Debug)]
 pub struct Connection<P> {
-    stream: Stream,
+    pub(crate) stream: Stream,
     pub(crate) protocol: P,
     /// The command that is being sent. Built in the thread's buffer, which it gives back once it
     /// is sent: an idle connection holds none.
@@ -123,36 +129,17 @@ impl<P: Protocol> Connection<P> {
         })
     }
 
-    pub fn peer(&self) -> std::io::Result<Peer> {
-        self.stream.peer()
+    pub fn server_version(&self) -> &str {
+        self.protocol.server_version()
     }
 
-    /// The socket, for shutting it down from another thread.
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+    pub fn peer(&self) -> std::io::Result<Peer> {
+        self.stream.peer()
     }
 
     /// TLS version and cipher, if the connection uses TLS.
     pub fn tls_description(&self) -> Option<String> {
         self.stream.tls_description()
-    }
-
-    /// Makes the kernel stamp the arrival of replies from now on, where it can.
-    pub fn stamp_replies(&mut self) -> std::io::Result<()> {
-        self.stream.stamp_arrivals()
-    }
-
-    /// When the last byte of the last reply reached this host, in nanoseconds of the monotonic
-    /// clock; `None` if the kernel did not stamp it.
-    #[inline]
-    pub fn reply_arrived_ns(&self) -> Option<u64> {
-        self.stream.arrived_ns()
-    }
-
-    /// Whether a transaction may be open, according to the last reply.
-    #[inline]
-    pub fn is_in_transaction(&self) -> bool {
-        self.protocol.is_in_transaction()
     }
 
     /// Runs a text statement and returns its rows.
@@ -185,7 +172,7 @@ impl<P: Protocol> Connection<P> {
         self.protocol.prepare(&mut self.out, sql);
         match self.exchange().await? {
             Reply::<P>::Prepared(prepared) => Ok(self.protocol.statement(prepared)),
-            reply => done::<P>(reply, sql).and(Err(unexpected_reply())),
+            reply => done::<P>(reply, sql).and(Err(Error::out_of_turn())),
         }
     }
 
@@ -310,10 +297,6 @@ fn done<P: Protocol>(reply: Reply<P>, sql: &str) -> Result<Done, Error> {
     match reply {
         Reply::<P>::Done(done) => Ok(done),
         Reply::<P>::Refused(error) => Err(refused::<P>(error, sql)),
-        Reply::<P>::Prepared(_) | Reply::<P>::WantsData(_) => Err(unexpected_reply()),
+        Reply::<P>::Prepared(_) | Reply::<P>::WantsData(_) => Err(Error::out_of_turn()),
     }
-}
-
-fn unexpected_reply() -> Error {
-    Error::Protocol(ProtocolError::OutOfTurn)
 }

@@ -50,11 +50,9 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     let mut attempts: Vec<Attempt<'_>> = Vec::new();
     let mut untried = addresses.iter();
     loop {
-        attempts.extend(
-            untried
-                .next()
-                .map(|address| -> Attempt<'_> { Box::pin(to(*address)) }),
-        );
+        if let Some(address) = untried.next() {
+            attempts.push(Box::pin(to(*address)));
+        }
         if attempts.is_empty() {
             return Err(last);
         }

@@ -1,7 +1,7 @@
 //! Where a server listens, and how the connection to it is secured.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -84,7 +84,6 @@ impl Endpoint {
         })
     }
 
-    /// The host's addresses; none for a Unix socket.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         match &self.address {
             Address::Unix(_) => &[],
@@ -143,7 +142,7 @@ impl Endpoint {
     /// How far the connection can be trusted.
     pub(crate) fn channel(&self, stream: &Stream) -> Channel {
         Channel {
-            is_unix: stream.is_unix(),
+            is_unix: matches!(self.address, Address::Unix(_)),
             has_tls: stream.tls_description().is_some(),
             is_verified: self.tls_mode.verifies(),
         }
@@ -151,10 +150,16 @@ impl Endpoint {
 }
 
 fn resolve(host: &str, port: u16) -> Result<Address, TargetError> {
-    Address::resolve(host, port).map_err(|why| TargetError::Host {
+    let failed = |why: String| TargetError::Host {
         host: host.to_owned(),
         why,
-    })
+    };
+    let found = (host, port).to_socket_addrs();
+    let addresses: Vec<_> = found.map_err(|error| failed(error.to_string()))?.collect();
+    match addresses.is_empty() {
+        true => Err(failed("it has no address".to_owned())),
+        false => Ok(Address::Tcp(addresses)),
+    }
 }
 
 fn tls_of(host: &str, options: &TlsOptions) -> Result<Tls, String> {

@@ -23,13 +23,11 @@ pub enum Error {
     Lost(#[source] std::io::Error),
     #[error("TLS with {server} failed: {why}")]
     Tls { server: String, why: TlsFailure },
-    /// The server requests a password, but there is none.
     #[error("{server} requests a password: {why}")]
     NoPassword { server: String, why: NoPassword },
     /// dyno does not send the server the password that it requests.
     #[error("the password was not sent to {server}: {why}")]
     Withheld { server: String, why: Withheld },
-    /// dyno does not support the server's version.
     #[error("{server} runs {version}; dyno supports {supported}")]
     Unsupported {
         server: String,
@@ -99,6 +97,10 @@ impl From<Error> for plan::Failure {
 }
 
 impl Error {
+    pub(crate) fn out_of_turn() -> Self {
+        Self::Protocol(ProtocolError::OutOfTurn)
+    }
+
     /// `None` if the user can do nothing about the error.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self {
@@ -161,7 +163,7 @@ impl Error {
             | Self::Statement {
                 error: Refusal { error, .. },
                 ..
-            } => (Some(error.sqlstate_bytes()), error.number, error.message),
+            } => (Some(error.sqlstate), error.number, error.message),
             other => (None, None, other.to_string()),
         };
         SessionError {
@@ -173,7 +175,6 @@ impl Error {
         }
     }
 
-    /// What the load does about it.
     fn failure_kind(&self) -> FailureKind {
         match self {
             Self::Login(refusal) => refusal.meaning.kind(),

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,17 +23,6 @@ pub enum Address {
     /// TCP; dyno uses the first of these addresses that answers.
     Tcp(Vec<SocketAddr>),
     Unix(PathBuf),
-}
-
-impl Address {
-    pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
-        let found = (host, port).to_socket_addrs();
-        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
-        match addresses.is_empty() {
-            true => Err("it has no address".to_owned()),
-            false => Ok(Self::Tcp(addresses)),
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -95,11 +84,6 @@ impl Stream {
             Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived()?),
             Socket::Unix(_) => None,
         }
-    }
-
-    /// Whether the peer is a Unix socket.
-    pub fn is_unix(&self) -> bool {
-        matches!(self.socket, Socket::Unix(_))
     }
 
     /// TLS version and cipher; `None` without TLS.
@@ -296,7 +280,6 @@ fn poll_receive_tls<R>(
     received.map(Result::flatten)
 }
 
-/// Passes on decrypted data.
 fn drain_plaintext<R>(
     tls: &mut rustls::ClientConnection,
     take: &mut impl FnMut(&[u8]) -> Option<R>,

@@ -244,7 +244,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Notes that the server failed or has lost its role.
     pub(crate) fn failed(&self) {
         self.route.failed(self.server);
     }

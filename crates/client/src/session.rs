@@ -46,7 +46,7 @@ impl<P: Protocol> Connector<P> {
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
             // Without stamps, replies are timed when they are read; the summary says so.
-            let _ = connection.stamp_replies();
+            let _ = connection.stream.stamp_arrivals();
         }
         let mut prepared = Vec::new();
         if self.protocol == StatementProtocol::Prepared {
@@ -79,7 +79,7 @@ impl<P: Protocol> Connector<P> {
         let Some(opened) = opening.await.transpose()? else {
             return Ok(None);
         };
-        let place = self.route.add(server, opened.connection.socket());
+        let place = self.route.add(server, opened.connection.stream.socket());
         Ok(place.map(|place| NetworkSession {
             place,
             connection: opened.connection,
@@ -179,7 +179,7 @@ impl<P: Protocol> Session for NetworkSession<P> {
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
-        if !self.connection.is_in_transaction() {
+        if !self.connection.protocol.is_in_transaction() {
             return Ok(());
         }
         let sql = "ROLLBACK";
@@ -189,7 +189,7 @@ impl<P: Protocol> Session for NetworkSession<P> {
 
     #[inline]
     fn reply_arrived_ns(&self) -> Option<u64> {
-        self.connection.reply_arrived_ns()
+        self.connection.stream.arrived_ns()
     }
 
     async fn close(self) {

@@ -39,7 +39,6 @@ impl TcpSocket {
         &self.stream
     }
 
-    /// Asks the kernel to stamp arriving data from now on.
     pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
         self.stamps = true;

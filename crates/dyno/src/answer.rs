@@ -9,9 +9,8 @@ use ::report::size::{Question, Sizing};
 use ::report::{Answer, AnswerError, Source};
 
 use crate::cli::{AnswerArgs, ResultsArgs, SizeArgs};
-use crate::console::{layout, print, print_json};
+use crate::console::{eprint, layout, print, print_json};
 use crate::failure::{Failure, stored};
-use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
 /// `dyno rank RESULT…`: leader boards of results of the same workload.
@@ -29,8 +28,7 @@ pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
 
 /// `dyno size RESULT --need TPS`: how many servers a load needs.
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
-    let screen = Screen::new(Detail::Bar);
-    let stored = StoredResult::read(&args.result, &screen)?;
+    let stored = StoredResult::read(&args.result)?;
     let question = Question {
         need_per_s: args.need,
         efficiency: args.efficiency,
@@ -38,7 +36,7 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
         point: &args.point,
     };
     let sizing = Sizing::of(&stored.result, &question).map_err(failure)?;
-    show(&sizing, "size", &args.answer, &screen)
+    show(&sizing, "size", &args.answer)
 }
 
 /// Answers a question about several results, each named after its directory; they compete by parent
@@ -48,8 +46,7 @@ fn of_results<A: Answer>(
     name: &str,
     ask: impl FnOnce(&[Source<'_>]) -> Result<A, AnswerError>,
 ) -> Result<(), Failure> {
-    let screen = Screen::new(Detail::Bar);
-    let all = StoredResult::read_all(args, &screen)?;
+    let all = StoredResult::read_all(args)?;
     let names = StoredResult::names(&all);
     let parents: Vec<String> = all.iter().map(StoredResult::parent).collect();
     let compete = parents.iter().any(|parent| *parent != parents[0]);
@@ -60,7 +57,7 @@ fn of_results<A: Answer>(
         result: &stored.result,
     });
     let answer = ask(&sources.collect::<Vec<_>>()).map_err(failure)?;
-    show(&answer, name, &args.answer, &screen)
+    show(&answer, name, &args.answer)
 }
 
 fn failure(error: AnswerError) -> Failure {
@@ -69,48 +66,30 @@ fn failure(error: AnswerError) -> Failure {
 }
 
 /// Prints an answer and, on request, writes it in every format to files with this name.
-pub(crate) fn show(
-    answer: &impl Answer,
-    name: &str,
-    args: &AnswerArgs,
-    screen: &Screen,
-) -> Result<(), Failure> {
+pub(crate) fn show(answer: &impl Answer, name: &str, args: &AnswerArgs) -> Result<(), Failure> {
     match args.json {
-        true => print_json(&json(answer)?)?,
+        true => print_json(answer.json())?,
         false => print(answer.text(layout()).trim_end())?,
     }
     match &args.out {
-        Some(out) => write(answer, name, out, screen),
+        Some(out) => write(answer, name, out),
         None => Ok(()),
     }
 }
 
-pub(crate) fn json(answer: &impl Answer) -> Result<String, Failure> {
-    let json = answer.json();
-    json.map_err(Failure::internal)
-}
-
 /// Writes an answer in every format to a new directory.
-pub(crate) fn write(
-    answer: &impl Answer,
-    name: &str,
-    out: &Path,
-    screen: &Screen,
-) -> Result<(), Failure> {
+pub(crate) fn write(answer: &impl Answer, name: &str, out: &Path) -> Result<(), Failure> {
     let page = answer.html();
-    let page = page.map_err(Failure::internal)?;
+    let page = page.map_err(|error| Failure::internal(error).context("cannot write the page"))?;
     let formats = [
         ("html", page),
         ("md", answer.markdown()),
         ("csv", answer.csv()),
-        ("json", json(answer)?),
+        ("json", answer.json().map_err(Failure::internal)?),
     ];
     let files = formats.map(|(format, text)| (format!("{name}.{format}"), text));
-    let files = files
-        .each_ref()
-        .map(|(name, text)| (name.as_str(), text.as_str()));
     store::write_files(out, &files).map_err(stored)?;
     let page = out.join(format!("{name}.html"));
-    screen.line(&format!("page: {}", page.display()));
+    eprint(&format!("page: {}", page.display()));
     Ok(())
 }

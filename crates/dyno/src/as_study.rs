@@ -10,9 +10,8 @@ use study::{Study, quoted, value_toml};
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
 use crate::failure::Failure;
-use crate::secrets;
-use crate::server;
 use crate::study_file::PlannedStudy;
+use crate::{secrets, server};
 
 /// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
@@ -64,11 +63,8 @@ pub(crate) fn as_study(
 /// The name and URL of each server's variant.
 fn variants(databases: &[Database]) -> Vec<[String; 2]> {
     let urls = databases.iter().map(|database| database.shown());
-    names(databases)
-        .into_iter()
-        .zip(urls)
-        .map(<[_; 2]>::from)
-        .collect()
+    let named = names(databases).into_iter().zip(urls);
+    named.map(<[_; 2]>::from).collect()
 }
 
 /// A unique name for each server: its address without scheme and user.
@@ -94,13 +90,8 @@ pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
 fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
     let lines = url_and_login("any://server", login).join("\n");
     let study = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
-    let server = study
-        .plan
-        .trials
-        .into_iter()
-        .next()
-        .map(|trial| trial.server);
-    Ok(match server {
+    let first = study.plan.trials.into_iter().next();
+    Ok(match first.map(|trial| trial.server) {
         Some(ServerSpec::Url(_, login)) => *login,
         Some(ServerSpec::Engine(_)) | None => LoginSpec::default(),
     })
@@ -151,21 +142,14 @@ fn text(
         text.push_str("\n[sweep]\n");
     }
     for axis in axes {
-        let values: Vec<_> = axis
-            .values
-            .iter()
-            .map(|v| value_toml(&axis.key.kind, v))
-            .collect();
-        let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values.join(", "));
+        let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values(axis));
     }
     if !variants.is_empty() {
         let always = Alternate::Always.name();
         let _ = write!(text, "\n[compare]\nstarts = 1\nalternate = \"{always}\"\n");
     }
-    for [name, url] in variants
-        .iter()
-        .map(|both| both.each_ref().map(|one| quoted(one)))
-    {
+    for both in variants {
+        let [name, url] = both.each_ref().map(|one| quoted(one));
         let _ = write!(text, "\n[[variant]]\nname = {name}\nserver.url = {url}\n");
     }
     text
@@ -217,11 +201,13 @@ fn login_lines(login: &LoginArgs) -> Vec<String> {
 }
 
 fn assignment(typed: &TypedOption) -> String {
+    format!("{} = {}", typed.key.last(), values(typed))
+}
+
+fn values(typed: &TypedOption) -> String {
     let values = typed.values.iter();
-    let values: Vec<_> = values
-        .map(|value| value_toml(&typed.key.kind, value))
-        .collect();
-    format!("{} = {}", typed.key.last(), values.join(", "))
+    let values = values.map(|value| value_toml(&typed.key.kind, value));
+    values.collect::<Vec<_>>().join(", ")
 }
 
 /// A comment ends with its line.

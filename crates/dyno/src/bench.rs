@@ -1,29 +1,24 @@
 //! `dyno bench URL…`: one benchmark of one server, or of several that take turns.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use engine::data::Mode;
 use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
 
-use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
-use crate::plan;
-use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Results};
-use crate::server;
-use crate::signals;
+use crate::progress::Screen;
+use crate::results::Results;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::trials;
+use crate::{as_study, plan, server, signals, trials};
 
 const ONE_AT_A_TIME: &str = "benchmark one server at a time";
 
 /// Prepares the data, warms up, measures and reports.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
-    let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
+    let thresholds = Thresholds::of_bench(args)?;
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
@@ -39,10 +34,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut trials = bench_trials(args, &study, &databases)?;
     lab::settle_turns(&mut trials).map_err(|failure| failure.remedy(ONE_AT_A_TIME))?;
     let several = study.searches() || trials.len() > 1;
-    let mut screen = match several {
-        true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
-        false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
-    };
+    let mut screen = Screen::of_run(&args.output, several);
     for database in &databases {
         screen.line(&format!("{} at {}", database.product(), database.shown()));
     }
@@ -61,21 +53,18 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, &of);
-    let conclusion = Conclusion {
-        thresholds: &thresholds,
-        undecided: args.undecided,
-        output: &args.output,
-        as_json: args.json,
-    };
     if study.searches() {
-        announce_search(&trials, &results);
+        let (work, time) = (plan::work(&trials), plan::load_time(&trials));
+        let line = format!("searching for the highest rate: {work}, {time}");
+        results.screen.line(&line);
     }
     if several {
         return trials::run(
             &mut lab,
             &trials,
             results,
-            &conclusion,
+            &thresholds,
+            &args.output,
             &interrupted,
             |failure| failure,
         );
@@ -93,7 +82,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let ended = ran.failure.map_or(Ok(()), Err);
     // The first error is the cause of the others.
-    ended.and(results.conclude(&conclusion))
+    ended.and(results.conclude(&thresholds, &args.output))
 }
 
 fn open(args: &BenchArgs, access: &Access, lab: &Lab) -> Result<Vec<Database>, Failure> {
@@ -139,15 +128,6 @@ fn bench_trials(
     planned
         .map(|trial| study.trial(trial, target(trial), &run_options))
         .collect()
-}
-
-fn announce_search(trials: &[Trial], results: &Results) {
-    let time: Duration = trials.iter().map(Trial::load_time).sum();
-    results.screen.line(&format!(
-        "searching for the highest rate: {}, {} under load",
-        plan::work(trials),
-        plan::time_bound(trials, time)
-    ));
 }
 
 fn prepare(

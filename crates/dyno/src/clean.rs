@@ -7,16 +7,13 @@ use crate::failure::Failure;
 /// Kills the processes and removes the directories of dead runs.
 pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     let cleaned = lab::clean(args.templates)?;
-    let mut parts = Vec::new();
-    for (count, what) in [
+    let counts = [
         (cleaned.processes, "processes killed"),
         (cleaned.run_dirs, "run directories removed"),
         (cleaned.templates, "templates removed"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
     let mut lines = Vec::new();
     if !parts.is_empty() {
         let freed = lab::shown_bytes(cleaned.bytes);
@@ -29,15 +26,11 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     if !lines.is_empty() {
         print(&lines.join("\n"))?;
     }
-    not_removed(&cleaned.left)
-}
-
-/// Leftovers are a failure of this command, although the next run ignores them.
-fn not_removed(left: &[machine::home::Leftover]) -> Result<(), Failure> {
-    let names: Vec<String> = left.iter().map(ToString::to_string).collect();
-    match left {
+    // Leftovers are a failure of this command, although the next run ignores them.
+    let left: Vec<String> = cleaned.left.iter().map(ToString::to_string).collect();
+    match left.as_slice() {
         [] => Ok(()),
-        _ => Err(Failure::server(names.join("\n"))),
+        left => Err(Failure::server(left.join("\n"))),
     }
 }
 

@@ -146,6 +146,9 @@ fn example_url(host: &str) -> String {
 /// How much is printed during a run.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OutputArgs {
+    /// Print the result as JSON on stdout; progress goes to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Print no progress, and of a single benchmark only its result in a sentence.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

@@ -5,25 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use ::report::compare::{IntendedSetting, ResultComparison, Side};
 use ::report::variants;
 use plan::ServerSpec;
-use study::Study;
 
 use crate::answer::show;
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
-use crate::progress::{Detail, Screen};
 use crate::rerun::rerun;
 use crate::stored_result::{self, StoredResult};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let screen = Screen::new(Detail::Bar);
-    let base = StoredResult::read(&args.base_result, &screen)?;
+    let base = StoredResult::read(&args.base_result)?;
     let both = match &args.new_result {
         Some(new) => {
-            let new = StoredResult::read(new, &screen)?;
+            let new = StoredResult::read(new)?;
             if args.rerun {
-                return rerun(args, [&base, &new], &screen);
+                return rerun(args, [&base, &new]);
             }
-            two_results(args, &base, &new, &screen)?
+            two_results(args, &base, &new)?
         }
         None => two_variants(args, &base)?,
     };
@@ -40,21 +37,20 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         };
         return Err(Failure::usage(message).remedy(remedy));
     }
-    show(&both, "compare", &args.answer, &screen)
+    show(&both, "compare", &args.answer)
 }
 
 fn two_results(
     args: &CompareArgs,
     base: &StoredResult,
     new: &StoredResult,
-    screen: &Screen,
 ) -> Result<ResultComparison, Failure> {
     if base.path == new.path {
         let message = format!("{} is given twice", args.base_result.display());
         return Err(Failure::usage(message)
             .remedy("give it once, and select two of its variants with --base and --new"));
     }
-    stored_result::check_same_workload(base, new, args.force, screen)?;
+    stored_result::check_same_workload(base, new, args.force)?;
     let (mut ours, mut theirs) = (base.name(), new.name());
     if ours == theirs {
         ours = args.base_result.display().to_string();
@@ -155,9 +151,7 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> 
 
 /// The settings in the study of a result; empty if it cannot be read or is of a running server.
 fn settings(stored: &StoredResult, variant: Option<&str>) -> SettingValues {
-    let text = stored.study.as_deref().unwrap_or_default();
-    let study = Study::parse_as_run("study.toml", text, engine::catalog());
-    let trials = study.map_or(Vec::new(), |study| study.plan().trials);
+    let trials = stored.study().map_or(Vec::new(), |study| study.plan().trials);
     let mut settings = SettingValues::new();
     for trial in trials {
         if variant.is_some() && trial.variant() != variant {

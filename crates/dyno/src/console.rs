@@ -32,8 +32,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints JSON to stdout, with control characters as JSON escapes, so that its meaning is unchanged.
-pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
-    write_out(&escaped(json, *ASCII))
+pub(crate) fn print_json(json: serde_json::Result<String>) -> Result<(), Failure> {
+    let json = json.map_err(Failure::internal)?;
+    write_out(&escaped(&json, *ASCII))
 }
 
 /// A text without characters that control the terminal or that it cannot show.

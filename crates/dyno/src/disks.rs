@@ -1,10 +1,9 @@
 //! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use host::LOCAL;
-use lab::needs::{Disk, Needs, disk};
+use host::Space;
+use lab::needs::{self, Needs};
 use lab::{Trial, shown_bytes};
 use plan::{Span, Volume};
 
@@ -12,7 +11,8 @@ use crate::failure::Failure;
 
 /// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
-    pub(crate) disk: Disk,
+    path: PathBuf,
+    space: Space,
     pub(crate) needed_bytes: u64,
     /// The most that sparse files of loop devices may grow to, which is part of it.
     loop_bytes: u64,
@@ -39,7 +39,8 @@ pub(crate) fn demands(
     needs: &mut [Needs],
 ) -> Result<Vec<DiskDemand>, Failure> {
     let mut demands = vec![DiskDemand {
-        disk: disk(&LOCAL, cache)?,
+        path: cache.to_owned(),
+        space: needs::space(cache)?,
         needed_bytes: 0,
         loop_bytes: 0,
         span: None,
@@ -51,19 +52,16 @@ pub(crate) fn demands(
     let mut cache_bytes = 0;
     for (needs, together) in needs.iter().zip(together) {
         cache_bytes += needs.template_bytes;
-        let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
-        let mut loop_bytes = BTreeMap::<usize, u64>::new();
-        for one in together.iter().flat_map(|index| &stored[*index]) {
-            *trial_bytes.entry(one.at).or_default() += one.bytes;
-            if one.is_loop {
-                *loop_bytes.entry(one.at).or_default() += one.bytes;
+        for (at, demand) in demands.iter_mut().enumerate() {
+            let mut bytes = if at == 0 { cache_bytes } else { 0 };
+            let mut loop_bytes = 0;
+            let stored = together.iter().flat_map(|index| &stored[*index]);
+            for one in stored.filter(|one| one.at == at) {
+                bytes += one.bytes;
+                loop_bytes += if one.is_loop { one.bytes } else { 0 };
             }
-        }
-        for (at, bytes) in loop_bytes {
-            demands[at].loop_bytes = demands[at].loop_bytes.max(bytes);
-        }
-        for (at, bytes) in trial_bytes {
-            demands[at].grow(bytes);
+            demand.needed_bytes = demand.needed_bytes.max(bytes);
+            demand.loop_bytes = demand.loop_bytes.max(loop_bytes);
         }
     }
     Ok(demands)
@@ -87,7 +85,7 @@ fn stored_by(
     for (what, volume, needed_bytes) in parts {
         let at = place_of(volume, demands)?;
         let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
-        if demands[at].disk.is_memory {
+        if demands[at].space.is_memory {
             needs.memory_bytes += bytes;
         }
         stored.push(Stored {
@@ -135,14 +133,16 @@ fn volume_bytes(
 
 /// The index of the disk with a volume, which is added to the list if it is new.
 fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Failure> {
-    let Some(directory) = volume.directory() else {
+    let Some(directory) = &volume.directory else {
         return Ok(0);
     };
-    let disk = disk(&LOCAL, &directory.value)?;
-    let known = demands.iter().position(|known| known.disk.is_same(&disk));
+    let space = needs::space(&directory.value)?;
+    let is_same = |known: &DiskDemand| known.space.device == space.device;
+    let known = demands.iter().position(is_same);
     Ok(known.unwrap_or_else(|| {
         demands.push(DiskDemand {
-            disk,
+            path: directory.value.clone(),
+            space,
             needed_bytes: 0,
             loop_bytes: 0,
             span: Some(directory.span),
@@ -152,12 +152,8 @@ fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Fai
 }
 
 impl DiskDemand {
-    fn grow(&mut self, bytes: u64) {
-        self.needed_bytes = self.needed_bytes.max(bytes);
-    }
-
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.needed_bytes <= self.disk.free_bytes {
+        if self.needed_bytes <= self.space.free_bytes {
             return Ok(());
         }
         let shortage = format!(
@@ -165,7 +161,7 @@ impl DiskDemand {
             shown_bytes(self.needed_bytes),
             self.place(),
             self.sparse(),
-            shown_bytes(self.disk.free_bytes)
+            shown_bytes(self.space.free_bytes)
         );
         let other = match self.span {
             Some(_) => "volume.directory",
@@ -192,7 +188,7 @@ impl DiskDemand {
             shown_bytes(self.needed_bytes),
             self.place(),
             self.sparse(),
-            shown_bytes(self.disk.free_bytes)
+            shown_bytes(self.space.free_bytes)
         )
     }
 
@@ -208,7 +204,7 @@ impl DiskDemand {
 
     fn place(&self) -> String {
         match self.span {
-            Some(_) => format!(" in {}", self.disk.path.display()),
+            Some(_) => format!(" in {}", self.path.display()),
             None => String::new(),
         }
     }

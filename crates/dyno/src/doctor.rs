@@ -39,7 +39,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         ..Subject::host(&host::LOCAL)
     });
     match args.json {
-        true => print_json(&json(&findings)?),
+        true => print_json(serde_json::to_string_pretty(&findings)),
         false => {
             let sheet = report::doctor::sheet(&findings, args.verbose);
             print(sheet.text(layout()).trim_end())
@@ -55,16 +55,12 @@ fn outcome(findings: &[Finding], fail_on: Option<FailOnArg>) -> Result<(), Failu
         Some(FailOnArg::Severe) => Level::Severe,
         Some(FailOnArg::Warning) => Level::Warning,
     };
-    match findings
-        .iter()
-        .filter(|finding| finding.level <= worst)
-        .count()
-    {
+    let is_failure = |finding: &&Finding| finding.level <= worst;
+    match findings.iter().filter(is_failure).count() {
         0 => Ok(()),
-        count => {
-            let message = format!("conditions that may distort results: {count}");
-            Err(Failure::threshold(message))
-        }
+        count => Err(Failure::threshold(format!(
+            "conditions that may distort results: {count}"
+        ))),
     }
 }
 
@@ -75,10 +71,6 @@ fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let is_default = servers.is_empty() && trials.is_empty();
     let cache = machine::home::place().ok().filter(|_| is_default);
     files.map(ToOwned::to_owned).chain(cache).collect()
-}
-
-fn json(findings: &[Finding]) -> Result<String, Failure> {
-    serde_json::to_string_pretty(findings).map_err(Failure::internal)
 }
 
 /// A short check before the load starts, without the checks that passed.

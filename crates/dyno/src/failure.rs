@@ -1,7 +1,5 @@
 //! How failures end dyno, and what failures of stored results mean.
 
-use std::process::ExitCode;
-
 use store::StoreError;
 
 pub(crate) use lab::{Exit, Failure};
@@ -20,10 +18,6 @@ pub(crate) fn shown(failure: &Failure) -> String {
         Some(remedy) => format!("{kind}{message}\n  help: {remedy}"),
         None => format!("{kind}{message}"),
     }
-}
-
-pub(crate) fn exit_code(failure: &Failure) -> ExitCode {
-    ExitCode::from(failure.exit as u8)
 }
 
 /// A result that cannot be read or written.

@@ -20,14 +20,11 @@ pub(crate) fn shown(plan: &Plan) -> String {
     let mut text = String::new();
     for schedule in &schedules {
         let numbers: Vec<_> = schedule.trials.iter().map(u32::to_string).collect();
-        let drawn = schedule
-            .seed
-            .map(|seed| format!(", drawn with chaos.seed={seed}"));
-        let drawn = drawn.as_deref().unwrap_or("");
-        let _ = match numbers.len() {
-            1 => writeln!(text, "\nfaults of trial {}{drawn}:", numbers.join("")),
-            _ => writeln!(text, "\nfaults of trials {}{drawn}:", numbers.join(", ")),
-        };
+        let plural = if numbers.len() == 1 { "" } else { "s" };
+        let seed = schedule.seed;
+        let drawn = seed.map(|seed| format!(", drawn with chaos.seed={seed}"));
+        let (numbers, drawn) = (numbers.join(", "), drawn.unwrap_or_default());
+        let _ = writeln!(text, "\nfaults of trial{plural} {numbers}{drawn}:");
         for fault in schedule.faults {
             let _ = writeln!(text, "  {fault}");
         }

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             console::eprint(&failure::shown(&failure));
-            failure::exit_code(&failure)
+            ExitCode::from(failure.exit as u8)
         }
     }
 }

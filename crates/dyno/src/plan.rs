@@ -26,35 +26,32 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(args)?;
     let mut trials = study.trials_without_files(&Lab::default())?;
     let cache = lab::disk_of_cache()?;
-    let budget = Budget::settled(&study, &cache, &mut trials, None)?;
+    let budget = Budget::settled(&study, &cache, &mut trials, None);
+    let budget = budget.map_err(|failure| study.located(failure))?;
     let mut table = budget.table(&study, &trials);
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
         table.push_str(NOT_CHECKED);
     }
     print(&table)?;
-    budget.refuse(&study)
+    budget.refuse().map_err(|failure| study.located(failure))
 }
 
-/// Settles what the study leaves to dyno. Fails if this host has too little disk space or memory or
-/// too few CPUs, or if a server is not installed.
+/// Settles what the study leaves to dyno, unless it `is_settled`. Fails if this host has too little
+/// disk space or memory or too few CPUs, or if a server is not installed.
 pub(crate) fn settle(
     study: &PlannedStudy,
     lab: &Lab,
     trials: &mut Vec<Trial>,
+    is_settled: bool,
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::settled(study, cache, trials, Some(lab))?.refuse(study)
-}
-
-/// Fails if this host has too little for trials that are settled.
-pub(crate) fn check_feasible(
-    study: &PlannedStudy,
-    lab: &Lab,
-    trials: &[Trial],
-) -> Result<(), Failure> {
-    let cache = lab.home()?.root();
-    Budget::of(study, cache, trials, Some(lab))?.refuse(study)
+    let budget = match is_settled {
+        true => Budget::of(cache, trials, Some(lab)),
+        false => Budget::settled(study, cache, trials, Some(lab)),
+    };
+    let settled = budget.and_then(|budget| budget.refuse());
+    settled.map_err(|failure| study.located(failure))
 }
 
 /// What the trials need, and what is available.
@@ -78,15 +75,15 @@ impl Budget {
     ) -> Result<Self, Failure> {
         let mut settled = trials.clone();
         noise::set_time(study, &mut settled);
-        let mut budget = Self::of(study, cache, &settled, lab)?;
+        let mut budget = Self::of(cache, &settled, lab)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
-        if !is_open || budget.refuse(study).is_ok() {
+        if !is_open || budget.refuse().is_ok() {
             *trials = settled;
         } else {
             // Whole trials keep the study's length.
             lab::alternate(trials, false);
-            budget = Self::of(study, cache, trials, lab)?;
+            budget = Self::of(cache, trials, lab)?;
         }
         starts::limit(study, trials, &budget.needs)?;
         // Repeats are the outermost blocks of a study, so the trials that were dropped were the last.
@@ -95,15 +92,10 @@ impl Budget {
     }
 
     /// The budget of trials on this host with this cache. Without a laboratory, nothing is started.
-    fn of(
-        study: &PlannedStudy,
-        cache: &Path,
-        trials: &[Trial],
-        lab: Option<&Lab>,
-    ) -> Result<Self, Failure> {
+    fn of(cache: &Path, trials: &[Trial], lab: Option<&Lab>) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
-            let needs = needs(lab, trial).map_err(|failure| study.located(failure))?;
+            let needs = needs(lab, trial)?;
             // Data is built for the first trial that uses it.
             let data = format!(
                 "{:?} {:?} {}",
@@ -116,11 +108,10 @@ impl Budget {
         });
         let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
         let together: Vec<Vec<usize>> = trials.iter().map(|one| one.together(trials)).collect();
-        let disks = disks::demands(cache, trials, &together, &mut needs);
         Ok(Self {
-            disks: disks.map_err(|failure| study.located(failure))?,
+            disks: disks::demands(cache, trials, &together, &mut needs)?,
             needs: at_once(&needs, &together),
-            available_memory_bytes: needs::available_memory(&host::LOCAL)?,
+            available_memory_bytes: needs::available_memory()?,
         })
     }
 
@@ -133,10 +124,8 @@ impl Budget {
         self.needs.iter().map(|needs| needs.time).sum()
     }
 
-    fn refuse(&self, study: &PlannedStudy) -> Result<(), Failure> {
-        for disk in &self.disks {
-            disk.check().map_err(|failure| study.located(failure))?;
-        }
+    fn refuse(&self) -> Result<(), Failure> {
+        self.disks.iter().try_for_each(DiskDemand::check)?;
         let (needed, available) = (self.memory_bytes(), self.available_memory_bytes);
         if needed <= available {
             return Ok(());
@@ -202,7 +191,7 @@ impl Budget {
 
 /// `4 trials`, or the number of searches.
 pub(crate) fn work(trials: &[Trial]) -> String {
-    let most = lab::max_trials();
+    let most = lab::MAX_SEARCH_TRIALS;
     match (trials.iter().any(searches), trials.len()) {
         (true, 1) => format!("a search of at most {most} trials"),
         (true, count) => format!("{count} searches of at most {most} trials each"),
@@ -212,8 +201,14 @@ pub(crate) fn work(trials: &[Trial]) -> String {
     }
 }
 
+/// `about 5m under load`.
+pub(crate) fn load_time(trials: &[Trial]) -> String {
+    let time = trials.iter().map(Trial::load_time).sum();
+    format!("{} under load", time_bound(trials, time))
+}
+
 /// The time that trials take, and how exactly it is known: `about 5m`.
-pub(crate) fn time_bound(trials: &[Trial], time: Duration) -> String {
+fn time_bound(trials: &[Trial], time: Duration) -> String {
     let may_end_early = |trial: &Trial| {
         let load = &trial.planned.load;
         load.events.is_some() || load.until.is_some() || searches(trial) || may_be_decided(trial)

@@ -27,16 +27,6 @@ pub(crate) enum Detail {
     Bar,
 }
 
-impl Detail {
-    pub(crate) fn of(args: &OutputArgs, default: Self) -> Self {
-        match (args.quiet, args.verbose) {
-            (true, _) => Self::Nothing,
-            (false, true) => Self::Seconds,
-            (false, false) => default,
-        }
-    }
-}
-
 /// Progress on the terminal, or as lines in a log.
 pub(crate) struct Screen {
     detail: Detail,
@@ -48,7 +38,8 @@ pub(crate) struct Screen {
     bar: Option<ProgressBar>,
     stage: BarStage,
     last_line: Instant,
-    load: Length,
+    /// The planned length of the current trial's load.
+    load: Duration,
     left: TimeLeft,
 }
 
@@ -84,18 +75,6 @@ impl TimeLeft {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Length {
-    pub(crate) warmup: Duration,
-    pub(crate) time: Option<Duration>,
-}
-
-impl Length {
-    fn whole(&self) -> Duration {
-        self.warmup + self.time.unwrap_or_default()
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BarStage {
     Nothing,
@@ -117,13 +96,13 @@ impl Screen {
     pub(crate) fn new(detail: Detail) -> Self {
         Self {
             detail,
-            shows_trials: detail == Detail::Bar,
+            shows_trials: false,
             is_terminal: std::io::stderr().is_terminal() && detail != Detail::Nothing,
             title: String::new(),
             bar: None,
             stage: BarStage::Nothing,
             last_line: Instant::now(),
-            load: Length::default(),
+            load: Duration::ZERO,
             left: TimeLeft {
                 since: Instant::now(),
                 planned: Duration::ZERO,
@@ -143,16 +122,21 @@ impl Screen {
         self.left.planned = self.left.planned.saturating_sub(length);
     }
 
-    /// The screen of several trials, with a line at the end of each.
-    pub(crate) fn of_trials(detail: Detail) -> Self {
+    /// The screen of a run: of one trial, or of several with a line at the end of each.
+    pub(crate) fn of_run(output: &OutputArgs, shows_trials: bool) -> Self {
+        let detail = match (output.quiet, output.verbose || !shows_trials) {
+            (true, _) => Detail::Nothing,
+            (false, true) => Detail::Seconds,
+            (false, false) => Detail::Bar,
+        };
         Self {
-            shows_trials: true,
+            shows_trials,
             ..Self::new(detail)
         }
     }
 
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
-        self.left.done += self.load.whole();
+        self.left.done += self.load;
         if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
             let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
@@ -176,7 +160,7 @@ impl Screen {
         self.title = console::printable(title);
     }
 
-    pub(crate) fn trial(&mut self, title: &str, load: Length) {
+    pub(crate) fn trial(&mut self, title: &str, load: Duration) {
         self.finish_stage();
         self.set_title(title);
         self.load = load;
@@ -304,7 +288,7 @@ impl Screen {
                 let parts = [Some(text.trim().to_owned()), left, Some(label)];
                 let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
                 let text = parts.collect::<Vec<_>>().join("  ");
-                let whole = self.load.whole().as_millis() as u64 * trials as u64;
+                let whole = self.load.as_millis() as u64 * trials as u64;
                 let bar = self.bar(BarStage::Running, whole, RUN_TEMPLATE);
                 bar.set_position(second.end_ns / 1_000_000);
                 bar.set_message(text);

@@ -8,10 +8,10 @@ use store::{ResultDir, StoreError, names};
 
 use crate::answer;
 use crate::cli::{AnswerArgs, ReportArgs};
-use crate::console::print_json;
+use crate::console::{eprint, print_json};
 use crate::failure::{Failure, stored};
 use crate::progress::{Detail, Screen};
-use crate::stored_result;
+use crate::stored_result::skipped;
 
 /// Maximum number of values that a report reads from the series of all loads, and from those of all
 /// monitors: more than a page shows, and few enough to fit in memory.
@@ -23,10 +23,11 @@ const MIN_VALUES: usize = 2_000;
 /// --json is given.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let store::IntactResult {
-        result, damaged, ..
-    } = store::read_intact(&args.result).map_err(stored)?;
-    stored_result::warn_of_damaged(&damaged, &screen);
+    let intact = store::read_intact(&args.result).map_err(stored)?;
+    let store::IntactResult { result, damaged } = intact;
+    for error in &damaged {
+        eprint(&skipped(error));
+    }
     let dir = ResultDir::open(&args.result).map_err(stored)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {
@@ -36,10 +37,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let report = read(&dir, &result, &screen)?;
     if *json {
-        print_json(&answer::json(&report)?)?;
+        print_json(report.json())?;
     }
     match out {
-        Some(out) => answer::write(&report, "report", out, &screen),
+        Some(out) => answer::write(&report, "report", out),
         None => Ok(()),
     }
 }
@@ -76,53 +77,43 @@ pub(crate) fn write(
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
     let report = read(dir, result, screen)?;
-    let write = |name: &str, text: &str| {
-        let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
-        written.map_err(stored)
-    };
-    if let Some(xml) = ::report::junit::xml(result) {
-        write(names::JUNIT, &xml)?;
+    let has_tables = !result.design.tables.is_empty();
+    let texts = [
+        (names::JUNIT, ::report::junit::xml(result)),
+        (names::CSV, Some(report.csv())),
+        (names::TABLES, has_tables.then(|| ::report::csv::tables(result))),
+        (names::SEARCHES, ::report::search::csv(result)),
+        (names::FAULTS_CSV, ::report::recovery::csv(result)),
+        (names::SCALING, ::report::scale::csv(result)),
+        (names::MARKDOWN, Some(report.markdown())),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
+            written.map_err(stored)?;
+        }
     }
-    write(names::CSV, &report.csv())?;
-    if !result.design.tables.is_empty() {
-        write(names::TABLES, &::report::csv::tables(result))?;
-    }
-    if let Some(csv) = ::report::search::csv(result) {
-        write(names::SEARCHES, &csv)?;
-    }
-    if let Some(csv) = ::report::recovery::csv(result) {
-        write(names::FAULTS_CSV, &csv)?;
-    }
-    if let Some(csv) = ::report::scale::csv(result) {
-        write(names::SCALING, &csv)?;
-    }
-    write(names::MARKDOWN, &report.markdown())?;
-    let page = dir.write_report(names::REPORT, |out| Ok(report.write_html(out)?));
+    let page = dir.write_report(names::REPORT, |out| report.write_html(out));
     page.map_err(stored)
 }
 
 /// The default for a file that cannot be read: an incomplete report is better than none.
 fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
-        stored_result::warn_of_damaged(&[error], screen);
+        screen.line(&skipped(&error));
         T::default()
     })
 }
 
 fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir).map_err(stored)?;
-    let of = |number: u32| {
-        let found = dirs
-            .iter()
-            .find(|path| store::trial_number(path) == Some(number));
-        found.cloned().ok_or_else(|| {
+    let numbers = result.trials.iter().map(|trial| trial.setup.planned.number);
+    let found = numbers.map(|number| {
+        let is_wanted = |path: &&PathBuf| store::trial_number(path) == Some(number);
+        dirs.iter().find(is_wanted).cloned().ok_or_else(|| {
             let message = format!("{}: the files of trial {number} are missing", dir.display());
             Failure::usage(message)
         })
-    };
-    result
-        .trials
-        .iter()
-        .map(|trial| of(trial.setup.planned.number))
-        .collect()
+    });
+    found.collect()
 }

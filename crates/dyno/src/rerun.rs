@@ -6,9 +6,9 @@ use lab::Lab;
 use study::{SIDES, Study, quoted};
 
 use crate::as_study::one_line;
-use crate::cli::{CompareArgs, RunArgs};
-use crate::failure::{Failure, stored};
-use crate::progress::Screen;
+use crate::cli::{CompareArgs, OutputArgs, RunArgs};
+use crate::console::eprint;
+use crate::failure::Failure;
 use crate::resume;
 use crate::run::run_study;
 use crate::secrets::command_line;
@@ -16,18 +16,17 @@ use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
 
 /// Runs the studies of two results as one study.
-pub(crate) fn rerun(
-    args: &CompareArgs,
-    sides: [&StoredResult; 2],
-    screen: &Screen,
-) -> Result<(), Failure> {
+pub(crate) fn rerun(args: &CompareArgs, sides: [&StoredResult; 2]) -> Result<(), Failure> {
     let study = PlannedStudy::of(pair(args, sides)?);
     for (side, name) in sides.into_iter().zip(SIDES) {
-        note_changes(side, name, &study, screen)?;
+        note_changes(side, name, &study)?;
     }
     let run = RunArgs {
         out: args.answer.out.clone(),
-        json: args.answer.json,
+        output: OutputArgs {
+            json: args.answer.json,
+            ..OutputArgs::default()
+        },
         ..RunArgs::default()
     };
     run_study(&run, &study, &[])
@@ -39,26 +38,15 @@ fn pair(args: &CompareArgs, [base, new]: [&StoredResult; 2]) -> Result<Study, Fa
     let budget = args.budget.as_deref().map(quoted);
     let budget = budget.map(|budget| format!("budget = {budget}\n"));
     let compare: String = starts.into_iter().chain(budget).collect();
-    let (ours, theirs) = (as_run(base)?, as_run(new)?);
+    let (ours, theirs) = (base.study()?, new.study()?);
     let text = ours.against(&theirs, &base.result.title, &compare);
     let text = text.map_err(Failure::usage)?;
     let text = format!("# {}\n{text}", one_line(&command_line()));
     Study::parse("dyno compare --rerun", &text, engine::catalog()).map_err(Failure::usage)
 }
 
-fn as_run(side: &StoredResult) -> Result<Study, Failure> {
-    let text = store::read_study(&side.path).map_err(stored)?;
-    let label = side.path.join(store::names::STUDY).display().to_string();
-    Study::parse_as_run(&label, &text, engine::catalog()).map_err(Failure::usage)
-}
-
 /// Notes the versions that a side was measured with, if they have changed.
-fn note_changes(
-    side: &StoredResult,
-    name: &str,
-    study: &PlannedStudy,
-    screen: &Screen,
-) -> Result<(), Failure> {
+fn note_changes(side: &StoredResult, name: &str, study: &PlannedStudy) -> Result<(), Failure> {
     let dyno = |version: &str| format!("dyno {version}");
     let recorded = side.result.trials.iter().map(|trial| &trial.setup.engine);
     let recorded = recorded.filter(|engine| !engine.is_empty()).cloned();
@@ -72,9 +60,9 @@ fn note_changes(
     if then != now {
         let [then, now] = [then, now].map(|all| Vec::from_iter(all).join(" and "));
         let path = side.path.display();
-        let line =
-            format!("note: {path} was measured with {then}, and is measured again with {now}");
-        screen.line(&line);
+        eprint(&format!(
+            "note: {path} was measured with {then}, and is measured again with {now}"
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The results of a run: their directory, the report, and the summary on stdout.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,20 +12,16 @@ use measure::result::{Design, Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use plan::{Point, format_duration};
-use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
+use store::{ResultDir, StoreError, TrialWriter, names};
 
-use crate::cli::{OutputArgs, UndecidedArg};
+use crate::cli::OutputArgs;
 use crate::console::{layout, print, print_json};
-use crate::doctor;
 use crate::failure::{Failure, stored};
-use crate::noise;
-use crate::progress::{Length, Screen};
-use crate::report;
-use crate::resume;
+use crate::progress::Screen;
 use crate::secrets::command_line;
-use crate::signals;
 use crate::study_file::PlannedStudy;
-use crate::thresholds::{self, Thresholds};
+use crate::thresholds::Thresholds;
+use crate::{doctor, noise, report, resume, signals};
 
 /// A result that grows with each trial.
 pub(crate) struct Results {
@@ -39,7 +34,7 @@ pub(crate) struct Results {
     current: u32,
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
-    /// How long the trials of each point took, set-up included, over all variants.
+    /// The point of each trial, and how long the trial took, set-up included.
     spent: Vec<(Point, Duration)>,
     /// When the time began that is not in `spent`.
     since: Instant,
@@ -49,34 +44,11 @@ pub(crate) struct Results {
 struct OpenTrial {
     /// What the screen shows before its news.
     title: String,
-    files: TrialFiles,
+    files: TrialWriter,
     /// The first failure to store something.
     storage_failure: Option<Failure>,
     /// The last line about each fault, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
-}
-
-struct TrialFiles {
-    trial: TrialWriter,
-    instances: BTreeMap<u32, InstanceWriter>,
-}
-
-impl TrialFiles {
-    /// The summary comes last: if it exists, the trial is complete.
-    fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        for instance in self.instances.into_values() {
-            instance.finish()?;
-        }
-        self.trial.finish(summary)
-    }
-}
-
-/// How the results of a run are judged and printed.
-pub(crate) struct Conclusion<'a> {
-    pub(crate) thresholds: &'a Thresholds,
-    pub(crate) undecided: UndecidedArg,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) as_json: bool,
 }
 
 impl Results {
@@ -181,10 +153,6 @@ impl Results {
         &self.result
     }
 
-    pub(crate) fn trials(&self) -> &[TrialSummary] {
-        &self.result.trials
-    }
-
     /// Records the number of planned trials. It is lower than that of the study if the budget allows
     /// fewer starts or the searches have ended.
     pub(crate) fn set_planned(&mut self, trials: usize) {
@@ -192,7 +160,11 @@ impl Results {
     }
 
     /// Judges the results, prints them, and writes the report, even if one of these fails.
-    pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
+    pub(crate) fn conclude(
+        &mut self,
+        thresholds: &Thresholds,
+        output: &OutputArgs,
+    ) -> Result<(), Failure> {
         load::release_memory();
         // For a resumed run, the time that its starts took is unknown.
         if !self.is_resumed {
@@ -203,7 +175,7 @@ impl Results {
             }
         }
         self.tell_undecided();
-        self.result.thresholds = conclusion.thresholds.judge(&self.result);
+        self.result.thresholds = thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
             .line(&format!("results: {}", self.path().display()));
@@ -212,14 +184,14 @@ impl Results {
             self.screen.line(&format!("report:  {}", report.display()));
         }
         // Last, next to the prompt.
-        let printed = match conclusion.as_json {
-            true => self.print_json(),
-            false => print(self.as_text(conclusion.output).trim_end()),
+        let printed = match output.json {
+            true => print_json(serde_json::to_string_pretty(&self.result)),
+            false => print(self.as_text(output).trim_end()),
         };
         stored
             .and(reported)
             .and(printed)
-            .and(thresholds::outcome(&self.result, conclusion.undecided))
+            .and(thresholds.outcome(&self.result))
     }
 
     /// The text for a terminal: a summary, everything, or next to nothing.
@@ -232,12 +204,7 @@ impl Results {
         sheet.text(layout())
     }
 
-    fn print_json(&self) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(&self.result).map_err(Failure::internal)?;
-        print_json(&json)
-    }
-
-    fn files(&self) -> Result<&TrialFiles, Failure> {
+    fn files(&self) -> Result<&TrialWriter, Failure> {
         let open = self.open.get(&self.current);
         let files = open.map(|open| &open.files);
         files.ok_or_else(|| Failure::internal("no trial has begun"))
@@ -245,7 +212,7 @@ impl Results {
 
     /// Writes to the files of the trial. The first failure is shown, and the trial continues,
     /// because its results can still be displayed.
-    fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
+    fn store(&mut self, write: impl FnOnce(&mut TrialWriter) -> Result<(), StoreError>) {
         let open = self.open.get_mut(&self.current);
         let Some(open) = open.filter(|open| open.storage_failure.is_none()) else {
             return;
@@ -257,7 +224,7 @@ impl Results {
     }
 
     /// Why the point of a trial has no further starts; `None` if the trial is to run.
-    fn why_decided(&mut self, trial: &Trial) -> Option<String> {
+    fn why_decided(&self, trial: &Trial) -> Option<String> {
         let planned = &trial.planned;
         let compare = planned.compare?;
         if let Some(state) = decided(&self.result, planned) {
@@ -267,7 +234,7 @@ impl Results {
             };
             return Some(format!("{how} {}", self.shown(&state, planned)));
         }
-        let spent = *self.spent_at(planned.common_point());
+        let spent = self.spent_at(planned);
         (spent >= compare.budget && !self.has_begun(planned)).then(|| {
             let state = point_state(&self.result, planned);
             let state = state.map(|state| format!(" {}", self.shown(&state, planned)));
@@ -297,8 +264,8 @@ impl Results {
     }
 
     /// Formats the state of a trial's point, with an estimate of the starts still needed.
-    fn shown(&mut self, state: &PointState, planned: &plan::Trial) -> String {
-        let spent = *self.spent_at(planned.common_point());
+    fn shown(&self, state: &PointState, planned: &plan::Trial) -> String {
+        let spent = self.spent_at(planned);
         // The duration of starts before the run was resumed is unknown.
         state.shown((!self.is_resumed).then(|| spent / state.starts))
     }
@@ -323,13 +290,10 @@ impl Results {
         trials.any(|trial| is_of_start(&trial.setup.planned))
     }
 
-    fn spent_at(&mut self, point: Point) -> &mut Duration {
-        let known = self.spent.iter().position(|(known, _)| *known == point);
-        let at = known.unwrap_or_else(|| {
-            self.spent.push((point, Duration::ZERO));
-            self.spent.len() - 1
-        });
-        &mut self.spent[at].1
+    fn spent_at(&self, planned: &plan::Trial) -> Duration {
+        let point = planned.common_point();
+        let at_point = self.spent.iter().filter(|(known, _)| *known == point);
+        at_point.map(|(_, spent)| *spent).sum()
     }
 }
 
@@ -357,20 +321,14 @@ impl Observer for Results {
                 trial.planned.number, trial.planned.label
             ),
         };
-        let stretched = |length: Duration| length.mul_f64(trial.stretch());
-        let length = Length {
-            warmup: stretched(trial.planned.load.warmup),
-            time: trial.planned.load.longest().map(stretched),
-        };
-        self.screen.trial(&title, length);
+        let load = &trial.planned.load;
+        let length = load.warmup + load.longest().unwrap_or_default();
+        self.screen.trial(&title, length.mul_f64(trial.stretch()));
         let number = trial.planned.number;
-        let writer = self.dir.trial(number, &trial.planned.label);
+        let files = self.dir.trial(number, &trial.planned.label);
         let open = OpenTrial {
             title,
-            files: TrialFiles {
-                trial: writer.map_err(Failure::interrupted)?,
-                instances: BTreeMap::new(),
-            },
+            files: files.map_err(Failure::interrupted)?,
             storage_failure: None,
             faults: BTreeMap::new(),
         };
@@ -388,12 +346,12 @@ impl Observer for Results {
     }
 
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        let dir = self.files()?.trial.server_dir(instance);
+        let dir = self.files()?.server_dir(instance);
         dir.map_err(Failure::interrupted)
     }
 
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        Ok(self.files()?.trial.ledger_file(instance))
+        Ok(self.files()?.path().join(names::ledger(instance)))
     }
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
@@ -412,9 +370,9 @@ impl Observer for Results {
         }
         let finished = files.map_or(Ok(()), |files| files.finish(&summary));
         self.screen.trial_ended(&summary);
-        let spent = self.since.elapsed();
+        let point = summary.setup.planned.common_point();
+        self.spent.push((point, self.since.elapsed()));
         self.since = Instant::now();
-        *self.spent_at(summary.setup.planned.common_point()) += spent;
         // A trial that was run again keeps its position.
         let before =
             |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
@@ -469,18 +427,14 @@ impl Observer for Results {
             Progress::Draining { running } => screen.draining(running),
             Progress::Searching(line) => screen.line(line),
             Progress::Second(second, kinds) => {
-                self.store(|files| files.trial.second(second, kinds));
+                self.store(|files| files.second(second, kinds));
                 self.screen.second(second, self.open.len());
             }
-            Progress::InstanceSecond(instance, second, kinds) => self.store(|files| {
-                let writer = match files.instances.entry(instance) {
-                    Entry::Occupied(there) => there.into_mut(),
-                    Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
-                };
-                writer.second(second, kinds)
-            }),
-            Progress::Monitored(point) => self.store(|files| files.trial.monitored(point)),
-            Progress::FaultSeries(series) => self.store(|files| files.trial.fault_series(series)),
+            Progress::InstanceSecond(instance, second, kinds) => {
+                self.store(|files| files.instance_second(instance, second, kinds));
+            }
+            Progress::Monitored(point) => self.store(|files| files.monitored(point)),
+            Progress::FaultSeries(series) => self.store(|files| files.fault_series(series)),
         }
     }
 }

@@ -9,15 +9,11 @@ use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::failure::{Failure, stored};
-use crate::noise;
-use crate::plan;
-use crate::progress::{Detail, Screen};
-use crate::results::{Conclusion, Results, environment};
-use crate::resume;
-use crate::signals;
+use crate::progress::Screen;
+use crate::results::{Results, environment};
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::trials;
+use crate::{noise, plan, resume, signals, trials};
 
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -28,7 +24,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// Runs the trials of a study; with the arguments `of`, `dyno doctor` examines it.
 pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Result<(), Failure> {
-    let thresholds = Thresholds::of_study(study, args.baseline.as_deref())?;
+    let thresholds = Thresholds::of_study(study, args)?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = study.trials(&lab)?;
@@ -40,10 +36,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         let sets_time = study.source.sets("load.time");
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
-    match is_settled {
-        true => plan::check_feasible(study, &lab, &trials)?,
-        false => plan::settle(study, &lab, &mut trials)?,
-    }
+    plan::settle(study, &lab, &mut trials, is_settled)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
@@ -56,18 +49,13 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, of);
-    let conclusion = Conclusion {
-        thresholds: &thresholds,
-        undecided: args.undecided,
-        output: &args.output,
-        as_json: args.json,
-    };
     let located = |failure| study.located(failure);
     trials::run(
         &mut lab,
         &trials,
         results,
-        &conclusion,
+        &thresholds,
+        &args.output,
         &interrupted,
         located,
     )
@@ -101,7 +89,7 @@ fn open(
     lab: &Lab,
     trials: &[Trial],
 ) -> Result<Results, Failure> {
-    let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
+    let screen = Screen::of_run(&args.output, true);
     let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
     let planned = plan.trials.iter();
@@ -142,11 +130,8 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete: Vec<u32> = results
-        .trials()
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
+    let complete = results.result().trials.iter();
+    let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 
@@ -154,15 +139,11 @@ fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
 fn announce(trials: &[Trial], planned: usize, results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
     screen.line(&study.plan.title);
-    let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
-    let time = plan::time_bound(trials, time);
-    let left = trials.len();
+    let (time, left) = (plan::load_time(trials), trials.len());
     let what = match planned - left {
         0 => plan::work(trials),
         done => format!("{left} of {planned} trials remain, {done} are complete"),
     };
-    screen.line(&format!(
-        "{what}, {time} under load; results go to {}",
-        results.path().display()
-    ));
+    let path = results.path().display();
+    screen.line(&format!("{what}, {time}; results go to {path}"));
 }

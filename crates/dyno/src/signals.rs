@@ -98,12 +98,8 @@ fn caught() -> Vec<i32> {
     // Without /proc, no signal is assumed to be ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);
-    let mut signals = vec![SIGTERM];
-    signals.extend(
-        [SIGINT, SIGHUP]
-            .iter()
-            .filter(|n| ignored >> (**n - 1) & 1 == 0),
-    );
+    let mut signals = vec![SIGTERM, SIGINT, SIGHUP];
+    signals.retain(|signal| *signal == SIGTERM || ignored >> (signal - 1) & 1 == 0);
     signals
 }
 

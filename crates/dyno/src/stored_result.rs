@@ -1,27 +1,28 @@
 //! Stored results, without their damaged parts.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use measure::result::RunResult;
-use store::StoreError;
+use study::Study;
 
 use crate::cli::ResultsArgs;
+use crate::console::eprint;
 use crate::failure::{Failure, stored};
-use crate::progress::Screen;
 
 /// A stored result with at least one complete trial.
 pub(crate) struct StoredResult {
     pub(crate) result: RunResult,
     pub(crate) path: PathBuf,
-    /// The study as it was run; `None` if it is missing.
-    pub(crate) study: Option<String>,
 }
 
 impl StoredResult {
     /// Reads the complete trials of a result and warns about damaged files.
-    pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let stored = store::read_intact(path).map_err(stored)?;
-        warn_of_damaged(&stored.damaged, screen);
+        for error in &stored.damaged {
+            eprint(&skipped(error));
+        }
         if stored.result.trials.is_empty() {
             let message = format!("{} has no complete trial", path.display());
             return Err(Failure::usage(message)
@@ -39,8 +40,14 @@ impl StoredResult {
         Ok(Self {
             result: stored.result,
             path: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
-            study: store::read_study(path).ok(),
         })
+    }
+
+    /// The study as it was run.
+    pub(crate) fn study(&self) -> Result<Study, Failure> {
+        let text = store::read_study(&self.path).map_err(stored)?;
+        let label = self.path.join(store::names::STUDY).display().to_string();
+        Study::parse_as_run(&label, &text, engine::catalog()).map_err(Failure::usage)
     }
 
     pub(crate) fn name(&self) -> String {
@@ -74,15 +81,15 @@ impl StoredResult {
     }
 
     /// Reads results of the same workload. Unreadable ones are reported and skipped.
-    pub(crate) fn read_all(args: &ResultsArgs, screen: &Screen) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn read_all(args: &ResultsArgs) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         let mut unread = None;
         for path in &args.results {
-            let stored = match Self::read(path, screen) {
+            let stored = match Self::read(path) {
                 Ok(stored) => stored,
                 Err(failure) => {
                     if args.results.len() > 1 {
-                        screen.line(&format!("warning: skipped: {}", failure.message));
+                        eprint(&skipped(&failure));
                     }
                     unread = Some(failure);
                     continue;
@@ -93,7 +100,7 @@ impl StoredResult {
                 return Err(Failure::usage(message).remedy("name each result directory once"));
             }
             for known in &all {
-                check_same_workload(known, &stored, args.force, screen)?;
+                check_same_workload(known, &stored, args.force)?;
             }
             all.push(stored);
         }
@@ -104,10 +111,8 @@ impl StoredResult {
     }
 }
 
-pub(crate) fn warn_of_damaged(errors: &[StoreError], screen: &Screen) {
-    for error in errors {
-        screen.line(&format!("warning: skipped: {error}"));
-    }
+pub(crate) fn skipped(error: &impl Display) -> String {
+    format!("warning: skipped: {error}")
 }
 
 /// Fails if two results are of different workloads; with `force`, only warns.
@@ -115,7 +120,6 @@ pub(crate) fn check_same_workload(
     one: &StoredResult,
     other: &StoredResult,
     force: bool,
-    screen: &Screen,
 ) -> Result<(), Failure> {
     let differences = ::report::workload_differences(&one.result, &other.result);
     if differences.is_empty() {
@@ -128,7 +132,7 @@ pub(crate) fn check_same_workload(
         differences.join("; ")
     );
     if force {
-        screen.line(&format!("warning: {message}"));
+        eprint(&format!("warning: {message}"));
         return Ok(());
     }
     Err(Failure::usage(message)

@@ -1,18 +1,19 @@
 //! Reads a study file into the trials that the laboratory runs.
 
+use std::io::Read;
+
 use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
-use measure::threshold::{Threshold, ThresholdError};
-use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
+use measure::threshold::Threshold;
+use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl, TextError};
 use study::{Study, Vocabulary};
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
-use crate::columns;
 use crate::failure::Failure;
-use crate::server;
+use crate::{columns, server};
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
@@ -26,7 +27,26 @@ pub(crate) struct PlannedStudy {
 
 impl PlannedStudy {
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
-        Ok(Self::of(read(args)?))
+        let path = args.study.display().to_string();
+        let mut text = String::new();
+        std::fs::File::open(&args.study)
+            .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
+            .map_err(|error| {
+                Failure::usage(format!("cannot read the study {path}: {error}"))
+                    .remedy("give the path of a study file, such as studies/quickstart.toml")
+            })?;
+        let overrides = args.overrides.iter();
+        let overrides = overrides.map(|(key, value)| (key.as_str(), value.as_str()));
+        let overrides: Vec<(&str, &str)> = overrides.collect();
+        let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
+        let study = study.map_err(Failure::usage)?;
+        let known = Vocabulary {
+            workloads: &WorkloadName::ALL.map(WorkloadName::name),
+            unknown_column: columns::suggestion_in_study,
+            invalid_condition,
+        };
+        study.check(&known).map_err(Failure::usage)?;
+        Ok(Self::of(study))
     }
 
     pub(crate) fn of(source: Study) -> Self {
@@ -41,9 +61,13 @@ impl PlannedStudy {
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
+        let tables = plan.tables.iter().map(|table| Table {
+            rows: table.rows.value.clone(),
+            columns: table.columns.iter().map(|c| full_name(c)).collect(),
+        });
         Design {
             trials: match self.searches() {
-                true => planned.saturating_mul(lab::max_trials()),
+                true => planned.saturating_mul(lab::MAX_SEARCH_TRIALS),
                 false => planned,
             },
             skipped: Vec::new(),
@@ -51,14 +75,7 @@ impl PlannedStudy {
             axes: plan.axes.clone(),
             order: plan.order.to_string(),
             delta_as_in: plan.delta_as_in.clone(),
-            tables: plan
-                .tables
-                .iter()
-                .map(|table| Table {
-                    rows: table.rows.value.clone(),
-                    columns: table.columns.iter().map(|c| full_name(c)).collect(),
-                })
-                .collect(),
+            tables: tables.collect(),
         }
     }
 
@@ -115,11 +132,11 @@ impl PlannedStudy {
         run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
-        let workload: WorkloadName = load.workload.parse().map_err(usage)?;
+        let workload: WorkloadName = load.workload.parse().map_err(Failure::usage)?;
         let options = Options::of(planned).map_err(|error| {
             let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
-            let message = format!("{error}");
-            usage(self.source.error_at(load.distribution.span, message, help))
+            let message = error.to_string();
+            Failure::usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
@@ -168,43 +185,12 @@ fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failur
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
-fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(error)
-}
-
-fn read(args: &StudyArgs) -> Result<Study, Failure> {
-    use std::io::Read;
-    let path = args.study.display().to_string();
-    let mut text = String::new();
-    std::fs::File::open(&args.study)
-        .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
-        .map_err(|error| {
-            usage(format!("cannot read the study {path}: {error}"))
-                .remedy("give the path of a study file, such as studies/quickstart.toml")
-        })?;
-    let overrides: Vec<(&str, &str)> = args
-        .overrides
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
-    let study = study.map_err(usage)?;
-    let known = Vocabulary {
-        workloads: &WorkloadName::ALL.map(WorkloadName::name),
-        unknown_column: columns::suggestion_in_study,
-        invalid_condition,
-    };
-    study.check(&known).map_err(usage)?;
-    Ok(study)
-}
-
-/// What is wrong with a threshold's condition, and what to write instead.
-fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+/// What is wrong with a threshold's condition.
+fn invalid_condition(column: &str, condition: &str) -> Option<TextError> {
     if let Some(of) = changed(column) {
         let message = format!("a threshold cannot be set on the change of `{of}`");
         let help = format!("write, for example, `\"{of}\" = \">= 0.95 * baseline\"`");
-        return Some((message, help));
+        return Some(TextError::new(message, help));
     }
-    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
-    Some((message, help))
+    Threshold::parse(column, condition).err()
 }

@@ -11,10 +11,13 @@ use measure::finding::{Finding, Level};
 use plan::{StaticSettings, parse_bytes, shown_bytes};
 
 use crate::server::Server;
+use crate::settings::switch;
 use crate::version;
 
 /// The default size of a server's buffers, in all engines.
 pub(crate) const DEFAULT_BYTES: u64 = 128 << 20;
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
+pub(crate) const OWN_CONNECTIONS: u64 = 2;
 
 /// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,11 +137,7 @@ impl Facts {
     }
 
     pub(crate) fn is_on(&self, name: &str) -> Result<bool, Observed> {
-        self.parsed(name, |text| match text.to_ascii_uppercase().as_str() {
-            "ON" | "1" | "TRUE" | "YES" => Some(true),
-            "OFF" | "0" | "FALSE" | "NO" => Some(false),
-            _ => None,
-        })
+        self.parsed(name, switch)
     }
 
     pub(crate) fn unknown(&self, name: &str) -> Observed {
@@ -152,7 +151,6 @@ impl Facts {
         })
     }
 
-    /// Grades a setting by its value.
     pub(crate) fn graded(&self, name: &str, level: impl FnOnce(&str) -> Level) -> Judged {
         let value = self.text(name)?;
         Ok(graded(level(value), format!("{name}: {value}")))
@@ -222,7 +220,6 @@ impl Facts {
         graded(Level::Note.when(data > bytes), observed).with("NEEDED", written(self, needed))
     }
 
-    /// Whether the version is at least `major.minor`.
     pub(crate) fn is_since(&self, major: u64, minor: u64) -> bool {
         version::is_since(&self.version, major, minor)
     }

@@ -12,6 +12,8 @@ use client::{Connection, Error, Protocol};
 use measure::values::{growth, sum};
 pub(crate) use measure::values::{percent, quotient};
 
+use crate::network::NetworkEngine;
+
 /// How long connecting to a server, and its reply, may take: less than the second between two
 /// readings.
 const LIMIT: Duration = Duration::from_millis(800);
@@ -51,7 +53,8 @@ pub enum Kind {
     Level,
 }
 
-/// Declares the counters of an engine: key, kind, source, and metric.
+/// Declares the counters of an engine: key, kind, source, and metric. A function `derived` gives
+/// the other metrics.
 macro_rules! counters {
     ($($key:ident $kind:ident $source:literal $metric:literal)+) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,12 @@ macro_rules! counters {
             source: $source,
             metric: $metric,
         }),+];
+
+        static TABLE: $crate::counters::Table = $crate::counters::Table {
+            counters: COUNTERS,
+            uptime: Key::UptimeS as usize,
+            derived,
+        };
 
         impl From<Key> for usize {
             fn from(key: Key) -> Self {
@@ -161,31 +170,26 @@ impl Step {
 type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters on a connection.
-pub(crate) trait Feed: 'static {
-    type Protocol: Protocol;
-
+pub(crate) trait Feed<P: Protocol>: Default + 'static {
     /// Prepares a new connection.
-    async fn begin(&mut self, connection: &mut Connection<Self::Protocol>) -> Result<(), Error>;
+    async fn begin(&mut self, connection: &mut Connection<P>) -> Result<(), Error>;
 
-    async fn read(&mut self, connection: &mut Connection<Self::Protocol>)
-    -> Result<Reading, Error>;
+    async fn read(&mut self, connection: &mut Connection<P>) -> Result<Reading, Error>;
 }
-
-type Target<F> = <<F as Feed>::Protocol as Protocol>::Target;
 
 /// A server, and the connection to it that stays open.
-pub(crate) struct Source<F: Feed> {
-    target: Arc<Target<F>>,
-    pub(crate) connection: Option<Connection<F::Protocol>>,
-    pub(crate) feed: F,
+pub(crate) struct Source<P: NetworkEngine> {
+    target: Arc<P::Target>,
+    pub(crate) connection: Option<Connection<P>>,
+    pub(crate) feed: P::Feed,
 }
 
-impl<F: Feed> Source<F> {
-    pub(crate) fn new(target: Arc<Target<F>>, feed: F) -> Self {
+impl<P: NetworkEngine> Source<P> {
+    pub(crate) fn new(target: Arc<P::Target>) -> Self {
         Self {
             target,
             connection: None,
-            feed,
+            feed: P::Feed::default(),
         }
     }
 
@@ -195,7 +199,7 @@ impl<F: Feed> Source<F> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let mut connection = Connection::open_within(LIMIT, &*self.target).await?;
+                let mut connection = Connection::<P>::open_within(LIMIT, &*self.target).await?;
                 self.feed.begin(&mut connection).await?;
                 connection
             }
@@ -214,7 +218,7 @@ trait AnySource {
     fn leave(&mut self) -> Asking<'_, ()>;
 }
 
-impl<F: Feed> AnySource for Source<F> {
+impl<P: NetworkEngine> AnySource for Source<P> {
     fn ask(&mut self) -> Asking<'_, Option<Reading>> {
         Box::pin(async { self.read().await.ok() })
     }
@@ -242,9 +246,9 @@ impl fmt::Debug for Counters {
 }
 
 impl Counters {
-    pub(crate) fn new<F: Feed>(target: Arc<Target<F>>, feed: F) -> Self {
+    pub(crate) fn new<P: NetworkEngine>(target: Arc<P::Target>) -> Self {
         Self {
-            source: Box::new(Source::new(target, feed)),
+            source: Box::new(Source::<P>::new(target)),
             retry: Instant::now(),
             pause: PAUSE,
         }
@@ -268,28 +272,21 @@ impl Counters {
 /// Reads all servers concurrently; `None` for a server that refuses or does not answer in time.
 pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     let mut answers = vec![None; servers.len()];
-    let mut asking: Vec<(usize, Asking<'_, Option<Reading>>)> = servers
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(place, server)| {
-            let server = server.as_mut()?;
-            Some((place, Box::pin(server.ask()) as Asking<'_, _>))
-        })
-        .collect();
+    let mut asking: Vec<Asking<'_, ()>> = Vec::new();
+    for (server, answer) in servers.iter_mut().zip(&mut answers) {
+        if let Some(server) = server {
+            asking.push(Box::pin(async move { *answer = server.ask().await }));
+        }
+    }
     std::future::poll_fn(|context| {
-        asking.retain_mut(|(place, question)| match question.as_mut().poll(context) {
-            Poll::Ready(answer) => {
-                answers[*place] = answer;
-                false
-            }
-            Poll::Pending => true,
-        });
+        asking.retain_mut(|question| question.as_mut().poll(context).is_pending());
         match asking.is_empty() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
     })
     .await;
+    drop(asking);
     answers
 }
 

@@ -48,17 +48,13 @@ impl Access {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct StatementSettings {
-    pub protocol: StatementProtocol,
-    /// Whether the kernel timestamps the arrival of replies, where it can.
-    pub stamp_replies: bool,
-}
-
 /// A load and the receiver of its events.
 pub struct Load<'a> {
     pub spec: &'a LoadSpec,
     pub workload: &'a BuiltIn,
+    pub protocol: StatementProtocol,
+    /// Whether the kernel timestamps the arrival of replies, where it can.
+    pub stamp_replies: bool,
     /// Where the load waits for the other loads of its trial.
     pub barrier: &'a Barrier,
     /// Determines which of the database's servers users connect to.
@@ -70,7 +66,6 @@ pub struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Runs the load on the connections of an engine.
     pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
     where
         C: Connect + Send + Sync + 'static,
@@ -133,7 +128,7 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure>;
 
     /// Runs a load on connections of the engine's own type: there is no dynamic dispatch below.
-    fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
 
     /// Opens a connection for observing the database beside its load.
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;

@@ -40,17 +40,6 @@ pub struct Flush {
     pub restore: &'static [&'static str],
 }
 
-impl Flush {
-    /// A single statement that returns once the flush is complete.
-    pub(crate) const fn by(statement: &'static [&'static str]) -> Self {
-        Self {
-            start: statement,
-            left: None,
-            restore: &[],
-        }
-    }
-}
-
 pub trait Engine: fmt::Debug + Send + Sync {
     fn about(&self) -> &About;
 

@@ -6,8 +6,13 @@ use crate::settings::Settings;
 /// Maximum length of a message that is shown.
 const SHOWN_CHARS: usize = 400;
 
-/// How a server mentions settings in its messages.
-pub(crate) struct Wording {
+/// How a server mentions settings in the messages of its log.
+#[derive(Debug)]
+pub struct Wording {
+    /// The messages that report errors.
+    pub(crate) errors: fn(&str) -> Vec<String>,
+    /// The messages that report warnings.
+    pub(crate) warnings: fn(&str) -> Vec<String>,
     /// Whether a message names a setting.
     pub(crate) names: fn(&str, &str) -> bool,
     /// The quotation mark around values.
@@ -17,8 +22,9 @@ pub(crate) struct Wording {
 }
 
 impl Wording {
-    /// The first error that is about a setting of `config`.
-    pub(crate) fn rejected(&self, errors: &[String], config: &Settings) -> Option<Rejected> {
+    /// The first setting of a study that an error in the log is about.
+    pub fn rejected(&self, log: &str, config: &Settings) -> Option<Rejected> {
+        let errors = (self.errors)(log);
         let found = |is_about: &dyn Fn(&str, &str, &str) -> bool| {
             errors.iter().find_map(|error| {
                 let mut settings = config.iter();
@@ -38,15 +44,12 @@ impl Wording {
         })
     }
 
-    /// The warnings that name a setting of `config`.
-    pub(crate) fn notes(
-        &self,
-        warnings: impl Iterator<Item = String>,
-        config: &Settings,
-    ) -> Vec<String> {
+    /// The server's own messages about settings of a study that it corrected or warned about.
+    pub fn notes(&self, log: &str, config: &Settings) -> Vec<String> {
         let is_about =
             |warning: &String| config.iter().any(|(name, _)| (self.names)(warning, name));
-        let mut notes: Vec<String> = warnings.filter(is_about).collect();
+        let mut notes = (self.warnings)(log);
+        notes.retain(is_about);
         notes.dedup();
         notes
     }
@@ -59,7 +62,6 @@ pub(crate) fn has_word(text: &str, word: &str, part: impl Fn(char) -> bool + Cop
     })
 }
 
-/// The beginning of a message.
 pub(crate) fn shortened(message: &str) -> String {
     match message.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &message[..end]),

@@ -20,11 +20,10 @@ use workload::session::{FailureKind, SessionError};
 use crate::counters::{Counters, Feed};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
-use crate::database::{
-    Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
-};
+use crate::database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
 use crate::engine::Engine;
-use crate::remote::{Blocking, Rows, Sql, ask, connected, first_cell};
+use crate::launch::Login;
+use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
 use crate::replication::{Role, cell};
 use crate::settings;
 use crate::version;
@@ -37,7 +36,7 @@ const ASK_LIMIT: Duration = Duration::from_secs(3);
 /// The differences between engines that are reached over the network, implemented for their
 /// protocols.
 pub(crate) trait NetworkEngine: Loads {
-    type Feed: Feed<Protocol = Self> + Default;
+    type Feed: Feed<Self>;
 
     /// Settings that are unique to each server on a host and do not affect performance.
     const PER_SERVER_SETTINGS: &'static str;
@@ -54,16 +53,16 @@ pub(crate) trait NetworkEngine: Loads {
     /// How to reach one server of a URL.
     fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
 
-    /// Creates the database of a target, unless it exists or the server is a replica.
+    /// The account that administers a server of the laboratory: whoever uses the socket as the
+    /// server's own user.
+    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
+
+    /// Creates the database of a target, unless it exists or the server is a replica. An account
+    /// without that privilege can still use an existing database.
     fn create_database(target: &Self::Target) -> Result<(), Failure>;
 
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
-
-    fn server_version(connection: &Connection<Self>) -> &str;
-
-    /// The addresses at which a server is reached over TCP.
-    fn addresses(target: &Self::Target) -> &[SocketAddr];
 
     /// What the user can do about an error that the server reported.
     fn refusal_remedy(error: &SessionError) -> Option<&'static str>;
@@ -96,12 +95,22 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
     }
 }
 
-/// Connects once and asks which engine answers. Among several servers, the first primary answers
-/// for all; without a primary, the first server that answers.
-pub(crate) fn open<P: NetworkEngine>(
-    targets: Vec<P::Target>,
+/// Opens the servers of a URL, and creates their database if that is wanted. Connects once and asks
+/// which engine answers. Among several servers, the first primary answers for all; without a
+/// primary, the first server that answers.
+pub(crate) fn open_url<P: NetworkEngine>(
+    url: &str,
+    access: &Access,
 ) -> Result<Arc<dyn Database>, Failure> {
-    let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
+    let hosts = hosts::split(url);
+    let targets = all(hosts.iter().map(|url| Ok(Arc::new(P::target(url, access)?))))?;
+    if access.create_database {
+        let created = targets.iter().map(|target| P::create_database(target));
+        let created: Vec<_> = created.collect();
+        if !created.iter().any(Result::is_ok) {
+            all(created.into_iter())?;
+        }
+    }
     let mut first = None;
     let mut errors = Vec::new();
     for target in &targets {
@@ -119,22 +128,6 @@ pub(crate) fn open<P: NetworkEngine>(
         Some(database) => Ok(Arc::new(database)),
         None => Err(of_all(errors)),
     }
-}
-
-/// Opens the servers of a URL, and creates their database if that is wanted.
-pub(crate) fn open_url<P: NetworkEngine>(
-    url: &str,
-    access: &Access,
-) -> Result<Arc<dyn Database>, Failure> {
-    let hosts = hosts::split(url);
-    let targets = all(hosts.iter().map(|url| Ok(P::target(url, access)?)))?;
-    if access.create_database {
-        let created: Vec<_> = targets.iter().map(P::create_database).collect();
-        if !created.iter().any(Result::is_ok) {
-            all(created.into_iter())?;
-        }
-    }
-    open::<P>(targets)
 }
 
 /// The results of all servers, or the errors of those that failed.
@@ -188,7 +181,7 @@ fn open_one<P: NetworkEngine>(
     let identify = async |connection: &mut Connection<P>| {
         Ok((
             P::engine(connection),
-            version::number(P::server_version(connection)).to_owned(),
+            version::number(connection.server_version()).to_owned(),
             connection.tls_description(),
         ))
     };
@@ -269,14 +262,14 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         connected(self.target.as_ref(), interrupted, read)
     }
 
-    fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let route = Arc::clone(load.route);
-        load.run(Connector::<P> {
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let connector = Connector::<P> {
             targets: self.targets.clone(),
-            route,
-            protocol: sending.protocol,
-            stamp_replies: sending.stamp_replies,
-        })
+            route: Arc::clone(load.route),
+            protocol: load.protocol,
+            stamp_replies: load.stamp_replies,
+        };
+        load.run(connector)
     }
 
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError> {
@@ -324,7 +317,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn counters(&self) -> Counters {
-        Counters::new(Arc::clone(&self.target), P::Feed::default())
+        Counters::new::<P>(Arc::clone(&self.target))
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
@@ -336,13 +329,25 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let per_server = P::PER_SERVER_SETTINGS;
         let server = self.engine.server();
         let is_secret = |name: &str, value: &str| {
-            server.is_none_or(|server| (server.traits().is_secret)(name, value))
+            server.is_none_or(|server| server.is_secret(name, value))
         };
         Ok(settings::changed(changed, per_server, is_secret))
     }
 
     fn report(&self) -> Result<ServerReport, String> {
-        let asked = self.question(ASK_LIMIT, report::<P>);
+        let report = async |connection: &mut Connection<P>| {
+            let rows = connection.rows(&P::checked_settings_query()).await?;
+            let mut settings = settings::checked(rows);
+            // An account that may not see the tables may still see the settings.
+            let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
+            Ok(ServerReport {
+                data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
+                host_name: settings.remove("hostname"),
+                settings,
+                data_bytes: first_number(size),
+            })
+        };
+        let asked = self.question(ASK_LIMIT, report);
         asked.map_err(|error| error.to_string())
     }
 
@@ -365,18 +370,4 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let located = self.question(ASK_LIMIT, locate);
         located.map_err(|error| error.to_string())
     }
-}
-
-async fn report<P: NetworkEngine>(
-    connection: &mut Connection<P>,
-) -> Result<ServerReport, client::Error> {
-    let mut settings = settings::checked(connection.rows(&P::checked_settings_query()).await?);
-    // An account that may not see the tables may still see the settings.
-    let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
-    Ok(ServerReport {
-        data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
-        host_name: settings.remove("hostname"),
-        settings,
-        data_bytes: first_cell(size).and_then(|bytes| bytes.parse().ok()),
-    })
 }

@@ -48,6 +48,22 @@ impl Installed {
         let directory = self.basedir.as_deref().or(programs);
         directory.unwrap_or(&self.program).to_owned()
     }
+
+    /// A program that does not exist, for tests.
+    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
+        Self {
+            engine,
+            version: version.to_owned(),
+            build: version.to_owned(),
+            program: PathBuf::from("/nowhere/server"),
+            basedir: None,
+        }
+    }
+
+    /// For example `MariaDB 10.11.14`.
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.engine, self.version)
+    }
 }
 
 /// Finds an engine's server program: below `basedir` if given, otherwise on `PATH`, in the usual
@@ -148,13 +164,10 @@ type Place = (PathBuf, Option<PathBuf>);
 
 fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let names = engine.traits().programs.iter();
     let programs = BELOW_BASEDIR.iter().flat_map(|sub| {
         let sub = dir.join(sub);
-        engine
-            .traits()
-            .programs
-            .iter()
-            .map(move |name| sub.join(name))
+        names.clone().map(move |name| sub.join(name))
     });
     programs
         .filter(|program| program.is_file())
@@ -227,22 +240,4 @@ pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
         .map(|dir| dir.join(name))
         .filter(|program| program.is_file())
         .collect()
-}
-
-impl Installed {
-    /// A program that does not exist, for tests.
-    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
-        Self {
-            engine,
-            version: version.to_owned(),
-            build: version.to_owned(),
-            program: PathBuf::from("/nowhere/server"),
-            basedir: None,
-        }
-    }
-
-    /// For example `MariaDB 10.11.14`.
-    pub fn shown(&self) -> String {
-        format!("{} {}", self.engine, self.version)
-    }
 }

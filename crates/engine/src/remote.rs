@@ -1,6 +1,5 @@
 //! Connections to servers of any protocol, and limits on how long servers may take.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,6 +15,7 @@ use plan::Failure;
 use workload::session::{FailureKind, SessionError};
 
 use crate::launch::Login;
+use crate::network::NetworkEngine;
 
 /// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -26,6 +26,10 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 pub(crate) fn first_cell(rows: Rows) -> Option<String> {
     rows.into_iter().flatten().next().flatten()
+}
+
+pub(crate) fn first_number(rows: Rows) -> Option<u64> {
+    first_cell(rows)?.parse().ok()
 }
 
 /// Opens a connection within `login_limit`, calls `work` with it, and closes it.
@@ -41,14 +45,8 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     Ok(done)
 }
 
-/// A protocol whose servers the laboratory administers through their Unix sockets.
-pub(crate) trait Administered: Protocol {
-    /// The account that administers a server: whoever uses the socket as the server's own user.
-    fn administrator(login: &Login<'_>) -> Result<Self::Target, Failure>;
-}
-
 /// Calls `work` as the administrator of a server of the laboratory, for at most 120 s.
-pub(crate) fn administer<P: Administered, T>(
+pub(crate) fn administer<P: NetworkEngine, T>(
     login: &Login<'_>,
     login_limit: Duration,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
@@ -120,26 +118,19 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(hung(target, limit));
+            let failure = Failure::server(format!(
+                "{target} hangs: no reply to a statement for {limit:?}, or to a new connection"
+            ));
+            return Err(failure.remedy("check the server's log, its disk, and the network"));
         }
         last = now;
     }
 }
 
-fn hung(server: &impl Display, limit: Duration) -> Failure {
-    Failure::server(format!(
-        "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
-    ))
-    .remedy("check the server's log, its disk, and the network")
-}
-
 /// A refusal is an answer, too.
 async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
-    let asked = on_connection(
-        target,
-        LOGIN_LIMIT,
-        async |connection: &mut Connection<P>| connection.rows("SELECT 1").await,
-    );
+    let question = async |connection: &mut Connection<P>| connection.rows("SELECT 1").await;
+    let asked = on_connection(target, LOGIN_LIMIT, question);
     match timeout(ANSWER_LIMIT, asked).await {
         Ok(Ok(_)) => true,
         Ok(Err(error)) => error.is_answer(),

@@ -13,7 +13,8 @@ use plan::{ClusterTraits, Failure, StaticSettings};
 use crate::certificate::Certificate;
 use crate::http;
 use crate::launch::{Invocation, Login, Paths, ServerFile};
-use crate::remote::{Administered, Rows, administer};
+use crate::network::NetworkEngine;
+use crate::remote::{Rows, administer};
 use crate::settings::Settings;
 
 pub type OwnedSettings = Vec<(String, String)>;
@@ -129,10 +130,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 }
 
 impl dyn Replication {
-    pub fn questions(&'static self) -> &'static Questions {
-        self.traits().questions
-    }
-
     pub fn elects(&'static self) -> bool {
         self.traits().cluster.elects
     }
@@ -310,7 +307,7 @@ pub struct Member<'a> {
 
 impl Member<'_> {
     /// Executes statements as the administrator.
-    pub(crate) fn run<P: Administered>(&self, statements: &[String]) -> Result<(), Failure> {
+    pub(crate) fn run<P: NetworkEngine>(&self, statements: &[String]) -> Result<(), Failure> {
         let ran = self.administer(async |connection: &mut Connection<P>| {
             for statement in statements {
                 connection.rows(statement).await?;
@@ -320,13 +317,13 @@ impl Member<'_> {
         ran.map_err(|error| self.refused(&error))
     }
 
-    pub(crate) fn rows<P: Administered>(&self, sql: &str) -> Result<Rows, Failure> {
+    pub(crate) fn rows<P: NetworkEngine>(&self, sql: &str) -> Result<Rows, Failure> {
         let rows =
             self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
         rows.map_err(|error| self.login.refused(&error))
     }
 
-    pub(crate) fn administer<P: Administered, T>(
+    pub(crate) fn administer<P: NetworkEngine, T>(
         &self,
         work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, Failure> {
@@ -423,11 +420,6 @@ impl ClusterLayout {
         let others = addresses.filter(move |address| !is_member(address));
         others.map(|address| format!("a member at {address:?}"))
     }
-
-    /// The members that follow the first one.
-    pub fn followers(&self) -> impl Iterator<Item = u32> + use<> {
-        2..=self.count()
-    }
 }
 
 /// An address in a setting; empty if the cluster has no such member.
@@ -446,7 +438,6 @@ pub(crate) fn settings(
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The name of member `number` among the other members.
 pub(crate) fn member_name(number: u32) -> String {
     format!("dyno{number}")
 }

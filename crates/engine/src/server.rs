@@ -16,14 +16,14 @@ use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::launch::{
-    Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected, ServerFile,
+    Initialization, Invocation, LogEntries, Login, LoginAttempt, Needs, Paths, ServerFile,
 };
+use crate::log::Wording;
 use crate::program::Installed;
 use crate::replication::Replication;
 use crate::settings::{Settings, allowed_connections};
 
-/// What is the same for all servers of an engine. Functions on names of settings that say so take
-/// a [`ServerTraits::plain_name`].
+/// What is the same for all servers of an engine.
 #[derive(Debug)]
 pub struct ServerTraits {
     /// Names of the server program, preferred first.
@@ -53,18 +53,16 @@ pub struct ServerTraits {
     pub loading_settings: StaticSettings,
     /// A setting's name in the server's own spelling.
     pub plain_name: fn(&str) -> String,
-    /// Whether the value of a setting may be a secret, by its plain name.
-    pub is_secret: fn(&str, &str) -> bool,
+    /// Words in the plain names of settings whose values may be secrets.
+    pub secret_words: &'static str,
     /// Why a study cannot set a setting; `None` if it can.
     pub reserved_setting: fn(&str) -> Option<&'static str>,
     /// Whether a setting determines the format of data files; its name is in lower case, with `_`.
     pub decides_format: fn(&str) -> bool,
     /// The names of settings in the output of [`Server::listing`].
     pub listed: fn(&str) -> Vec<String>,
-    /// The first setting of a study that an error in the server's log is about.
-    pub rejected: fn(&str, &Settings) -> Option<Rejected>,
-    /// The server's own messages about settings that it corrected or warned about.
-    pub notes: fn(&str, &Settings) -> Vec<String>,
+    /// How the server's log mentions settings.
+    pub wording: Wording,
     /// The error in the output of a failed initialization, without advice for interactive use.
     pub initialization_error: fn(&str) -> &str,
     /// The command that changes a setting of a running server; `true` if that needs no restart.
@@ -108,8 +106,7 @@ pub trait Server: Engine {
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
     /// Paths and texts of files that the data directory of a validation must have.
-    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
-        let _ = version;
+    fn validation_files(&self, _version: &str) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
@@ -204,7 +201,9 @@ impl dyn Server + '_ {
 
     /// Whether the value of a setting may be a secret.
     pub fn is_secret(&self, name: &str, value: &str) -> bool {
-        (self.traits().is_secret)(&self.plain_name(name), value)
+        let name = self.plain_name(name);
+        let mut words = self.traits().secret_words.split(' ');
+        !value.is_empty() && words.any(|word| name.contains(word))
     }
 
     /// The settings that determine the format of data files, in a canonical order and spelling:

@@ -16,7 +16,7 @@ const MAX_VALUE_CHARS: usize = 1000;
 /// Maximum length of a value for checks, in characters.
 const MAX_CHECKED_CHARS: usize = 200;
 /// Replaces the value of a secret.
-const HIDDEN: &str = "(hidden)";
+pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// Settings that differ from the defaults, from rows of name and value, without those in
 /// `per_server`.
@@ -50,6 +50,15 @@ fn pairs(rows: Rows) -> impl Iterator<Item = (String, String)> {
         Some((cells.next()??, cells.next()??))
     });
     pairs.take(MAX_SETTINGS)
+}
+
+/// A boolean as servers and their configuration files write it.
+pub(crate) fn switch(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 /// Minimum limit of connections: it costs next to nothing, and the default settings must not refuse
@@ -104,7 +113,6 @@ pub(crate) fn bad_setting(name: &str, why: &str) -> Failure {
         .key(format!("server.config.{name}"))
 }
 
-/// The limit of connections of a server for `users` users.
 pub(crate) fn allowed_connections(users: u32) -> u32 {
     users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
 }

@@ -17,7 +17,6 @@ use crate::sample::disk::{self, Disks};
 const MAX_PROCESSES: usize = 3000;
 /// Processes that used less are not named, in % of one CPU.
 const NAMED_PCT: f64 = 2.0;
-/// Maximum number of processes that are named.
 const MAX_NAMED: usize = 5;
 /// The parent of kernel threads, which also work for the measurement.
 const KTHREADD: u32 = 2;

@@ -103,7 +103,10 @@ pub fn groups(files: &dyn Files) -> Vec<Cgroup> {
 fn is_mount_of(mount: &Mount, group: &ProcessCGroup) -> bool {
     match (mount.file_system.as_str(), group.controllers.as_slice()) {
         ("cgroup2", []) => true,
-        ("cgroup", all @ [_, ..]) => all.iter().all(|name| mount.has_option(name)),
+        ("cgroup", all @ [_, ..]) => {
+            let options: Vec<&str> = mount.options.split(',').collect();
+            all.iter().all(|name| options.contains(&name.as_str()))
+        }
         _ => false,
     }
 }

@@ -126,20 +126,14 @@ fn cpus(files: &dyn Files, groups: &[(String, String)]) -> Option<u64> {
 /// results. `command` is stored verbatim and must not contain secrets.
 pub fn fingerprint(dyno_version: &str, command: &str, dirs: &[&Path]) -> Environment {
     let storage = dirs.iter().map(|path| Storage::read(&LOCAL, path));
+    let facts = HostFacts::read(&LOCAL);
+    let HostFacts { cpu, memory, .. } = facts;
     Environment {
         dyno_version: dyno_version.to_owned(),
         started: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%SZ")
             .to_string(),
         command: command.to_owned(),
-        places: storage.map(|storage| storage.described).collect(),
-        ..environment(HostFacts::read(&LOCAL))
-    }
-}
-
-fn environment(facts: HostFacts) -> Environment {
-    let HostFacts { cpu, memory, .. } = facts;
-    Environment {
         hostname: facts.hostname,
         os: facts.os,
         kernel: facts.kernel,
@@ -158,7 +152,7 @@ fn environment(facts: HostFacts) -> Environment {
         swappiness: memory.swappiness,
         clock_source: facts.timekeeping.source,
         limits: facts.limits.groups,
-        ..Environment::default()
+        places: storage.map(|storage| storage.described).collect(),
     }
 }
 

@@ -13,7 +13,6 @@ pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 /// Maximum number of bytes that are read from a file. `/proc/self/mountinfo` has up to 100,000 lines
 /// unless a host allows more.
 const MAX_BYTES: u64 = 64 << 20;
-/// Maximum number of directory entries that are listed.
 const MAX_ENTRIES: usize = 10_000;
 /// The magic number of tmpfs (statfs(2)).
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
@@ -102,7 +101,7 @@ pub(crate) fn selected(choice: String) -> String {
 }
 
 /// The value of the first line `key<separator>value`.
-pub(crate) fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+pub fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
     let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
     Some(value.trim()).filter(|value| !value.is_empty())

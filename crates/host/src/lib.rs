@@ -26,7 +26,7 @@ pub use activity::{Activity, OtherPrograms};
 pub use ahead::ReadAhead;
 pub use cpu::{Cpu, IdleState, PowerSetting};
 pub use facts::{HostFacts, Limits, fingerprint};
-pub use files::{Files, LOCAL, RootDir, Space, line, number, text};
+pub use files::{Files, LOCAL, RootDir, Space, field, line, number, text};
 pub use memory::Memory;
 pub use sample::Sample;
 pub use storage::{RequestQueue, StackedDevice, Storage};

@@ -18,12 +18,6 @@ pub struct Mount {
     pub source: String,
 }
 
-impl Mount {
-    pub fn has_option(&self, wanted: &str) -> bool {
-        self.options.split(',').any(|option| option == wanted)
-    }
-}
-
 /// All mounts visible to this process, in the order in which they were mounted.
 pub fn all(files: &dyn Files) -> Vec<Mount> {
     text(files, "/proc/self/mountinfo").map_or_else(Vec::new, |text| parse(&text))

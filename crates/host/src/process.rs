@@ -121,7 +121,6 @@ fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
     pids.into_iter().filter_map(child).collect()
 }
 
-/// The shared memory of a process, in bytes.
 fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
     let statm = text(files, format!("/proc/{pid}/statm"))?;
     let pages: u64 = statm.split_whitespace().nth(2)?.parse().ok()?;
@@ -129,7 +128,6 @@ fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
 }
 
 impl ProcessStat {
-    /// Adds the counters of the children.
     fn with_children(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
         self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);
         if children.is_empty() {

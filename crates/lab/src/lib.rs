@@ -22,17 +22,17 @@ mod study;
 mod takes_turns;
 mod trial;
 
-use drive::{clock, threads};
+use drive::threads;
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
 use setup::rig::{Instance, Rig};
-use setup::{cluster, rig, server_process, spec};
+use setup::{server_process, spec};
 
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
 type Rows = Vec<Vec<Option<String>>>;
 
-pub use drive::find_max::{find_max, max_trials};
+pub use drive::find_max::{MAX_SEARCH_TRIALS, find_max};
 pub use drive::start::counted;
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};

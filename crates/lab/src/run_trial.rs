@@ -7,7 +7,7 @@ use measure::summary::TrialSummary;
 
 use crate::drive::flush::flush;
 use crate::drive::start::Start;
-use crate::ledger::{Ledger, Verified};
+use crate::ledger::Ledger;
 use crate::setup::data::preload;
 use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
 
@@ -70,23 +70,18 @@ pub(crate) fn drive_on(
     flush(trial, rig, &mut ran.summary, run);
     ran.summary.space = rig.space();
     let strangers = rig.strangers();
-    let verify = |ledger: Ledger<'_>| ledger.verify(run);
-    let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
-    add_ledgers(&mut ran, &verified);
+    let verify = |ledger: Ledger<'_>| ledger.verify(&mut ran.summary.faults, run);
+    let (ledgers, unreadable): (Vec<_>, Vec<_>) = ledgers.into_iter().map(verify).unzip();
+    add_ledgers(&mut ran, ledgers, unreadable.into_iter().flatten().next());
     ran.summary.warnings.extend(strangers);
     Ok(ran)
 }
 
-fn add_ledgers(ran: &mut FinishedTrial, verified: &[Verified]) {
+fn add_ledgers(ran: &mut FinishedTrial, ledgers: Vec<LedgerSummary>, unreadable: Option<String>) {
     let summary = &mut ran.summary;
-    summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
-    let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
+    let warnings = ledgers.iter().filter_map(LedgerSummary::warning);
     summary.warnings.extend(warnings);
-    for (number, ledger) in (1..).zip(verified) {
-        let faults = summary.faults.iter_mut();
-        ledger.add_to(faults.filter(|fault| fault.instance == number).collect());
-    }
-    let unreadable = verified.iter().find_map(|one| one.unreadable.clone());
+    summary.ledgers = ledgers;
     if let (None, Some(reason)) = (&ran.failure, unreadable) {
         ran.failure = Some(Failure::interrupted(&reason));
         summary.outcome = Outcome::Failed { reason };

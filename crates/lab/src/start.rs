@@ -12,7 +12,7 @@ use crate::observer::OneOf;
 use crate::setup::data::preload;
 use crate::{Exit, Failure, FinishedTrial, Lab, Observer, Rig, Run, Trial, run_trial, threads};
 
-type Ended = Result<FinishedTrial, Failure>;
+pub(crate) type Ended = Result<FinishedTrial, Failure>;
 
 /// Runs the trials of a start. If one of them fails, all end, because the rest of the start has nothing
 /// to be compared with.
@@ -68,13 +68,10 @@ fn set_up(
 }
 
 fn not_driven(trials: usize, failed: usize, failure: Failure) -> Vec<Ended> {
+    let interrupted = || Failure::interrupted("interrupted before the load started");
     let mut ended: Vec<Ended> = (0..trials).map(|_| Err(interrupted())).collect();
     ended[failed] = Err(failure);
     ended
-}
-
-fn interrupted() -> Failure {
-    Failure::interrupted("interrupted before the load started")
 }
 
 /// Each trial has a loop of its own.

@@ -1,9 +1,9 @@
 //! Runs the trials of a study, one after another.
 
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 
-use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial, start};
+use crate::start::{self, Ended};
+use crate::{Exit, Fact, Failure, FinishedTrial, Lab, Run, Target, Trial, run_trial};
 
 /// Runs trials in order, those of a start at once if its variants take turns. A failed trial is stored
 /// with its reason, and the next one runs. If servers did not start, later trials with the same servers
@@ -23,13 +23,16 @@ pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Fai
         if is_skipped(&start, &dead, run) {
             continue;
         }
-        for (trial, failure) in attempt_start(lab, &start, run)? {
+        for (trial, ended) in start.iter().zip(attempt_start(lab, &start, run)?) {
+            let Some(failure) = ended?.failure else {
+                continue;
+            };
             let mut before = before.iter();
             // Servers that started earlier may start again.
             if failure.is(Fact::NotStarted)
                 && !before.any(|earlier| have_same_servers(earlier, trial))
             {
-                dead.push(trial);
+                dead.push(*trial);
             }
             first.get_or_insert(failure);
         }
@@ -75,16 +78,15 @@ fn is_skipped(start: &[&Trial], dead: &[&Trial], run: &mut Run<'_>) -> bool {
     true
 }
 
-/// Runs a trial, or the trials of a start whose variants take turns. Returns the failures after
-/// which the study continues.
-fn attempt_start<'t>(
+/// Runs a trial, or the trials of a start whose variants take turns.
+fn attempt_start(
     lab: &mut Lab,
-    start: &[&'t Trial],
+    start: &[&Trial],
     run: &mut Run<'_>,
-) -> Result<Vec<(&'t Trial, Failure)>, Failure> {
-    let ended = match start {
-        [] => Vec::new(),
-        [trial] if !trial.takes_turns() => vec![attempt(lab, trial, run)],
+) -> Result<Vec<Ended>, Failure> {
+    match start {
+        [] => Ok(Vec::new()),
+        [trial] if trial.planned.turns().is_none() => Ok(vec![attempt(lab, trial, run)]),
         _ => {
             let ended = start::run(lab, start, run)?;
             let ended = start.iter().zip(ended);
@@ -94,15 +96,9 @@ fn attempt_start<'t>(
                 let ended = ended.map(|ran| run_trial::store(ran, run));
                 continued(trial, ended, run)
             });
-            ended.collect()
+            Ok(ended.collect())
         }
-    };
-    let mut failures = Vec::new();
-    for (trial, ended) in start.iter().zip(ended) {
-        let (_, failure) = ended?;
-        failures.extend(failure.map(|failure| (*trial, failure)));
     }
-    Ok(failures)
 }
 
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
@@ -115,23 +111,24 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
 }
 
 /// Runs one trial. If the study can continue after a failure, the failure is part of the result.
-pub(crate) fn attempt(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Attempted {
+pub(crate) fn attempt(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Ended {
     let ended = run_trial::run(lab, trial, run);
     continued(trial, ended, run)
 }
 
-type Attempted = Result<(TrialSummary, Option<Failure>), Failure>;
-
-fn continued(trial: &Trial, ended: Result<FinishedTrial, Failure>, run: &mut Run<'_>) -> Attempted {
+fn continued(trial: &Trial, ended: Ended, run: &mut Run<'_>) -> Ended {
     match ended {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
-            failure => Ok((ran.summary, failure)),
+            failure => Ok(FinishedTrial { failure, ..ran }),
         },
         Err(failure) if failure.exit == Exit::Server => {
             let summary = run_trial::failed(trial, &failure);
             run.observer.end(summary.clone())?;
-            Ok((summary, Some(failure)))
+            Ok(FinishedTrial {
+                summary,
+                failure: Some(failure),
+            })
         }
         Err(failure) => Err(failure),
     }

@@ -1,6 +1,6 @@
 //! Which trials take turns: the variants of a start of a comparison.
 
-use plan::{Alternate, Devices, Reset, StatementClass};
+use plan::{Alternate, Devices, Reset};
 use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
@@ -39,11 +39,10 @@ pub fn alternate(trials: &mut [Trial], in_turns: bool) {
 
 /// Why variants do not take turns if the study leaves the choice to dyno; `None` if they do.
 pub fn against_turns(trials: &[Trial]) -> Option<&'static str> {
-    let writes = |trial: &Trial| {
-        let kinds = trial.statement_kinds();
-        kinds.iter().any(|kind| kind.class == StatementClass::Write)
+    let has_writes = || {
+        let mut trials = trials.iter();
+        trials.any(Trial::writes).then_some("transactions write")
     };
-    let has_writes = || trials.iter().any(writes).then_some("transactions write");
     obstacle(trials).or_else(has_writes)
 }
 
@@ -70,11 +69,6 @@ fn has_unequal_lengths(trials: &[Trial]) -> bool {
 }
 
 impl Trial {
-    /// Whether it takes turns with the other variants of its start.
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.planned.turns().is_some()
-    }
-
     /// Indexes of the trials that run concurrently with this one, itself included.
     pub fn together(&self, trials: &[Self]) -> Vec<usize> {
         let own = &self.planned;
@@ -100,45 +94,25 @@ impl Trial {
             let made = volume.file_system.as_ref();
             made.is_some_and(|made| matches!(made.devices, Devices::Named(_)))
         });
-        let obstacles = [
-            (
-                private.is_some_and(|spec| spec.reset == Reset::None),
-                "they use the same servers (reset = \"none\")",
-            ),
-            (
-                private.is_some_and(|spec| spec.port.is_some()),
-                "their servers use the same port",
-            ),
-            (has_device, "their servers use the same device"),
-            (load.rate.is_some(), "transactions arrive at a given rate"),
-            (
-                load.events.is_some(),
-                "the measurement ends after a number of transactions",
-            ),
-            (
-                load.until.is_some(),
-                "the measurement ends when it is precise",
-            ),
-            (
-                load.find_max.is_some(),
-                "the load is a search for the highest rate",
-            ),
-            (
-                load.time < planned.compare?.block,
-                "the measurement is shorter than a turn",
-            ),
-            (
-                self.has_faults() || planned.chaos.is_some(),
-                "there are faults",
-            ),
-            (planned.ledger.is_some(), "there is a ledger"),
-            (
-                self.workload == WorkloadName::BulkInsert,
-                "bulk_insert keeps rows for its next turn",
-            ),
-        ];
-        let mut obstacles = obstacles.into_iter().filter(|(is_there, _)| *is_there);
-        obstacles.next().map(|(_, obstacle)| obstacle)
+        let block = planned.compare?.block;
+        Some(match private {
+            Some(spec) if spec.reset == Reset::None => {
+                "they use the same servers (reset = \"none\")"
+            }
+            Some(spec) if spec.port.is_some() => "their servers use the same port",
+            _ if has_device => "their servers use the same device",
+            _ if load.rate.is_some() => "transactions arrive at a given rate",
+            _ if load.events.is_some() => "the measurement ends after a number of transactions",
+            _ if load.until.is_some() => "the measurement ends when it is precise",
+            _ if load.find_max.is_some() => "the load is a search for the highest rate",
+            _ if load.time < block => "the measurement is shorter than a turn",
+            _ if self.has_faults() || planned.chaos.is_some() => "there are faults",
+            _ if planned.ledger.is_some() => "there is a ledger",
+            _ if self.workload == WorkloadName::BulkInsert => {
+                "bulk_insert keeps rows for its next turn"
+            }
+            _ => return None,
+        })
     }
 }
 

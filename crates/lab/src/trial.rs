@@ -1,6 +1,6 @@
 //! A trial and its phases.
 
-use plan::StatementClass;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
@@ -8,12 +8,12 @@ use engine::{Engine, InProcess};
 use load::LoadSpec;
 use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
-use plan::{EngineSpec, Follow};
+use plan::{EngineSpec, Follow, StatementClass};
 use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::drive::find_max;
+use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
 use crate::{Database, Failure};
 
@@ -154,10 +154,11 @@ impl Trial {
     /// Maximum time under load, for a search of all its steps together.
     pub fn load_time(&self) -> Duration {
         let load = &self.planned.load;
-        let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
+        let time = load.longest().unwrap_or_default();
+        let time = load.warmup.saturating_add(time);
         match load.find_max {
-            Some(_) => find_max::max_load_time(warmup, time),
-            None => (warmup + time).mul_f64(self.stretch()),
+            Some(_) => time.saturating_mul(MAX_SEARCH_TRIALS),
+            None => time.mul_f64(self.stretch()),
         }
     }
 
@@ -180,7 +181,18 @@ impl Trial {
     /// Labels of the workload's statements, as stored.
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
         let labels = self.workload.labels(&self.options);
-        labels.iter().map(stored).collect()
+        let kinds = labels.iter().map(|(name, class)| StatementKind {
+            name: name.to_owned(),
+            class,
+        });
+        kinds.collect()
+    }
+
+    /// Whether its transactions write.
+    pub(crate) fn writes(&self) -> bool {
+        let labels = self.workload.labels(&self.options);
+        let mut classes = labels.iter().map(|(_, class)| class);
+        classes.any(|class| class == StatementClass::Write)
     }
 
     /// The trial's setup, as far as it is known before the server is.
@@ -189,13 +201,15 @@ impl Trial {
             tables: self
                 .workload
                 .tables(&self.options, self.planned.load.threads),
-            directory: self.spec().and_then(|_| self.data_place()),
+            directory: match self.target {
+                Target::Private(_) => self.data_directory().map(|path| path.display().to_string()),
+                Target::Given(_) | Target::Temporary(_) => None,
+            },
             in_process: self.is_in_process(),
             ..Setup::new(&self.planned)
         }
     }
 
-    /// The setup of the load on one database.
     pub(crate) fn setup_of(&self, database: &Database) -> Setup {
         Setup {
             engine: database.product(),
@@ -204,7 +218,6 @@ impl Trial {
         }
     }
 
-    /// The load of the instance with index `index`.
     pub(crate) fn load(&self, index: usize, database: &Database) -> LoadSpec {
         let load = &self.planned.load;
         LoadSpec {
@@ -256,12 +269,15 @@ impl Trial {
         (load + ledger).saturating_mul(u64::from(self.planned.topology.instances.max(1)))
     }
 
-    /// The directory in which private servers store their data.
-    fn data_place(&self) -> Option<String> {
-        let named = self.planned.topology.node.volume.directory();
-        let place = named.map(|directory| directory.value.clone());
-        let place = place.or_else(|| crate::home::place().ok());
-        place.map(|place| place.display().to_string())
+    /// The directory of the data that the trial loads.
+    pub(crate) fn data_directory(&self) -> Option<PathBuf> {
+        let named = match &self.target {
+            Target::Given(database) => return database.file().map(ToOwned::to_owned),
+            Target::Temporary(_) => None,
+            Target::Private(_) => self.planned.topology.node.volume.directory.as_ref(),
+        };
+        let named = named.map(|directory| directory.value.clone());
+        named.or_else(|| crate::home::place().ok())
     }
 
     /// Maximum number of simultaneous connections to a server.
@@ -270,13 +286,6 @@ impl Trial {
         // Another one reads each member.
         let ledger = ledger.map_or(0, |ledger| ledger.users() + APPENDERS + 1);
         self.planned.load.threads.saturating_add(ledger)
-    }
-
-    fn spec(&self) -> Option<&EngineSpec> {
-        match &self.target {
-            Target::Private(spec) => Some(spec),
-            Target::Given(_) | Target::Temporary(_) => None,
-        }
     }
 
     pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {
@@ -311,13 +320,6 @@ impl Trial {
 fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)
-}
-
-fn stored((name, class): (&str, StatementClass)) -> StatementKind {
-    StatementKind {
-        name: name.to_owned(),
-        class,
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::control::lock;
+use crate::outcome::LoadError;
 use crate::stop::Stop;
 
 /// How often a waiting load checks for an interrupt.
@@ -24,10 +25,6 @@ struct State {
     begun: Option<Instant>,
     is_broken: bool,
 }
-
-/// The load cannot start because another one failed or the user interrupted it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Broken;
 
 impl Barrier {
     pub fn new(loads: u32) -> Self {
@@ -52,7 +49,7 @@ impl Barrier {
     }
 
     /// Waits for all other loads; returns the instant at which all of them start.
-    pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, Broken> {
+    pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, LoadError> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
         if state.missing == 0 {
@@ -63,8 +60,11 @@ impl Barrier {
             if let Some(begun) = state.begun {
                 return Ok(begun);
             }
-            if state.is_broken || stop.is_interrupted() {
-                return Err(Broken);
+            if stop.is_interrupted() {
+                return Err(LoadError::Interrupted);
+            }
+            if state.is_broken {
+                return Err(LoadError::OtherFailed);
             }
             let waited = self.changed.wait_timeout(state, POLL_INTERVAL);
             state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
@@ -92,8 +92,8 @@ mod tests {
                 .collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
-        assert!(begun.iter().all(|at| at.is_ok() && *at == begun[0]));
-        assert_eq!(barrier.begun(), begun[0].ok());
+        let all = barrier.begun();
+        assert!(all.is_some() && begun.into_iter().all(|at| at.ok() == all));
     }
 
     #[test]
@@ -103,7 +103,8 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| barrier.wait(&never));
             barrier.break_off();
-            assert_eq!(waiting.join().unwrap(), Err(Broken));
+            let waited = waiting.join().unwrap();
+            assert!(matches!(waited, Err(LoadError::OtherFailed)));
         });
         assert_eq!(barrier.begun(), None);
     }
@@ -113,6 +114,7 @@ mod tests {
         let barrier = Barrier::new(2);
         let stop = Stop::default();
         stop.interrupt();
-        assert_eq!(barrier.wait(&stop), Err(Broken));
+        let waited = barrier.wait(&stop);
+        assert!(matches!(waited, Err(LoadError::Interrupted)));
     }
 }

@@ -45,14 +45,8 @@ impl<C, K> Worker<C, K> {
     }
 }
 
-impl<K> LoadContext<K> {
-    pub(crate) fn ended_guard(&self) -> EndedGuard {
-        EndedGuard(Arc::clone(&self.control))
-    }
-}
-
 /// Counts a user as ended when dropped.
-pub(crate) struct EndedGuard(Arc<Control>);
+pub(crate) struct EndedGuard(pub(crate) Arc<Control>);
 
 impl Drop for EndedGuard {
     fn drop(&mut self) {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use measure::slice::{ErrorCount, Slice};
-use workload::label::Label;
+use workload::catalog::Label;
 use workload::session::SessionError;
 use workload::virtual_user::Done;
 

@@ -20,7 +20,7 @@ use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
-use crate::stall::{ReplyProgress, is_unreachable, stalled_error};
+use crate::stall::{has_replies, is_unreachable, stalled_error};
 use plan::Pace;
 
 use crate::spec::{End, LoadSpec};
@@ -77,7 +77,7 @@ pub(crate) fn run_on<C, W: Workload>(
         .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, on_event));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
-    let start_ns = load.start_together(stop)?;
+    let start_ns = load.runtime.start_together(stop)?;
     if spec.turn.is_some() {
         load.begin(start_ns);
         load.take_turns(stop, on_event);
@@ -198,15 +198,6 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Waits for the loads that start together with this one; returns their common start.
-    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
-        let start = self.runtime.start_together(stop);
-        start.map_err(|_| match stop.is_interrupted() {
-            true => LoadError::Interrupted,
-            false => LoadError::OtherFailed,
-        })
-    }
-
     fn now_ns(&self) -> u64 {
         self.runtime.clock().now_ns()
     }
@@ -247,7 +238,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         let begin_ns = self.cutter.last_ns();
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
-        let mut progress = ReplyProgress::new(begin_ns);
+        let mut replied_ns = begin_ns;
         loop {
             let now_ns = self.now_ns();
             let over = end_ns.is_some_and(|end_ns| now_ns >= end_ns) || self.is_over(stop);
@@ -255,10 +246,12 @@ impl<'a, R: Runtime> Load<'a, R> {
             // A phase of length zero has no seconds.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
-                progress.update(&second, now_ns);
+                if has_replies(&second) {
+                    replied_ns = now_ns;
+                }
                 on_event(LoadEvent::Second(Box::new(second)));
                 // A load with a time limit ends then, even if the server hangs.
-                self.is_stalled = length.is_none() && self.has_stalled(&progress, now_ns);
+                self.is_stalled = length.is_none() && self.has_stalled(replied_ns, now_ns);
             }
             if over {
                 return;
@@ -279,11 +272,11 @@ impl<'a, R: Runtime> Load<'a, R> {
         stop.is_requested() || has_failed || self.is_stalled || self.control.have_all_ended()
     }
 
-    /// Whether the server has stopped replying although transactions are running.
-    fn has_stalled(&self, progress: &ReplyProgress, now_ns: u64) -> bool {
+    /// Whether the server has not replied since `replied_ns` although transactions are running.
+    fn has_stalled(&self, replied_ns: u64, now_ns: u64) -> bool {
         let limit_ns = ns(self.spec.stall_limit);
-        let is_waiting = |start_ns| now_ns.saturating_sub(start_ns) >= limit_ns;
-        progress.has_none_for(limit_ns, now_ns) && self.running().any(is_waiting)
+        let is_too_long = |since_ns| now_ns.saturating_sub(since_ns) >= limit_ns;
+        is_too_long(replied_ns) && self.running().any(is_too_long)
     }
 
     fn cut(&mut self, phase: Phase) -> Second {

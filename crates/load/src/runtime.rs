@@ -7,7 +7,7 @@ use std::time::Duration;
 use workload::session::Connect;
 use workload::virtual_user::VirtualUser;
 
-use crate::barrier::{Barrier, Broken};
+use crate::barrier::Barrier;
 use crate::clock::{Clock, SystemClock};
 use crate::control::Control;
 use crate::outcome::LoadError;
@@ -24,7 +24,7 @@ pub(crate) trait Runtime {
     fn wait(&mut self, control: &Control, until_ns: u64, happened: impl Fn() -> bool);
 
     /// Waits for the loads that start together with this one; returns their common start.
-    fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken>;
+    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError>;
 
     /// Tells the other loads that this one cannot start.
     fn cancel_start(&mut self);
@@ -72,7 +72,7 @@ impl Runtime for Threads<'_> {
         control.wait(Duration::from_nanos(limit_ns), happened);
     }
 
-    fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken> {
+    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
         let start = self.barrier.wait(stop)?;
         Ok(self.clock.time_ns(start))
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use workload::label::Label;
+use workload::catalog::Label;
 use workload::session::{Param, Reply, Session, SessionError};
 
 use crate::clock::Clock;

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 use client::reactor::before;
@@ -12,7 +13,7 @@ use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
 use crate::clock::{Clock, ns};
-use crate::context::{LoadContext, Worker};
+use crate::context::{EndedGuard, LoadContext, Worker};
 use crate::control::Stage;
 use crate::outage::Outage;
 use crate::timed_session::TimedSession;
@@ -40,7 +41,7 @@ where
     U: VirtualUser,
 {
     // Counts the user as ended even if the task is dropped.
-    let _ended = worker.context.ended_guard();
+    let _ended = EndedGuard(Arc::clone(&worker.context.control));
     let Some(session) = open_first(&worker).await else {
         return;
     };

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Waker;
 
 use client::reactor::{Reactor, Semaphore};
 use plan::Pace;
@@ -78,7 +77,7 @@ where
     setup.recorder.thread.store(thread, Ordering::Relaxed);
     let reactor = Reactor::new()?;
     let control = Arc::clone(&setup.control);
-    control.register(Waker::from(Arc::new(reactor.handle())));
+    control.register(reactor.waker());
     for task in setup.into_tasks(clock) {
         reactor.spawn(task);
     }

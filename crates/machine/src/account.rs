@@ -51,15 +51,12 @@ impl Account {
         if uid != 0 {
             return Ok(Self { users, other: None });
         }
-        let found = users
+        let other = users
             .iter()
             .chain([&UNPRIVILEGED])
             .find_map(|name| other(passwd, name));
-        match found {
-            Some(other) => Ok(Self {
-                users,
-                other: Some(other),
-            }),
+        match other {
+            Some(_) => Ok(Self { users, other }),
             None => Err(Failure::server(
                 "servers refuse to run as root, and no other user exists to run them",
             )

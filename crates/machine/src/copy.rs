@@ -5,15 +5,13 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    FileType, Mode, OFlags, SeekFrom, Stat, copy_file_range, fstat, ioctl_ficlone, mkdirat, openat,
-    seek,
+    FileType, Mode, OFlags, SeekFrom, Stat, fstat, ioctl_ficlone, mkdirat, openat, seek,
 };
 use rustix::io::Errno;
 
@@ -101,7 +99,7 @@ impl Copy<'_> {
         let stat = from.stat()?;
         self.check_owner(&stat, from.path())?;
         for entry in from.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
+            let name = entry.name.as_os_str();
             match entry.kind() {
                 _ if !is_wanted(name) => {}
                 FileType::Directory => {
@@ -129,17 +127,12 @@ impl Copy<'_> {
         let target = target.map_err(Failure::at("create", &path))?;
         let target = File::from(target);
         let copied = self.content(&source, &target, &stat);
-        self.check_interrupted()?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(canceled());
+        }
         copied.map_err(Failure::at("copy", &path))?;
         self.hand_over(target.as_fd(), stat.st_mode)
             .map_err(Failure::at("change the owner of", &path))
-    }
-
-    fn check_interrupted(&self) -> Result<(), Failure> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(canceled()),
-            false => Ok(()),
-        }
     }
 
     /// Someone may have put a hard link to another user's file into a directory of the account,
@@ -164,7 +157,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> Result<(), Errno> {
+    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> io::Result<()> {
         let len = u64::try_from(stat.st_size).unwrap_or_default();
         if len == 0 {
             return Ok(());
@@ -176,7 +169,7 @@ impl Copy<'_> {
                     self.bytes += len.min(blocks * 512);
                     return Ok(());
                 }
-                Err(Errno::NOSPC) => return Err(Errno::NOSPC),
+                Err(Errno::NOSPC) => return Err(Errno::NOSPC.into()),
                 // Not supported by the file system, or not between these two.
                 Err(_) => self.shares = false,
             }
@@ -188,7 +181,7 @@ impl Copy<'_> {
             copy_range(from, to, start, at)?;
             self.bytes += at - start;
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Errno::INTR);
+                return Err(Errno::INTR.into());
             }
         }
         Ok(())
@@ -211,35 +204,12 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
     Ok(Some((start, end.min(len))))
 }
 
-fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
-    let (mut read_at, mut write_at) = (start, start);
-    while read_at < end {
-        let step = usize::try_from(end - read_at).unwrap_or(usize::MAX);
-        match copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), step) {
-            // The file was truncated: nothing more to copy.
-            Ok(0) => return Ok(()),
-            Ok(_) | Err(Errno::INTR) => {}
-            // Different file systems, or not supported.
-            Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
-                return copy_by_hand(from, to, read_at, end);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn copy_by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
-    let copied = || -> io::Result<u64> {
-        let (mut from, mut to) = (from, to);
-        io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
-        io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
-        io::copy(&mut io::Read::take(from, end - start), &mut to)
-    };
-    match copied() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    }
+/// Copies within the kernel (`copy_file_range`) if both file systems support that, as [`io::copy`]
+/// does. Less is copied if the file was truncated.
+fn copy_range(mut from: &File, mut to: &File, start: u64, end: u64) -> io::Result<()> {
+    io::Seek::seek(&mut from, io::SeekFrom::Start(start))?;
+    io::Seek::seek(&mut to, io::SeekFrom::Start(start))?;
+    io::copy(&mut io::Read::take(from, end - start), &mut to).map(drop)
 }
 
 #[cfg(test)]
@@ -407,10 +377,10 @@ mod tests {
             give(&from);
             copy_dir(&from, &to, &account(), &NEVER).unwrap();
             prop_assert!(fs::read(from.join("f")).unwrap() == fs::read(to.join("f")).unwrap());
-            let by_hand = File::create(dir.path().join("by-hand")).unwrap();
+            let whole = File::create(dir.path().join("whole")).unwrap();
             let source = File::open(from.join("f")).unwrap();
-            copy_by_hand(&source, &by_hand, 0, source.metadata().unwrap().len()).unwrap();
-            prop_assert!(fs::read(from.join("f")).unwrap() == fs::read(dir.path().join("by-hand")).unwrap());
+            copy_range(&source, &whole, 0, source.metadata().unwrap().len()).unwrap();
+            prop_assert!(fs::read(from.join("f")).unwrap() == fs::read(dir.path().join("whole")).unwrap());
         }
     }
 }

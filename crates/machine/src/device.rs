@@ -20,7 +20,7 @@ use crate::locked;
 use crate::tool::{Tool, no_volume, shown};
 
 /// Label of each file system that dyno makes.
-pub const LABEL: &str = "dyno-volume";
+pub(crate) const LABEL: &str = "dyno-volume";
 /// The kernel's directory of btrfs file systems.
 const FILE_SYSTEMS: &str = "/sys/fs/btrfs";
 /// The directory in which `btrfs scrub` keeps a file for each file system.
@@ -77,7 +77,7 @@ pub(crate) fn check(device: &Path) -> Result<(), Failure> {
 /// made.
 fn signature(device: &Path) -> Result<Option<String>, Failure> {
     let device = shown(device);
-    let output = Tool::BLKID.output(["-p", "-o", "export", &device])?;
+    let output = Tool::BLKID.output(&["-p", "-o", "export", &device])?;
     if output.status.code() == Some(NOTHING_FOUND) {
         return Ok(None);
     }
@@ -85,15 +85,12 @@ fn signature(device: &Path) -> Result<Option<String>, Failure> {
         return Err(Tool::BLKID.failed(&output));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let value = |key: &str| {
-        let mut pairs = text.lines().filter_map(|line| line.split_once('='));
-        pairs.find_map(|(name, value)| (name == key).then(|| value.to_owned()))
-    };
-    if value("LABEL").as_deref() == Some(LABEL) {
+    let value = |key: &str| host::field(&text, key, '=');
+    if value("LABEL") == Some(LABEL) {
         return Ok(None);
     }
     let found = value("TYPE").or_else(|| value("PTTYPE"));
-    Ok(Some(found.unwrap_or_else(|| "of unknown type".to_owned())))
+    Ok(Some(found.unwrap_or("of unknown type").to_owned()))
 }
 
 /// Claims a device, to be held until it has been wiped.
@@ -111,9 +108,9 @@ pub(crate) fn wipe_own(device: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let device = shown(device);
-    let found = Tool::BLKID.output(["-p", "-o", "value", "-s", "LABEL", &device])?;
+    let found = Tool::BLKID.output(&["-p", "-o", "value", "-s", "LABEL", &device])?;
     match String::from_utf8_lossy(&found.stdout).trim() == LABEL {
-        true => Tool::WIPEFS.run(["-a", "-q", &device]).map(drop),
+        true => Tool::WIPEFS.run(&["-a", "-q", &device]).map(drop),
         false => Ok(()),
     }
 }
@@ -156,7 +153,6 @@ impl Drop for Claim {
     }
 }
 
-/// The number of the device at a path.
 pub(crate) fn number(device: &Path) -> Result<String, Failure> {
     let meta = fs::metadata(device).map_err(Failure::at("inspect", device))?;
     let (major, minor) = (
@@ -190,18 +186,6 @@ pub(crate) fn btrfs_directory(devices: &[PathBuf]) -> Result<PathBuf, Failure> {
     Err(Failure::at("search", all)(missing))
 }
 
-/// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
-///
-/// Returns the [`scrub_files`], to be removed once the file system is unmounted: the scrub program
-/// writes them again before it closes the file system.
-pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
-    let files = scrub_files(source);
-    if !files.is_empty() {
-        cancel_jobs(mount_point);
-    }
-    files
-}
-
 /// The files that a scrub program keeps about the file system on this device; none if its kind has
 /// no scrub.
 pub(crate) fn scrub_files(source: &Path) -> Vec<PathBuf> {
@@ -214,9 +198,10 @@ pub(crate) fn scrub_files(source: &Path) -> Vec<PathBuf> {
     names.map(PathBuf::from).collect()
 }
 
+/// Ends what the kernel still does for a job on a btrfs file system.
 pub(crate) fn cancel_jobs(mount_point: &Path) {
     for job in ["replace", "scrub"] {
         // Usually, no job is running.
-        let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
+        let _ = Tool::BTRFS.run(&[job, "cancel", &shown(mount_point)]);
     }
 }

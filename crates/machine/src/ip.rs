@@ -13,7 +13,6 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
-/// The remedy where a network cannot be set up.
 const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (a container needs \
                       both, too), or have all members use the loopback interface: \
                       topology.network = \"loopback\"";

@@ -16,7 +16,6 @@ use crate::locked;
 /// Below Linux's default range of ephemeral ports, from which a client could get a port before the
 /// server listens on it.
 const RANGE: Range<u16> = 20_000..32_768;
-/// Number of ports that are tried.
 const TRIES: u32 = 1_000;
 /// Number of reservations that are kept: more ports than the servers of a trial use.
 const KEPT: usize = 64;

@@ -25,8 +25,6 @@ const SETPRIV: &str = "setpriv";
 /// Executes a program unless its parent is no longer the process `$0`: the kernel sends no
 /// parent-death signal if the parent died before it was asked for one.
 const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
-/// Enters a network namespace; doing so directly would require `unsafe` code.
-const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long a program may take that answers a question or performs a small task. Disks and daemons
@@ -97,12 +95,6 @@ pub(crate) fn guard() -> [OsString; 4] {
     ["/bin/sh", "-c", GUARD, &dyno].map(Into::into)
 }
 
-/// The entry of a [`command`] that enters a network namespace.
-pub(crate) fn entry_of_network(namespace: &Path) -> [OsString; 3] {
-    let namespace = format!("--net={}", namespace.display());
-    [NSENTER.into(), namespace.into(), "--".into()]
-}
-
 /// A command that runs `program` as dyno's own user with dyno's environment, in a process group of
 /// its own, killed by the kernel when dyno dies.
 pub fn own_command(program: &Path) -> Command {
@@ -113,7 +105,6 @@ pub fn own_command(program: &Path) -> Command {
     command
 }
 
-/// A command, and the channel for the outcome.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a command from a thread that lives as long as the process.
@@ -154,18 +145,23 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     })
 }
 
-/// Waits at most `limit` until the child ends; `None` if it has not.
-pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+/// Repeats an attempt until it returns a value; `None` if it has not within the limit.
+pub fn poll<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + limit;
     loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
+        if let Some(value) = attempt() {
+            return Some(value);
         }
         if Instant::now() > deadline {
             return None;
         }
         sleep(POLL_INTERVAL);
     }
+}
+
+/// Waits at most `limit` until the child ends; `None` if it has not.
+pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    poll(limit, || child.try_wait().ok().flatten())
 }
 
 /// Kills a child with its process group, and reaps it if it ends within 30 s. Returns when it was
@@ -271,23 +267,15 @@ fn output_to(
         long(stdout) || long(stderr)
     };
     let mut child = spawn(command)?;
-    let deadline = Instant::now() + limit;
-    let failure = loop {
-        if is_long() {
-            break at()(io::Error::other("it prints too much"));
-        }
-        if let Some(status) = wait(&mut child, POLL_INTERVAL) {
-            return Ok(status);
-        }
-        if interrupted.load(Ordering::Relaxed) {
-            break canceled();
-        }
-        if Instant::now() > deadline {
-            break endless(&program, limit);
-        }
-    };
-    kill(&mut child);
-    Err(failure)
+    let outcome = poll(limit, || match child.try_wait() {
+        _ if is_long() => Some(Err(at()(io::Error::other("it prints too much")))),
+        Ok(Some(status)) => Some(Ok(status)),
+        _ => interrupted.load(Ordering::Relaxed).then(|| Err(canceled())),
+    });
+    if !matches!(outcome, Some(Ok(_))) {
+        kill(&mut child);
+    }
+    outcome.unwrap_or_else(|| Err(endless(&program, limit)))
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {
@@ -332,18 +320,14 @@ pub(crate) fn finish(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Option<ExitStatus>, Failure> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Ok(Some(status));
-        }
-        let stop = interrupted.load(Ordering::Relaxed);
-        if stop || Instant::now() > deadline {
-            kill(child);
-            return if stop { Err(canceled()) } else { Ok(None) };
-        }
-        sleep(POLL_INTERVAL);
+    let outcome = poll(limit, || match child.try_wait() {
+        Ok(Some(status)) => Some(Ok(status)),
+        _ => interrupted.load(Ordering::Relaxed).then(|| Err(canceled())),
+    });
+    if !matches!(outcome, Some(Ok(_))) {
+        kill(child);
     }
+    outcome.transpose()
 }
 
 /// How a process ended, as the rest of a sentence that begins with its name. Shells, podman, and

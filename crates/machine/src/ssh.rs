@@ -1,7 +1,6 @@
 //! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -64,12 +63,6 @@ impl Destination {
         command
     }
 
-    /// The failure of a client whose log is `log`.
-    pub(crate) fn failed(&self, log: &Path) -> Failure {
-        let text = fs::read(log).unwrap_or_default();
-        self.error(&String::from_utf8_lossy(&text))
-    }
-
     /// The failure of a client with this output.
     pub(crate) fn error(&self, said: &str) -> Failure {
         let host = &self.host;
@@ -102,7 +95,6 @@ impl Destination {
         self.unusable(why, remedy)
     }
 
-    /// The failure of a host that cannot be used.
     pub(crate) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
         Failure::server(format!("host {} cannot be used: {why}", self.host))
             .remedy(remedy)

@@ -39,13 +39,14 @@ impl Tool {
     ) -> Result<(), Failure> {
         let options = options.iter().map(OsStr::new);
         let devices = devices.iter().map(|device| device.as_os_str());
-        self.work(options.chain(devices), interrupted)
+        let arguments: Vec<&OsStr> = options.chain(devices).collect();
+        self.work(&arguments, interrupted)
     }
 
     /// Runs the tool to its end, without a time limit, unless the user interrupts.
     pub(crate) fn work(
         self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        arguments: &[impl AsRef<OsStr>],
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let command = self.command(arguments)?;
@@ -54,10 +55,7 @@ impl Tool {
     }
 
     /// Runs the tool to its end, within a time limit; returns its output.
-    pub(crate) fn run(
-        self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<String, Failure> {
+    pub(crate) fn run(self, arguments: &[impl AsRef<OsStr>]) -> Result<String, Failure> {
         let output = self.output(arguments)?;
         self.succeeded(&output)?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -71,28 +69,19 @@ impl Tool {
     }
 
     /// Like [`Tool::run`], but accepts any exit code.
-    pub(crate) fn output(
-        self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Output, Failure> {
+    pub(crate) fn output(self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, Failure> {
         process::output(self.command(arguments)?, TOOL_LIMIT, &NEVER)
     }
 
     /// Starts the tool. It ends with dyno, because later its device may be in use by another
     /// program.
-    pub(crate) fn start(
-        self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Child, Failure> {
+    pub(crate) fn start(self, arguments: &[impl AsRef<OsStr>]) -> Result<Child, Failure> {
         let mut command = self.command(arguments)?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         process::spawn(command)
     }
 
-    fn command(
-        self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Command, Failure> {
+    fn command(self, arguments: &[impl AsRef<OsStr>]) -> Result<Command, Failure> {
         self.check()?;
         let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);

@@ -4,7 +4,7 @@
 //! link, so that replacing an entry cannot lead the walk out of the tree. A file system mounted
 //! inside the tree is refused.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct OpenDir {
 
 #[derive(Debug)]
 pub struct Entry {
-    pub name: CString,
+    pub name: OsString,
     pub stat: Stat,
 }
 
@@ -108,8 +108,9 @@ impl OpenDir {
         let failed = || Failure::at("read", &self.path);
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.fd).map_err(failed())? {
-            let name = entry.map_err(failed())?.file_name().to_owned();
-            if [c".", c".."].contains(&name.as_c_str()) {
+            let entry = entry.map_err(failed())?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+            if name == "." || name == ".." {
                 continue;
             }
             match statat(&self.fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -133,13 +134,13 @@ impl OpenDir {
     /// Removes everything in the directory.
     pub fn remove_content(&self) -> Result<(), Failure> {
         for entry in self.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
+            let name = &entry.name;
             if entry.kind() != FileType::Directory {
                 self.remove_file(name)?;
                 continue;
             }
             self.open_dir(name)?.remove_content()?;
-            match unlinkat(&self.fd, &entry.name, AtFlags::REMOVEDIR) {
+            match unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOENT) => {}
                 removed => removed.map_err(Failure::at("remove", &self.path.join(name)))?,
             }
@@ -151,10 +152,7 @@ impl OpenDir {
     pub fn last_write(&self) -> Option<SystemTime> {
         let entries = self.entries().ok()?;
         let times = entries.iter().filter_map(|entry| match entry.kind() {
-            FileType::Directory => {
-                let name = OsStr::from_bytes(entry.name.to_bytes());
-                self.open_dir(name).ok()?.last_write()
-            }
+            FileType::Directory => self.open_dir(&entry.name).ok()?.last_write(),
             _ => {
                 let after_epoch = Duration::from_secs(u64::try_from(entry.stat.st_mtime).ok()?);
                 SystemTime::UNIX_EPOCH.checked_add(after_epoch)
@@ -167,9 +165,7 @@ impl OpenDir {
         let entries = self.entries().unwrap_or_default();
         let used = entries.iter().map(|entry| {
             let below = match entry.kind() {
-                FileType::Directory => self
-                    .open_dir(OsStr::from_bytes(entry.name.to_bytes()))
-                    .map_or(0, |dir| dir.used_bytes()),
+                FileType::Directory => self.open_dir(&entry.name).map_or(0, |dir| dir.used_bytes()),
                 _ => 0,
             };
             below + blocks(&entry.stat)

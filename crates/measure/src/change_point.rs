@@ -19,32 +19,21 @@ mod segments;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Part, mean, ratio};
-use segments::{candidates, filtered, levels, spread, squares, weakest};
+use crate::interval::{Part, mean, ratio, squares};
+use segments::{candidates, filtered, levels, spread, weakest};
 
-/// What counts as a change in one kind of series.
-pub(crate) struct Rule {
-    /// Minimum number of values of a level.
-    pub(crate) shortest: usize,
-    /// Probability (0 to 1) that a series without a change shows one anywhere, if its noise were
-    /// known.
-    chance: f64,
-}
-
+/// Minimum number of seconds of a level.
+pub(crate) const SECONDS: usize = 10;
+/// Minimum number of results of a level.
+pub(crate) const RESULTS: usize = 3;
+/// Probability (0 to 1) that a series without a change shows one anywhere, if its noise were known.
+///
 /// The autocorrelation of seconds is estimated from few of them, so the test is five times as
 /// strict as the error rate that dyno promises: of simulated series without a change, 1 % show one
-/// (2 % if the seconds of a minute correlate by 0.9).
-pub(crate) const SECONDS: Rule = Rule {
-    shortest: 10,
-    chance: 0.002,
-};
-/// Results of successive days correlate, because the host changes slowly; the correlation is
-/// estimated from even fewer values. Of simulated histories without a change, at most 2 % show one
-/// if their results correlate by up to 0.6.
-pub(crate) const RESULTS: Rule = Rule {
-    shortest: 3,
-    chance: 0.002,
-};
+/// (2 % if the seconds of a minute correlate by 0.9). Results of successive days correlate, because
+/// the host changes slowly; the correlation is estimated from even fewer values. Of simulated
+/// histories without a change, at most 2 % show one if their results correlate by up to 0.6.
+const CHANCE: f64 = 0.002;
 /// A change by a smaller share of the level is not reported.
 pub(crate) const MATTERS: f64 = 0.05;
 /// Shorter intervals are not used.
@@ -78,7 +67,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
         step *= 2;
     }
     let values: Vec<f64> = per_s.chunks(step).map(mean).collect();
-    let mut found = find(&values, &SECONDS);
+    let mut found = find(&values, SECONDS, CHANCE);
     for change in &mut found {
         change.at *= step;
     }
@@ -88,11 +77,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
 /// Change points in results of different times, oldest first, with at least 3 results at each
 /// level. The error rate is shared by all `histories` that are tested together (Bonferroni).
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
-    let rule = Rule {
-        chance: RESULTS.chance / histories.max(1) as f64,
-        ..RESULTS
-    };
-    find(results, &rule)
+    find(results, RESULTS, CHANCE / histories.max(1) as f64)
 }
 
 /// A change of the throughput of a trial, as reported.
@@ -147,26 +132,21 @@ fn is_rather_a_line(values: &[f64], changes: &[ChangePoint]) -> bool {
     !changes.is_empty() && of_line <= of_levels
 }
 
-fn find(values: &[f64], rule: &Rule) -> Vec<ChangePoint> {
-    let shortest = rule.shortest;
+fn find(values: &[f64], shortest: usize, chance: f64) -> Vec<ChangePoint> {
     if values.len() < 2 * shortest || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
     let spread = spread(values);
     let kept = filtered(values, spread);
     let mut cuts = candidates(&kept, spread, shortest);
-    let limit = rule.chance * shortest as f64 / values.len() as f64;
+    let limit = chance * shortest as f64 / values.len() as f64;
     while let Some((place, p)) = weakest(&kept, &cuts) {
         if p < limit {
             break;
         }
         cuts.remove(place);
     }
-    changes(values, &cuts)
-}
-
-fn changes(values: &[f64], cuts: &[usize]) -> Vec<ChangePoint> {
-    let means: Vec<f64> = levels(values, cuts).map(mean).collect();
+    let means: Vec<f64> = levels(values, &cuts).map(mean).collect();
     let steps = cuts.iter().zip(means.windows(2));
     steps
         .map(|(at, means)| ChangePoint {

@@ -7,8 +7,7 @@ use crate::little::Little;
 use crate::long_run::{long_run, trend};
 use crate::others;
 use crate::setup::Outcome;
-use crate::slice::Busy;
-use crate::slice::SecondTotals;
+use crate::slice::{Busy, SecondTotals};
 use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
@@ -43,6 +42,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
         return found;
     }
+    let throughput: Vec<Part> = seconds.iter().map(|second| second.transactions).collect();
     found.extend(summary.setup.emulated.then_some(Warning::Emulated));
     // Summaries show only the first warnings, so those that explain the most come first.
     found.extend(overloaded(summary, seconds));
@@ -51,8 +51,9 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(generator(summary));
     // Blocks with gaps between them are no series.
     let has_series = summary.setup.planned.turns().is_none();
-    if has_series {
-        found.extend(short(summary, seconds));
+    if has_series && seconds.len() < MIN_POINTS {
+        let measured_s = summary.measured_s;
+        found.push(Warning::Short { measured_s });
     }
     found.extend(long_for_turns(summary));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
@@ -60,13 +61,14 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     // The effects of the study's faults on throughput and connections are results.
     if summary.setup.planned.topology.faults.is_empty() {
         if has_series {
-            found.extend(steady(summary).or_else(|| unsteady(seconds)));
-            found.extend(level_changed(summary, seconds));
+            found.extend(steady(summary).or_else(|| unsteady(&throughput)));
+            found.extend(level_changed(summary, &throughput));
         }
-        found.extend(stalled(seconds));
-        found.extend(reconnects(summary));
+        found.extend(stalled(&throughput));
+        let count = summary.reconnects;
+        found.extend((count > 0).then_some(Warning::Reconnects { count }));
     } else if has_series {
-        found.extend(baseline_unsteady(summary, seconds));
+        found.extend(baseline_unsteady(summary, &throughput));
     }
     found.extend(healed_early(summary));
     found.extend(misses(summary));
@@ -197,12 +199,6 @@ fn off(found: Little) -> Option<Warning> {
     })
 }
 
-fn short(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
-    (seconds.len() < MIN_POINTS).then_some(Warning::Short {
-        measured_s: summary.measured_s,
-    })
-}
-
 fn steady(summary: &TrialSummary) -> Option<Warning> {
     let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
     match summary.steady? {
@@ -216,9 +212,9 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
 }
 
 /// Not reported after a short warm-up: that warning explains the change.
-fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
+fn level_changed(summary: &TrialSummary, seconds: &[Part]) -> Option<Warning> {
     let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
-    let mut changes = in_measurement(warmup_s, &throughputs(seconds));
+    let mut changes = in_measurement(warmup_s, seconds);
     if let Some(Steady::From { s }) = summary.steady
         && s > warmup_s + 1.0
     {
@@ -236,7 +232,7 @@ fn unsure(summary: &TrialSummary) -> Option<Warning> {
     (to_its_limit && !is_sure).then_some(Warning::Unsure { reached, asked })
 }
 
-fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
+fn unsteady(seconds: &[Part]) -> Option<Warning> {
     if seconds.len() < MIN_SECONDS {
         return None;
     }
@@ -253,7 +249,7 @@ fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
 
 /// The time before the first fault is usually too short for what other checks require of a series,
 /// but a trend can be told from its other movements.
-fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
+fn baseline_unsteady(summary: &TrialSummary, seconds: &[Part]) -> Option<Warning> {
     let faults = summary.setup.planned.topology.faults.iter();
     let at = faults.map(|fault| fault.at).min()?;
     let before = seconds.get(..usize::try_from(at.as_secs()).ok()?)?;
@@ -266,7 +262,7 @@ fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option
 
 /// The largest difference between two parts of a steady load in 99 % of cases, given how the
 /// seconds of each part vary around their mean. `None` if they fluctuate too slowly to tell.
-fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
+fn by_chance(first: &[Part], last: &[Part]) -> Option<f64> {
     let lengths = 1.0 / first.len() as f64 + 1.0 / last.len() as f64;
     let found = long_run(&[off_mean(first)?, off_mean(last)?].concat())?;
     let t = student::quantile(1.0 - CHANCE / 2.0, found.degrees);
@@ -282,8 +278,8 @@ fn long_for_turns(summary: &TrialSummary) -> Option<Warning> {
 }
 
 /// A partial last second may be empty without a stall.
-fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
-    let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
+fn stalled(seconds: &[Part]) -> Option<Warning> {
+    let empty = |second: &&Part| second.total == 0.0 && second.weight >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;
     (count > 0).then_some(Warning::Stalled { seconds: count })
 }
@@ -337,28 +333,18 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
     [old, cancelled].into_iter().flatten().collect()
 }
 
-fn reconnects(summary: &TrialSummary) -> Option<Warning> {
-    let count = summary.reconnects;
-    (count > 0).then_some(Warning::Reconnects { count })
-}
-
 /// The first and the last third, if both have enough seconds for a comparison.
-fn thirds(seconds: &[SecondTotals]) -> Option<(&[SecondTotals], &[SecondTotals])> {
+fn thirds<T>(seconds: &[T]) -> Option<(&[T], &[T])> {
     let third = seconds.len() / 3;
     (seconds.len() >= MIN_POINTS).then(|| (&seconds[..third], &seconds[seconds.len() - third..]))
 }
 
-fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
-    ratio(&throughputs(seconds)).filter(|per_s| *per_s > 0.0)
+fn per_s(seconds: &[Part]) -> Option<f64> {
+    ratio(seconds).filter(|per_s| *per_s > 0.0)
 }
 
-fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
-    seconds.iter().map(SecondTotals::throughput).collect()
-}
-
-fn off_mean(seconds: &[SecondTotals]) -> Option<Vec<f64>> {
-    let parts = throughputs(seconds);
-    Some(residuals(&parts, ratio(&parts)?))
+fn off_mean(seconds: &[Part]) -> Option<Vec<f64>> {
+    Some(residuals(seconds, ratio(seconds)?))
 }
 
 #[cfg(test)]

@@ -326,27 +326,21 @@ pub fn average(
     points: &[[&[Measured]; 2]],
     question: &Question,
 ) -> Result<Comparison, NoComparison> {
-    let side = |side: usize| over_points(points.iter().map(|point| point[side]));
-    compare(&side(0), &side(1), question)
-}
-
-/// One value for each repeat that all points have.
-fn over_points<'a>(points: impl Iterator<Item = &'a [Measured]>) -> Vec<Measured> {
-    let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let mut count = 0;
-    for trials in points {
-        count += 1;
-        for trial in trials {
+    let side = |side: usize| -> Vec<Measured> {
+        let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for trial in points.iter().flat_map(|point| point[side]) {
             let of_repeat = logs.entry(trial.repeat).or_default();
             of_repeat.push(trial.value.value.ln());
         }
-    }
-    let whole = logs.into_iter().filter(|(_, logs)| logs.len() == count);
-    let measured = whole.map(|(repeat, logs)| Measured {
-        repeat,
-        value: Estimate::exact(mean(&logs).exp()),
-    });
-    measured.collect()
+        let whole = logs.into_iter();
+        let whole = whole.filter(|(_, logs)| logs.len() == points.len());
+        let measured = whole.map(|(repeat, logs)| Measured {
+            repeat,
+            value: Estimate::exact(mean(&logs).exp()),
+        });
+        measured.collect()
+    };
+    compare(&side(0), &side(1), question)
 }
 
 impl Comparison {

@@ -5,14 +5,7 @@ pub fn apart(digits: &str) -> String {
     let (sign, digits) = digits
         .strip_prefix('-')
         .map_or(("", digits), |rest| ("-", rest));
-    let mut text = sign.to_owned();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    sign.to_owned() + &plan::grouped_by(',', digits)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //! short second is weighted correctly; its variance is the ratio estimator's (Cochran, *Sampling
 //! Techniques*, chapter 6).
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use crate::long_run::long_run;
@@ -48,12 +50,19 @@ impl Estimate {
 }
 
 /// One second's contribution to a mean: `total` (the numerator) over `weight`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Part {
     /// What is averaged, summed over the second.
     pub total: f64,
     /// What the total is divided by.
     pub weight: f64,
+}
+
+impl AddAssign for Part {
+    fn add_assign(&mut self, other: Self) {
+        self.total += other.total;
+        self.weight += other.weight;
+    }
 }
 
 /// The mean of all `parts`, with its interval if there is one; `None` if their total weight is 0.
@@ -131,20 +140,21 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
+/// Sum of the squared differences of values from their mean.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 /// NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {
-    let nothing = Part {
-        total: 0.0,
-        weight: 0.0,
-    };
-    parts.iter().fold(nothing, |sum, part| Part {
-        total: sum.total + part.total,
-        weight: sum.weight + part.weight,
-    })
+    let mut sum = Part::default();
+    parts.iter().for_each(|part| sum += *part);
+    sum
 }
 
 pub(crate) fn ratio(parts: &[Part]) -> Option<f64> {

@@ -100,7 +100,7 @@ impl TotalLatency {
     }
 }
 
-/// A finished [`TotalLatency`]: only its non-empty buckets, which take a tenth of the memory.
+/// A finished [`Latency`]: only its non-empty buckets, which take a tenth of the memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     /// The highest duration of each bucket in nanoseconds, and its count.
@@ -109,11 +109,11 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    pub(crate) fn of(latency: &TotalLatency) -> Self {
+    pub(crate) fn of<C: Counter>(latency: &Latency<C>) -> Self {
         let buckets = latency.histogram.iter_recorded();
         Self {
             counts: buckets
-                .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+                .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value().as_u64()))
                 .collect(),
             sum_ns: latency.sum_ns,
         }

@@ -100,7 +100,7 @@ pub struct LedgerSummary {
 
 impl LedgerSummary {
     /// A count of anomalies; `None` if no members were checked.
-    pub(crate) fn found(&self, count: u64) -> Option<u64> {
+    pub fn found(&self, count: u64) -> Option<u64> {
         (!self.checked.is_empty()).then_some(count)
     }
 
@@ -111,12 +111,6 @@ impl LedgerSummary {
 
     /// What prevents the ledger from proving something, or anything.
     pub fn warning(&self) -> Option<Warning> {
-        let stopped = self.stopped_at_s;
-        let stopped = stopped.map(|at_s| Warning::LedgerStopped { at_s });
-        self.unchecked_warning().or(stopped)
-    }
-
-    fn unchecked_warning(&self) -> Option<Warning> {
         let reason = match (self.checked.as_slice(), self.acknowledged) {
             ([], _) => {
                 let unchecked = self.unchecked.iter();
@@ -124,7 +118,10 @@ impl LedgerSummary {
                 reasons.collect::<Vec<_>>().join("; ")
             }
             (_, 0) => "no transfer was acknowledged".to_owned(),
-            _ => return None,
+            _ => {
+                let at_s = self.stopped_at_s?;
+                return Some(Warning::LedgerStopped { at_s });
+            }
         };
         Some(Warning::LedgerUnchecked { reason })
     }

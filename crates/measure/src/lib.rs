@@ -40,7 +40,5 @@ pub mod warning;
 mod words;
 pub mod work;
 
-pub use metric::metrics_markdown;
-
 #[cfg(test)]
 mod reference_tests;

@@ -67,19 +67,17 @@ impl Little {
 }
 
 fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Little {
-    let setup = &trial.setup;
-    let users = setup.planned.users() as f64;
+    let planned = &trial.setup.planned;
+    let (users, think_s) = (planned.users() as f64, planned.load.think.as_secs_f64());
     // Between the arrival of its last reply and its next start, a user is in neither number.
     let delay_ms = trial.generator.delay_ms;
     let delay_s = delay_ms.map_or(0.0, |delay_ms| delay_ms.mean.value / 1e3);
     Little {
         users,
-        accounted: per_s * (response_s + delay_s + setup.planned.load.think.as_secs_f64()),
+        accounted: per_s * (response_s + delay_s + think_s),
         // Users that start together and pause equally are in step: all may have one pause more or
         // less within the trial.
-        allowed: users
-            * (CLOSED
-                + (edges_s + setup.planned.load.think.as_secs_f64()) / between_edges_s(trial)),
+        allowed: users * (CLOSED + (edges_s + think_s) / between_edges_s(trial)),
     }
 }
 

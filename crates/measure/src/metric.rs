@@ -149,26 +149,6 @@ pub fn bracketed(name: &str, of: &str) -> String {
     }
 }
 
-const REFERENCE_INTRO: &str = include_str!("reference_intro.md");
-
-/// The reference page of the metrics, generated from their table.
-pub fn metrics_markdown() -> String {
-    let mut page = REFERENCE_INTRO.to_owned();
-    for group in Group::ALL {
-        page += &format!("\n## {group}\n\n| metric | unit | meaning |\n|---|---|---|\n");
-        for metric in METRICS.iter().filter(|metric| metric.group == group) {
-            let names = metric.patterns().join("`, `");
-            let unit = if metric.unit.is_empty() {
-                "–"
-            } else {
-                metric.unit
-            };
-            page += &format!("| `{names}` | {unit} | {} |\n", metric.meaning);
-        }
-    }
-    page
-}
-
 /// Splits `disk[vda].util` into `disk.util` and `vda`. The part in brackets may contain dots
 /// (`net[eth0.100].rx_mb_per_s`).
 pub fn split(name: &str) -> (Cow<'_, str>, Option<&str>) {

@@ -14,7 +14,7 @@ mod writes;
 
 use std::collections::BTreeMap;
 
-pub use counts::{Count, Counts, FaultSeries, series};
+pub use counts::{Count, Counts, FaultSeries};
 pub(crate) use number::number;
 pub use number::{Distribution, Number, Observation, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
@@ -23,6 +23,7 @@ pub use response::ResponseSecond;
 use crate::fault::{FaultRecord, Recovery, TimedErrors};
 use crate::slice::RESTARTED;
 use crate::summary::ErrorSummary;
+use counts::around;
 use throughput::Throughput;
 
 /// Observations of an instance during a trial. Times are on the trial's clock, in seconds.
@@ -73,8 +74,9 @@ struct Window {
     end_s: f64,
 }
 
-/// Adds to each fault how the instance recovered from it. `faults` are in order of time.
-pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
+/// Adds to each fault how the instance recovered from it, and returns the series around each fault
+/// that had an effect. `faults` are in order of time.
+pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) -> Vec<FaultSeries> {
     let struck = faults
         .iter_mut()
         .filter(|fault| fault.effect_s.is_some())
@@ -82,10 +84,12 @@ pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
     let ends: Vec<f64> = struck.iter().skip(1).map(|next| next.asked_s).collect();
     let ends = ends.into_iter().chain([observed.end_s]);
     let mut before = Throughput::first(observed.measured_from_s);
+    let mut series = Vec::new();
     for (fault, end_s) in struck.into_iter().zip(ends) {
         let (Some(effect_s), Some(origin_s)) = (fault.effect_s, fault.origin_s()) else {
             continue;
         };
+        series.push(around(observed, fault, end_s));
         let end_s = end_s.min(observed.end_s);
         let inside = |at_s: Option<f64>| at_s.filter(|at_s| *at_s < end_s);
         let window = Window {
@@ -102,6 +106,7 @@ pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
             false => Recovery::default(),
         });
     }
+    series
 }
 
 fn recovery(
@@ -139,7 +144,7 @@ fn recovery(
         ),
         rejoined_s: time(
             "recovery.rejoined_s",
-            probe::rejoined(&observed.probes, node, window),
+            node.and_then(|node| probe::returned(&observed.probes, node, window)),
         ),
         redundant_s: time(
             "recovery.redundant_s",

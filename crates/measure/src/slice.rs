@@ -65,19 +65,7 @@ pub struct Slice<C: Counter = u32> {
 /// A slice of a whole trial. Counts cannot overflow, however long it is.
 pub type TotalSlice = Slice<u64>;
 
-impl Slice {
-    /// An empty slice for `kinds` kinds of statement.
-    pub fn new(kinds: usize) -> Self {
-        Self::empty(kinds)
-    }
-}
-
 impl TotalSlice {
-    /// An empty total for `kinds` kinds of statement.
-    pub fn total(kinds: usize) -> Self {
-        Self::empty(kinds)
-    }
-
     /// Adds what was recorded in one second.
     pub fn accumulate(&mut self, second: &Slice) {
         self.combine(second, Latency::accumulate);
@@ -85,7 +73,8 @@ impl TotalSlice {
 }
 
 impl<C: Counter> Slice<C> {
-    fn empty(kinds: usize) -> Self {
+    /// An empty slice for `kinds` kinds of statement.
+    pub fn new(kinds: usize) -> Self {
         Self {
             response: Latency::default(),
             service: Latency::default(),
@@ -212,24 +201,31 @@ impl ErrorSummary {
 /// What a summary keeps of each second.
 #[derive(Debug, Clone)]
 pub(crate) struct SecondTotals {
-    pub(crate) seconds: f64,
-    pub(crate) transactions: u64,
-    pub(crate) statements: u64,
-    pub(crate) response_ns: f64,
-    pub(crate) service: (u64, f64),
+    /// Over its length in seconds, like the statements.
+    pub(crate) transactions: Part,
+    pub(crate) statements: Part,
+    /// Over the number of transactions, like the service times.
+    pub(crate) response_ms: Part,
+    pub(crate) service_ms: Part,
     pub(crate) backlog: Option<u64>,
     pub(crate) workers: Vec<Busy>,
 }
 
 impl SecondTotals {
     pub(crate) fn of(second: &Second) -> Self {
-        let slice = &second.slice;
+        let transactions = second.throughput();
+        let times_ms = |latency: &Latency| Part {
+            total: latency.sum_ns() as f64 / 1e6,
+            weight: latency.count() as f64,
+        };
         Self {
-            seconds: second.throughput().weight,
-            transactions: slice.response.count(),
-            statements: slice.statement_count(),
-            response_ns: slice.response.sum_ns() as f64,
-            service: (slice.service.count(), slice.service.sum_ns() as f64),
+            transactions,
+            statements: Part {
+                total: second.slice.statement_count() as f64,
+                ..transactions
+            },
+            response_ms: times_ms(&second.slice.response),
+            service_ms: times_ms(&second.slice.service),
             backlog: second.backlog,
             workers: second.workers.clone(),
         }
@@ -237,25 +233,15 @@ impl SecondTotals {
 
     /// Adds the rest of a phase, which is shorter than a second.
     pub(crate) fn extend(&mut self, rest: &Self) {
-        let weights = [self.seconds, rest.seconds];
+        let weights = [self.transactions.weight, rest.transactions.weight];
         for (busy, rest) in self.workers.iter_mut().zip(&rest.workers) {
             busy.running = mean([busy.running, rest.running].map(Some), weights).unwrap_or(0.0);
             busy.waiting = mean([busy.waiting, rest.waiting].map(Some), weights).unwrap_or(0.0);
         }
-        self.seconds += rest.seconds;
         self.transactions += rest.transactions;
         self.statements += rest.statements;
-        self.response_ns += rest.response_ns;
-        self.service.0 += rest.service.0;
-        self.service.1 += rest.service.1;
+        self.response_ms += rest.response_ms;
+        self.service_ms += rest.service_ms;
         self.backlog = rest.backlog.or(self.backlog);
-    }
-
-    /// Transactions, and length in seconds.
-    pub(crate) fn throughput(&self) -> Part {
-        Part {
-            total: self.transactions as f64,
-            weight: self.seconds,
-        }
     }
 }

@@ -79,24 +79,19 @@ impl Steady {
         let rest = &all[cut.max(warmup.len())..];
         let biased = is_biased(mean, rest);
         if biased && cut + BATCH > latest {
-            return Some(drift(measured).unwrap_or(UnsteadyReason::Settling).into());
+            let reason = drift(measured).unwrap_or(UnsteadyReason::Settling);
+            return Some(Self::Never { reason });
         }
         let (start, rest) = match biased {
             true => (cut, rest),
             false => (cut.min(warmup.len()), measured),
         };
         Some(match restless(rest) {
-            Some(reason) => reason.into(),
+            Some(reason) => Self::Never { reason },
             None => Self::From {
                 s: sum(&all[..start]).weight,
             },
         })
-    }
-}
-
-impl From<UnsteadyReason> for Steady {
-    fn from(reason: UnsteadyReason) -> Self {
-        Self::Never { reason }
     }
 }
 

@@ -5,7 +5,7 @@ use plan::{ReplyTime, StatementClass};
 use crate::check;
 use crate::compare::TURNS;
 use crate::curve::curve;
-use crate::interval::{Part, half_width};
+use crate::interval::{Part, half_width, sum};
 use crate::latency::{TotalLatency, ms};
 use crate::quantile::Stretches;
 use crate::setup::{Ended, StatementKind};
@@ -14,7 +14,6 @@ use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, StatementSummary, TrialSummary,
 };
-use crate::until;
 use crate::verdict;
 
 /// Collects the seconds of a trial as they end.
@@ -46,7 +45,7 @@ impl Summarizer {
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
-            total: TotalSlice::total(kinds.len()),
+            total: TotalSlice::new(kinds.len()),
             seconds: Vec::new(),
             warmup: Vec::new(),
             responses: Stretches::new(),
@@ -88,33 +87,28 @@ impl Summarizer {
         if self.total.delay.count() == 0 {
             trial.setup.reply_time = ReplyTime::Program;
         }
-        let lengths_s = self.seconds.iter().map(|second| second.seconds);
-        // An empty sum is -0.
-        let measured_s = lengths_s.sum::<f64>() + 0.0;
-        let [reads, writes, others] = [
-            StatementClass::Read,
-            StatementClass::Write,
-            StatementClass::Other,
-        ]
-        .map(|class| self.count_of(class));
+        let transactions = self.parts(|second| second.transactions);
+        let measured_s = sum(&transactions).weight;
         let mut summary = TrialSummary {
             measured_s,
-            transactions: self.rate(|second| second.transactions),
-            statements: self.rate(|second| second.statements),
-            reads,
-            writes,
-            others,
+            transactions: Rate::of(&transactions),
+            statements: Rate::of(&self.parts(|second| second.statements)),
+            reads: self.count_of(StatementClass::Read),
+            writes: self.count_of(StatementClass::Write),
+            others: self.count_of(StatementClass::Other),
             response_ms: self.latency(&self.total.response, &self.responses, |second| {
-                (second.transactions, second.response_ns)
+                second.response_ms
             }),
-            service_ms: self.latency(&self.total.service, &self.services, |second| second.service),
+            service_ms: self.latency(&self.total.service, &self.services, |second| {
+                second.service_ms
+            }),
             response_curve: curve(&self.total.response),
             by_statement: self.statements(measured_s),
             errors: self.errors(),
             reconnects: self.total.reconnects,
             lookups: self.lookups(),
             generator: self.generator(measured_s),
-            steady: Steady::of(&self.warmup, &self.throughputs()),
+            steady: Steady::of(&self.warmup, &transactions),
             ..trial
         };
         if summary.setup.planned.turns().is_some() {
@@ -123,8 +117,11 @@ impl Summarizer {
                 summary.response_replicates_ms = self.responses.replicates(TURNS);
             }
         }
+        // Chance may have made the intervals narrower than at the check that ended it (`until.rs`).
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
-            until::widen(&mut summary, reached);
+            for mean in summary.means_mut() {
+                mean.half_width = mean.half_width.map(|half| half.max(reached * mean.value));
+            }
         }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
@@ -134,36 +131,20 @@ impl Summarizer {
         summary
     }
 
-    fn throughputs(&self) -> Vec<Part> {
-        self.seconds.iter().map(SecondTotals::throughput).collect()
-    }
-
-    fn rate(&self, count: impl Fn(&SecondTotals) -> u64) -> Rate {
-        let part = |second: &SecondTotals| Part {
-            total: count(second) as f64,
-            weight: second.seconds,
-        };
-        Rate::of(&self.seconds.iter().map(part).collect::<Vec<_>>())
+    fn parts(&self, of: impl Fn(&SecondTotals) -> Part) -> Vec<Part> {
+        self.seconds.iter().map(of).collect()
     }
 
     fn latency(
         &self,
         latency: &TotalLatency,
         stretches: &Stretches,
-        counted: impl Fn(&SecondTotals) -> (u64, f64),
+        of: impl Fn(&SecondTotals) -> Part,
     ) -> Option<LatencySummary> {
-        let part = |second: &SecondTotals| {
-            let (count, sum_ns) = counted(second);
-            Part {
-                total: sum_ns / 1e6,
-                weight: count as f64,
-            }
-        };
-        let parts: Vec<Part> = self.seconds.iter().map(part).collect();
-        let summary = LatencySummary::of(latency, half_width(&parts))?;
+        let summary = LatencySummary::of(latency, half_width(&self.parts(of)))?;
         Some(LatencySummary {
-            p95_range: stretches.range_ms(0.95),
-            p99_range: stretches.range_ms(0.99),
+            p95_range: stretches.range_ms(latency, 0.95),
+            p99_range: stretches.range_ms(latency, 0.99),
             ..summary
         })
     }
@@ -227,7 +208,7 @@ impl Summarizer {
         let mut mean = vec![Busy::default(); count.unwrap_or(0)];
         for second in &self.seconds {
             for (sum, busy) in mean.iter_mut().zip(&second.workers) {
-                let weight = finite(second.seconds / measured_s).unwrap_or(0.0);
+                let weight = finite(second.transactions.weight / measured_s).unwrap_or(0.0);
                 sum.running += finite(busy.running).unwrap_or(0.0) * weight;
                 sum.waiting += finite(busy.waiting).unwrap_or(0.0) * weight;
             }
@@ -250,10 +231,7 @@ fn without_series(summary: &mut TrialSummary) {
 pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
     let part = second.throughput();
     match seconds.last_mut() {
-        Some(last) if second.is_partial() => {
-            last.total += part.total;
-            last.weight += part.weight;
-        }
+        Some(last) if second.is_partial() => *last += part,
         _ => seconds.push(part),
     }
 }

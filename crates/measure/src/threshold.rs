@@ -4,6 +4,8 @@ mod result;
 
 use std::fmt;
 
+use plan::TextError;
+
 use crate::column::unit;
 
 pub use result::{Baseline, Caveat, Paired, ThresholdResult, ThresholdVerdict, judge, points};
@@ -12,13 +14,9 @@ const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
      the operators are <, <=, >, and >=";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compare {
-    Less,
-    AtMost,
-    More,
-    AtLeast,
-}
+/// The operators, longer ones first, and whether each holds between a value and a limit.
+const OPERATORS: [(&str, fn(&f64, &f64) -> bool); 4] =
+    [("<=", f64::le), (">=", f64::ge), ("<", f64::lt), (">", f64::gt)];
 
 /// The right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,38 +32,9 @@ pub enum Limit {
 pub struct Threshold {
     /// A column of report tables, for example `response_ms.p99`.
     pub column: String,
-    pub compare: Compare,
+    /// One of [`OPERATORS`].
+    operator: &'static str,
     pub limit: Limit,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}; {help}")]
-pub struct ThresholdError {
-    pub message: String,
-    pub help: String,
-}
-
-impl Compare {
-    const ALL: [(&'static str, Self); 4] = [
-        ("<=", Self::AtMost),
-        (">=", Self::AtLeast),
-        ("<", Self::Less),
-        (">", Self::More),
-    ];
-
-    fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            Self::Less => value < limit,
-            Self::AtMost => value <= limit,
-            Self::More => value > limit,
-            Self::AtLeast => value >= limit,
-        }
-    }
-
-    fn sign(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, compare)| *compare == self);
-        found.map_or("", |(sign, _)| sign)
-    }
 }
 
 impl fmt::Display for Limit {
@@ -89,31 +58,31 @@ impl fmt::Display for Threshold {
 impl Threshold {
     /// Parses a condition such as `< 25` or `>= 0.95 * baseline`. The column's name may be short
     /// (`p99`) and is not checked.
-    pub fn parse(column: &str, condition: &str) -> Result<Self, ThresholdError> {
+    pub fn parse(column: &str, condition: &str) -> Result<Self, TextError> {
         let text = condition.trim();
-        let found = Compare::ALL
+        let found = OPERATORS
             .iter()
-            .find_map(|(sign, compare)| Some((*compare, text.strip_prefix(sign)?)));
-        let Some((compare, rest)) = found else {
+            .find_map(|(operator, _)| Some((*operator, text.strip_prefix(operator)?)));
+        let Some((operator, rest)) = found else {
             let message = format!("`{}` has no comparison operator", shown(text));
-            return Err(error(message, COMPARISONS));
+            return Err(TextError::new(message, COMPARISONS));
         };
         let column = crate::column::full_name(column);
         Ok(Self {
             limit: limit(rest.trim(), unit(&column))?,
             column,
-            compare,
+            operator,
         })
     }
 
     /// Parses column and condition from one text: `response_ms.p99 < 25`.
-    pub fn parse_line(text: &str) -> Result<Self, ThresholdError> {
+    pub fn parse_line(text: &str) -> Result<Self, TextError> {
         let at = text.find(['<', '>', '=']).unwrap_or(text.len());
         let (column, condition) = text.split_at(at);
         match column.trim() {
             "" => {
                 let message = format!("`{}` names no column", shown(text));
-                Err(error(message, "write for example `response_ms.p99 < 25`"))
+                Err(TextError::new(message, "write for example `response_ms.p99 < 25`"))
             }
             column => Self::parse(column, condition),
         }
@@ -121,7 +90,7 @@ impl Threshold {
 
     /// Operator and limit, for example `< 25`.
     pub fn condition(&self) -> String {
-        format!("{} {}", self.compare.sign(), self.limit)
+        format!("{} {}", self.operator, self.limit)
     }
 
     pub fn is_relative(&self) -> bool {
@@ -131,13 +100,19 @@ impl Threshold {
     /// Whether a value meets the condition; `None` if the limit depends on a baseline.
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self.limit {
-            Limit::Number(limit) => Some(self.compare.holds(value, limit)),
+            Limit::Number(limit) => Some(self.compare(value, limit)),
             Limit::OfBaseline(_) => None,
         }
     }
+
+    fn compare(&self, value: f64, limit: f64) -> bool {
+        let mut operators = OPERATORS.iter();
+        let known = operators.find(|(operator, _)| *operator == self.operator);
+        known.is_some_and(|(_, holds)| holds(&value, &limit))
+    }
 }
 
-fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
+fn limit(text: &str, unit: &str) -> Result<Limit, TextError> {
     if text == BASELINE {
         return Ok(Limit::OfBaseline(1.0));
     }
@@ -146,7 +121,7 @@ fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
             (factor, BASELINE) | (BASELINE, factor) => number(factor, "").map(Limit::OfBaseline),
             (_, other) => {
                 let message = format!("`{}` is not `{BASELINE}`", shown(other));
-                Err(error(message, "write for example `>= 0.95 * baseline`"))
+                Err(TextError::new(message, "write for example `>= 0.95 * baseline`"))
             }
         };
     }
@@ -154,13 +129,13 @@ fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
 }
 
 /// A number, optionally with its unit; times may have any unit of time.
-fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
+fn number(text: &str, unit: &str) -> Result<f64, TextError> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c)));
     let (value, typed) = text.split_at(digits.unwrap_or(text.len()));
     let plain = value.replace('_', "").parse().ok();
     let Some(number) = plain.filter(|number: &f64| number.is_finite()) else {
         let message = format!("`{}` is not a number", shown(text));
-        return Err(error(message, COMPARISONS));
+        return Err(TextError::new(message, COMPARISONS));
     };
     let typed = typed.trim();
     if typed.is_empty() || typed == unit {
@@ -179,14 +154,7 @@ fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
         unit => format!("write `{value}`; the unit of the column is {unit}"),
     };
     let message = format!("`{}` has another unit", shown(text));
-    Err(error(message, help))
-}
-
-fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError {
-    ThresholdError {
-        message: message.into(),
-        help: help.into(),
-    }
+    Err(TextError::new(message, help))
 }
 
 /// User input for a message: shortened, and without control characters.

@@ -14,7 +14,6 @@
 
 use crate::interval::{Part, estimate};
 use crate::steady::Steady;
-use crate::summary::TrialSummary;
 
 /// Minimum number of seconds before the first check: several cycles of whatever happens every
 /// minute. With less, trials on hosts that dip, stall, or drift end during a calm.
@@ -38,14 +37,6 @@ pub fn is_precise(ci: f64, least_s: f64, warmup: &[Part], measured: &[Part]) -> 
         relative.is_some_and(|half| half <= ci) && is_steady(warmup, &measured[..length])
     };
     last == measured.len() && is_narrow(last) && is_narrow(before)
-}
-
-/// Widens the intervals of a trial that the rule ended to the requested precision, a share of the
-/// mean.
-pub(crate) fn widen(summary: &mut TrialSummary, ci: f64) {
-    for mean in summary.means_mut() {
-        mean.half_width = mean.half_width.map(|half| half.max(ci * mean.value));
-    }
 }
 
 /// The rule of [`is_precise`] in words, for a report.

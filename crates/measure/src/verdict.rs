@@ -84,7 +84,7 @@ const RULES: [(Bottleneck, Rule); 12] = [
 ];
 
 pub(crate) fn find(trial: &TrialSummary) -> Verdict {
-    let facts = Facts::of(trial);
+    let facts = Facts { trial };
     let mut found = RULES
         .iter()
         .filter_map(|(bound, rule)| Some((*bound, rule(&facts)?)));
@@ -108,7 +108,7 @@ fn busy_generator(facts: &Facts<'_>) -> Option<String> {
     if facts.trial.setup.in_process {
         return None;
     }
-    if !facts.sees_servers {
+    if !facts.sees_servers() {
         // The other process may be the server itself, if its address hides that.
         let others = facts.generator_of_cpu().is_some_and(|ours| ours < MOST);
         let evidence = format!("the CPUs of its host {busy:.0} % busy, and no server runs there");
@@ -276,7 +276,7 @@ fn full_disk(facts: &Facts<'_>) -> Option<String> {
             format!(", {who} waiting for IO {percent:.0} % of the time")
         })
     };
-    (facts.sees_servers && is_waited_for).then(|| {
+    (facts.sees_servers() && is_waited_for).then(|| {
         format!(
             "{} reads/s and {} writes/s{}{}{}",
             number(reads),
@@ -302,7 +302,7 @@ fn levels(facts: &Facts<'_>) -> String {
         let known: Vec<&str> = parts.iter().flatten().map(String::as_str).collect();
         (!known.is_empty()).then(|| known.join(", "))
     };
-    let cpus = match facts.sees_servers {
+    let cpus = match facts.sees_servers() {
         true => "CPUs",
         false => "the generator's CPUs",
     };

@@ -13,34 +13,36 @@ const UNITS: [(&str, u64); 6] = [
     ("us", 1_000),
 ];
 
-/// Why a text is not a duration, and what to write instead.
+/// Why a text is not a value of its kind, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DurationError {
+pub struct TextError {
     pub message: String,
     pub help: String,
 }
 
-impl fmt::Display for DurationError {
+impl TextError {
+    pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.message, self.help)
     }
 }
 
-impl std::error::Error for DurationError {}
-
-fn fail(message: impl Into<String>, help: impl Into<String>) -> DurationError {
-    DurationError {
-        message: message.into(),
-        help: help.into(),
-    }
-}
+impl std::error::Error for TextError {}
 
 /// Reads `30s`, `5m`, `1h`, `500ms` or a sum of them such as `2h30m`.
-pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+pub fn parse_duration(text: &str) -> Result<Duration, TextError> {
     let shown = crate::suggest::shown(text);
     let mut rest = text.trim();
     if rest.is_empty() {
-        return Err(fail("the duration is empty", "write for example `30s`"));
+        return Err(TextError::new("the duration is empty", "write for example `30s`"));
     }
     let mut total_ns: u64 = 0;
     let mut smallest_ns = u64::MAX;
@@ -52,7 +54,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         let (unit, after) = split_while(after, |c| c.is_alphabetic() || c == 'µ');
         let unit_ns = unit_ns(unit).ok_or_else(|| bad_unit(&shown, number, unit, after))?;
         if unit_ns >= smallest_ns {
-            return Err(fail(
+            return Err(TextError::new(
                 format!("the parts of `{shown}` are out of order"),
                 "write each unit once, the largest first: `2h30m`",
             ));
@@ -63,7 +65,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
             .ok()
             .and_then(|n| n.checked_mul(unit_ns))
             .and_then(|part_ns| total_ns.checked_add(part_ns))
-            .ok_or_else(|| fail(format!("`{shown}` is too long"), "the limit is 584 years"))?;
+            .ok_or_else(|| {
+                let message = format!("`{shown}` is too long");
+                TextError::new(message, "the limit is 584 years")
+            })?;
         rest = after;
     }
     Ok(Duration::from_nanos(total_ns))
@@ -78,32 +83,32 @@ pub fn unit_ns(name: &str) -> Option<u64> {
     UNITS.iter().find(|(n, _)| *n == name).map(|(_, ns)| *ns)
 }
 
-fn no_number(shown: &str, rest: &str) -> DurationError {
+fn no_number(shown: &str, rest: &str) -> TextError {
     let message = format!("`{shown}` is not a duration");
     let help = match rest.chars().next() {
         Some('-') => "a duration cannot be negative; write for example `30s`",
         Some(c) if c.is_whitespace() => "write the parts without spaces: `2h30m`",
         _ => "write a number and a unit, for example `500ms`, `30s`, `5m` or `2h30m`",
     };
-    fail(message, help)
+    TextError::new(message, help)
 }
 
-fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> DurationError {
+fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> TextError {
     if unit.is_empty() && after.starts_with('.') {
-        return fail(
+        return TextError::new(
             format!("`{shown}` has a fraction"),
             "write whole numbers with a smaller unit: `1s500ms`, not `1.5s`",
         );
     }
     if unit.is_empty() && after.starts_with(char::is_whitespace) {
-        return fail(
+        return TextError::new(
             format!("`{shown}` has a space"),
             "write the number and its unit together: `30s`",
         );
     }
     let number = crate::suggest::shown(number);
     if unit.is_empty() {
-        return fail(
+        return TextError::new(
             format!("`{shown}` has no unit"),
             format!(
                 "write `{number}s` for seconds, `{number}m` for minutes, `{number}h` for hours"
@@ -113,8 +118,8 @@ fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> DurationError
     let unit_shown = crate::suggest::shown(unit);
     let message = format!("`{unit_shown}` in `{shown}` is not a unit of time");
     match likely_unit(&unit.to_lowercase()) {
-        Some(better) => fail(message, format!("write `{number}{better}`")),
-        None => fail(message, "the units are `us`, `ms`, `s`, `m`, `h` and `d`"),
+        Some(better) => TextError::new(message, format!("write `{number}{better}`")),
+        None => TextError::new(message, "the units are `us`, `ms`, `s`, `m`, `h` and `d`"),
     }
 }
 

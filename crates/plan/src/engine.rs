@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Quorum, Spanned, alternatives};
+use crate::{Quorum, Spanned};
 
 /// An engine that a study can start.
 #[derive(Debug, Clone, Copy)]
@@ -49,19 +49,12 @@ impl ClusterTraits {
 }
 
 impl EngineTraits {
-    /// Names of the engines for which `is` holds.
-    pub fn names(engines: &[Self], is: impl Fn(&Self) -> bool) -> Vec<&'static str> {
-        let these = engines.iter().filter(|engine| is(engine));
-        these.map(|engine| engine.name).collect()
+    pub fn names(engines: &[Self]) -> Vec<&'static str> {
+        engines.iter().map(|engine| engine.name).collect()
     }
 
     pub fn cluster_names(&self) -> Vec<&'static str> {
         self.clusters.iter().map(|kind| kind.name).collect()
-    }
-
-    /// The same as TOML has them: `"a" or "b"`.
-    pub fn quoted(engines: &[Self], is: impl Fn(&Self) -> bool) -> String {
-        alternatives(&Self::names(engines, is)).replace('`', "")
     }
 }
 

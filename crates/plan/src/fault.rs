@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
 use crate::fault_kind::{FaultAction, FaultKind};
-use crate::number::format_percent;
-use crate::number::shown_bytes;
+use crate::number::{format_percent, shown_bytes};
 use crate::quorum::{Isolation, LostSide};
 use crate::volume::DiskLimits;
 
@@ -98,7 +97,9 @@ impl Fault {
         if let FaultTarget::Any(drawn) = &mut self.target {
             *drawn = seed;
         }
-        self.action.set_seed(seed);
+        if let FaultAction::SlowLink { link } = &mut self.action {
+            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
+        }
     }
 
     /// The same for one server: a step of a rolling restart.

@@ -249,12 +249,3 @@ impl FaultKind {
         self.has("volume")
     }
 }
-
-impl FaultAction {
-    /// Sets the seed of what it draws at random.
-    pub(crate) fn set_seed(&mut self, seed: u64) {
-        if let Self::SlowLink { link } = self {
-            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
-        }
-    }
-}

@@ -31,7 +31,7 @@ mod volume;
 
 pub use chaos::{Chaos, Ledger, parse_frequency};
 pub use compare::{Alternate, Compare};
-pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
+pub use duration::{TextError, format_duration, parse_duration, unit_ns};
 pub use engine::{
     ClusterTraits, Conduct, Configured, Detector, EngineTraits, StaticSettings, is_same_setting,
 };
@@ -42,7 +42,7 @@ pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
-pub use number::{format_percent, grouped, parse_bytes, parse_percent, shown_bytes};
+pub use number::{format_percent, grouped, grouped_by, parse_bytes, parse_percent, shown_bytes};
 pub use point::Point;
 pub use quorum::{Isolation, LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
@@ -50,7 +50,7 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
-pub use suggest::{alternatives, did_you_mean, listed, nearest, shown};
+pub use suggest::{alternatives, did_you_mean, listed, nearest, one_line, shown};
 pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

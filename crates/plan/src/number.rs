@@ -4,19 +4,14 @@
 /// powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (number, shift) = match text.chars().last()?.to_ascii_uppercase() {
-        'K' => (&text[..text.len() - 1], 10),
-        'M' => (&text[..text.len() - 1], 20),
-        'G' => (&text[..text.len() - 1], 30),
-        'T' => (&text[..text.len() - 1], 40),
-        'P' => (&text[..text.len() - 1], 50),
-        'E' => (&text[..text.len() - 1], 60),
-        _ => (text, 0),
+    let (number, shift) = match "KMGTPE".find(text.chars().last()?.to_ascii_uppercase()) {
+        Some(place) => (&text[..text.len() - 1], 10 * (place + 1)),
+        None => (text, 0),
     };
     if !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+    number.parse::<u64>().ok()?.checked_mul(1_u64 << shift)
 }
 
 /// A size for people: `1.5 GiB`.
@@ -45,15 +40,19 @@ pub fn format_percent(share: f64) -> String {
 
 /// Groups digits by three, a form that TOML accepts.
 pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
+    grouped_by('_', &n.to_string())
+}
+
+/// Groups digits by three, with a separator between the groups.
+pub fn grouped_by(separator: char, digits: &str) -> String {
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(separator);
         }
-        out.push(c);
+        text.push(digit);
     }
-    out
+    text
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::{Value, parse_duration};
 /// Axes by their dotted names, each with its value. Stored, it is an object whose numbers are
 /// numbers. A point never has a password: an address is kept as it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<String, Stored>")]
+#[serde(from = "BTreeMap<String, Value>")]
 pub struct Point(BTreeMap<String, Value>);
 
 impl Point {
@@ -49,42 +49,18 @@ impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Point {
     }
 }
 
-impl<K: Into<String>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Point {
-    fn from(values: [(K, V); N]) -> Self {
-        values.into_iter().collect()
-    }
-}
-
-/// A value in the form in which results store it; its key tells durations from other texts.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Boolean(bool),
-    Integer(u64),
-    Number(f64),
-    Text(String),
-}
-
-impl From<BTreeMap<String, Stored>> for Point {
-    fn from(stored: BTreeMap<String, Stored>) -> Self {
-        let value = |axis: &str, stored| match stored {
-            Stored::Boolean(is) => Value::Boolean(is),
-            Stored::Integer(n) => Value::Integer(n),
-            Stored::Number(n) => Value::Number(n),
-            Stored::Text(text) => match Key::find(axis).map(|key| &key.kind) {
-                Some(Kind::Duration { .. }) => {
-                    parse_duration(&text).map_or(Value::Text(text), Value::Duration)
-                }
-                _ => Value::Text(text),
-            },
-        };
-        let stored = stored.into_iter();
-        stored
-            .map(|(axis, one)| {
-                let value = value(&axis, one);
-                (axis, value)
-            })
-            .collect()
+/// Tells stored durations from other texts by their keys.
+impl From<BTreeMap<String, Value>> for Point {
+    fn from(mut stored: BTreeMap<String, Value>) -> Self {
+        for (axis, value) in &mut stored {
+            if let Value::Text(text) = value
+                && let Some(Kind::Duration { .. }) = Key::find(axis).map(|key| &key.kind)
+                && let Ok(duration) = parse_duration(text)
+            {
+                *value = Value::Duration(duration);
+            }
+        }
+        Self(stored)
     }
 }
 
@@ -96,7 +72,7 @@ mod tests {
 
     #[test]
     fn values_are_stored_with_their_types() {
-        let point = Point::from([
+        let point = Point::from_iter([
             ("data.secondary", Value::Boolean(true)),
             ("load.rate", Value::Number(100.0)),
             ("load.think", Value::Duration(Duration::from_secs(60))),

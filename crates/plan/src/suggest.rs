@@ -29,21 +29,19 @@ pub fn did_you_mean<'a>(
 
 /// User text for a message: one short line without control characters.
 pub fn shown(text: &str) -> String {
-    let mut out: String = text
-        .chars()
-        .take(MAX_SHOWN_CHARS)
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
-        .collect();
-    if text.chars().nth(MAX_SHOWN_CHARS).is_some() {
-        out.push('…');
-    }
-    out
+    let mut chars = text.chars();
+    let first: String = chars.by_ref().take(MAX_SHOWN_CHARS).collect();
+    let more = if chars.next().is_some() { "…" } else { "" };
+    one_line(&first) + more
+}
+
+/// Escapes control characters.
+pub fn one_line(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// Lists words in Markdown.

@@ -4,18 +4,24 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::duration::text;
 use crate::{ServerUrl, format_duration};
 
-#[derive(Debug, Clone, PartialEq)]
+/// Serialized like the field of a [`crate::Trial`] that it sets. What was serialized as a text is
+/// deserialized as one: only its key tells addresses and durations from other texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Value {
     Text(String),
+    #[serde(skip_deserializing)]
     Url(ServerUrl),
     Boolean(bool),
     Integer(u64),
     Number(f64),
-    Duration(Duration),
+    #[serde(skip_deserializing)]
+    Duration(#[serde(with = "text")] Duration),
 }
 
 /// As typed in a study, without quotes. Addresses are shown without their passwords.
@@ -28,20 +34,6 @@ impl fmt::Display for Value {
             Self::Integer(n) => n.fmt(f),
             Self::Number(n) => n.fmt(f),
             Self::Duration(d) => f.write_str(&format_duration(*d)),
-        }
-    }
-}
-
-/// Serialized like the field of a [`crate::Trial`] that it sets.
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Url(url) => url.serialize(serializer),
-            Self::Boolean(is) => serializer.serialize_bool(*is),
-            Self::Integer(n) => serializer.serialize_u64(*n),
-            Self::Number(n) => serializer.serialize_f64(*n),
-            Self::Duration(duration) => crate::duration::text::serialize(duration, serializer),
         }
     }
 }

@@ -205,11 +205,6 @@ impl fmt::Display for DiskLimits {
 }
 
 impl Volume {
-    /// The directory that the study names; `None`: dyno's cache.
-    pub fn directory(&self) -> Option<&Spanned<PathBuf>> {
-        self.directory.as_ref()
-    }
-
     /// Whether its data is in dyno's cache, the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -7,10 +7,9 @@ use measure::size::NoPlan;
 use serde::Serialize;
 
 use crate::figures::Figures;
-use crate::html::{self, ReportError};
-use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use crate::text::Layout;
+use crate::{html, point};
 
 /// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {
@@ -35,22 +34,23 @@ pub trait Answer: Serialize {
         serde_json::to_string_pretty(self)
     }
 
-    fn html(&self) -> Result<String, ReportError> {
+    fn html(&self) -> io::Result<String> {
         let mut page = Vec::new();
         self.write_html(&mut page)?;
-        Ok(String::from_utf8(page).map_err(io::Error::other)?)
+        String::from_utf8(page).map_err(io::Error::other)
     }
 
     /// Writes the page without holding all of it in memory.
-    fn write_html(&self, out: &mut dyn Write) -> Result<(), ReportError> {
+    fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
         html::write(&self.sheet(), self.figures().as_ref(), out)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswerError {
-    #[error(transparent)]
-    NoSuchKey(#[from] NoSuchKey),
+    /// A key was asked for that is the same in all trials.
+    #[error("`{key}` is not varied; what is: {varied}")]
+    NoSuchKey { key: String, varied: String },
     #[error("no result has a valid trial{}", point::at(.0))]
     NoTrial(Vec<(String, String)>),
     #[error("no trial has a valid throughput{}", point::at(.0))]

@@ -15,7 +15,7 @@ use measure::compare::{Change, Comparison, Gated, Measured, Question, average, d
 use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
-use plan::{Point, Value};
+use plan::Value;
 use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
@@ -76,17 +76,15 @@ impl ResultComparison {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merge(base, new);
         let mut points = matched(&merged, base.name, new.name, interleaved);
-        if let (true, Some(base_variant), Some(variant)) = (interleaved, base.variant, new.variant)
-        {
-            let sides = [base_variant, variant];
-            points
-                .iter_mut()
-                .for_each(|point| point.find_carried(base.result, sides));
+        if let (true, Some(ours), Some(theirs)) = (interleaved, base.variant, new.variant) {
+            for point in &mut points {
+                point.find_carried(base.result, [ours, theirs]);
+            }
         }
         let differences = differences::all(base, new, &merged, intended);
         let (intended, others) = differences
             .into_iter()
-            .partition(|difference| difference.is_intended(intended));
+            .partition(|difference| difference.is_intended(intended, interleaved));
         Self {
             base: base.name.to_owned(),
             new: new.name.to_owned(),
@@ -105,8 +103,8 @@ impl ResultComparison {
     }
 
     pub fn is_empty(&self) -> bool {
-        let mut points = self.points.iter();
-        !points.any(|point| point.is_on_both())
+        let mut numbers = self.points.iter().flat_map(|point| &point.numbers);
+        !numbers.any(|number| number.base_n > 0 && number.new_n > 0)
     }
 
     /// The paper whose sign convention the study asks for.
@@ -207,8 +205,6 @@ pub(crate) struct Matched {
     pub(crate) carried: Option<Comparison>,
     #[serde(skip)]
     has_untested_writes: bool,
-    #[serde(skip)]
-    common: Point,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) recoveries: Vec<Recoveries>,
 }
@@ -243,15 +239,13 @@ pub(crate) struct Average {
 }
 
 impl Matched {
-    pub(crate) fn is_on_both(&self) -> bool {
-        let mut numbers = self.numbers.iter();
-        numbers.any(|number| number.base_n > 0 && number.new_n > 0)
-    }
-
     /// Finds the carry-over between two variants of one result, which may rule out verdicts.
     fn find_carried(&mut self, result: &RunResult, sides: [&str; 2]) {
         let mut trials = trials_of(result);
-        trials.retain(|trial| trial.setup.planned.common_point() == self.common);
+        trials.retain(|trial| {
+            let mut point = self.point.iter();
+            point.all(|(key, value)| keys::value(trial, key) == value.as_ref())
+        });
         self.carried = measure::compare::carried(&trials, sides);
         let found = self
             .numbers
@@ -313,20 +307,13 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let pairs = keys_in_order.iter().zip(&group.values);
         let point = pairs.map(|(key, value)| ((*key).to_owned(), value.cloned()));
         let [base, new] = [base, new].map(|side| group.of_variant(side));
+        let mut trials = group.trials.iter();
         Matched {
             point: point.collect(),
             open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
-            has_untested_writes: group
-                .trials
-                .iter()
-                .any(|trial| carried::has_untested_writes(trial)),
-            common: group
-                .trials
-                .first()
-                .map(|trial| trial.setup.planned.common_point())
-                .unwrap_or_default(),
+            has_untested_writes: trials.any(|trial| carried::has_untested_writes(trial)),
             recoveries: recoveries::all([&base, &new], interleaved),
             name: group.name,
         }

@@ -4,30 +4,25 @@ use measure::finding::{self, Finding, Level};
 use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
+use crate::list::clause;
 use crate::sheet::{Block, Item, Section, Sheet};
 
 /// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.
 pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);
-        Some(Section::new(
-            title(level),
-            vec![Block::list(such.map(item))?],
-        ))
+        let list = Block::list(such.map(item))?;
+        Some(Section::new(title(level), vec![list]))
     };
     let levels = Level::ALL.into_iter();
     let levels = levels.filter(|level| is_verbose || *level != Level::Passed);
     let mut sections: Vec<Section> = levels.filter_map(of_level).collect();
-    let of = |level| finding::count(findings, level);
-    let counts = format!(
-        "{} may distort results, {} to consider, {} for information, {} not checked, {} passed",
-        of(Level::Severe),
-        of(Level::Warning),
-        of(Level::Note),
-        of(Level::Unknown),
-        of(Level::Passed)
-    );
-    sections.push(Section::new("", vec![Block::Words(counts)]));
+    let counts = Level::ALL.map(|level| {
+        let count = finding::count(findings, level);
+        format!("{count} {}", title(level).to_lowercase())
+    });
+    let counts = Block::Words(counts.join(", "));
+    sections.push(Section::new("", vec![counts]));
     Sheet {
         title: "Host and servers".to_owned(),
         sections,
@@ -62,15 +57,11 @@ fn title(level: Level) -> &'static str {
 }
 
 fn item(finding: &Finding) -> Item {
-    // Its source is in the reference of the checks.
-    let why = match finding.level < Level::Note {
-        true => finding.why.clone(),
-        false => String::new(),
-    };
     Item {
         name: name(finding),
         words: finding.observed.clone(),
-        why,
+        // Its source is in the reference of the checks.
+        why: clause(finding.level < Level::Note, &finding.why).to_owned(),
         fix: finding.remedy.clone(),
         ..Item::default()
     }

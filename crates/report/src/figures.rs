@@ -43,21 +43,14 @@ impl Figures {
         });
         Self {
             trials: trials.collect(),
-            overview: Overview::of(result, &report.faults),
+            overview: Overview::of(result, &report.faults, None),
         }
     }
 
-    pub(crate) fn overview_of(result: &RunResult) -> Self {
+    /// Of a result that may compare two variants, without its trials.
+    pub(crate) fn overview_of(result: &RunResult, variants: Option<[&str; 2]>) -> Self {
         Self {
-            overview: Overview::of(result, &[]),
-            trials: Vec::new(),
-        }
-    }
-
-    /// Of a result that compares two variants, without its trials.
-    pub(crate) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
-        Self {
-            overview: Overview::of_two(result, variants),
+            overview: Overview::of(result, &[], variants),
             trials: Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use measure::warning::Warning;
 use crate::grid::{Columns, Grid};
 use crate::keys::{self, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
-use crate::sheet::{self, Block, Item, Section};
+use crate::sheet::{Block, Item, Section};
 use crate::{doctor, number};
 
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
@@ -166,15 +166,9 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
         .collect()
 }
 
-#[derive(Debug)]
-pub(crate) struct WarningView {
-    pub(crate) text: String,
-    pub(crate) trials: String,
-    pub(crate) count: usize,
-}
-
-/// Warnings of one kind as one: the worst of them, and which trials have it.
-pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
+/// Warnings of one kind as one: the number of trials that have it; the worst of them, and which
+/// trials these are.
+pub(crate) fn warnings(result: &RunResult) -> Vec<(usize, Item)> {
     let told = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
         let warnings = trial.warnings.iter();
@@ -187,19 +181,24 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
         Some((Warning::Overloaded { .. }, _)) => 1,
         _ => 2,
     });
-    let views = kinds.iter().filter_map(|(_, told)| {
+    let warnings = kinds.iter().filter_map(|(_, told)| {
         // Of equally bad ones the first.
         let all = told.iter().rev();
         let (worst, name) = all.max_by(|(a, _), (b, _)| a.weight().total_cmp(&b.weight()))?;
-        let text = worst.to_string();
-        let is_same = told.iter().all(|(warning, _)| warning.to_string() == text);
-        Some(WarningView {
-            count: distinct(told.iter().map(|(_, name)| name.as_str())).len(),
-            trials: who(told, name, is_same, result.trials.len()),
-            text,
-        })
+        let words = worst.to_string();
+        let is_same = told.iter().all(|(warning, _)| warning.to_string() == words);
+        let count = distinct(told.iter().map(|(_, name)| name.as_str())).len();
+        let scope = who(told, name, is_same, result.trials.len());
+        Some((
+            count,
+            Item {
+                words,
+                scope,
+                ..Item::default()
+            },
+        ))
     });
-    views.collect()
+    warnings.collect()
 }
 
 /// Which of all trials have a warning, `worst` the most.
@@ -221,7 +220,7 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
 }
 
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
-    let mut incomplete: Vec<Block> = sheet::words(missing(result)).collect();
+    let mut incomplete: Vec<Block> = missing(result).map(Block::Words).into_iter().collect();
     let early = ended_early(result).into_iter().map(|note| Item {
         words: format!("{}: {}", note.what, note.words),
         name: format!("Trial {} ({})", note.number, note.name),
@@ -237,11 +236,7 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
                 .to_owned(),
         ));
     }
-    let warnings = warnings(result).into_iter().map(|warning| Item {
-        words: warning.text,
-        scope: warning.trials,
-        ..Item::default()
-    });
+    let warnings = warnings(result).into_iter().map(|(_, warning)| warning);
     let list = |items| Block::list(items).into_iter().collect();
     let distorting = list(doctor::distorting(&result.findings));
     let title = "Conditions that may distort the results";
@@ -274,17 +269,12 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
     let (count, all) = (with_any.count(), trials.len());
     let kinds = trials.iter().flat_map(|trial| {
-        let kinds = trial
-            .warnings
-            .iter()
-            .map(|warning| (warning.in_short(), ()));
-        distinct(kinds)
+        let warnings = trial.warnings.iter();
+        distinct(warnings.map(|warning| (warning.in_short(), ())))
     });
     let told = grouped(kinds).into_iter();
-    let told = joined_any(
-        told.map(|(kind, such)| format!("{kind} ({})", such.len())),
-        ", ",
-    )?;
+    let told = told.map(|(kind, such)| format!("{kind} ({})", such.len()));
+    let told = joined_any(told, ", ")?;
     Some(format!(
         "{count} of {all} trials have warnings: {told}. See the report of the result."
     ))

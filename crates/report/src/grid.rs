@@ -109,7 +109,6 @@ pub(crate) enum Content {
     Absent,
     Text(String),
     Count(u64),
-    Number(f64),
     Estimate(Estimate),
     /// A percentile, and where it lies with 95 % confidence.
     Within(f64, Option<Range>),
@@ -125,7 +124,6 @@ impl fmt::Display for Content {
             Self::Absent => number::ABSENT.to_owned(),
             Self::Text(text) => return f.write_str(text),
             Self::Count(count) => number::count(*count),
-            Self::Number(value) => number::value(*value),
             Self::Estimate(estimate) => number::estimate(Some(*estimate)),
             Self::Within(value, range) => number::within(*value, *range),
             Self::Change(change) => number::change(*change, ""),
@@ -139,7 +137,7 @@ impl Content {
     pub(crate) fn value(&self) -> Option<f64> {
         let value = match self {
             Self::Absent | Self::Text(_) | Self::Count(_) => return None,
-            Self::Number(value) | Self::Within(value, _) => *value,
+            Self::Within(value, _) => *value,
             Self::Estimate(estimate) => estimate.value,
             Self::Change(change) => change.value,
             Self::Observation(one) => one.bound(),
@@ -175,7 +173,7 @@ content! {
     u32 => |count| Self::Count(count.into()),
     u64 => Self::Count,
     usize => |count| Self::Count(count as u64),
-    f64 => Self::Number,
+    f64 => |value| Self::Estimate(Estimate::exact(value)),
     (f64, Option<Range>) => |(value, range)| Self::Within(value, range),
     Estimate => Self::Estimate,
     Change => Self::Change,
@@ -252,17 +250,6 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         add: impl Fn(Self, T) -> Self,
     ) -> Self {
         all.into_iter().fold(self, add)
-    }
-
-    /// Counts that are known together.
-    pub(crate) fn counts<const N: usize>(
-        self,
-        names: [&str; N],
-        of: impl Fn(R) -> Option<[u64; N]> + Copy + 'a,
-    ) -> Self {
-        self.each(names.into_iter().enumerate(), |columns, (place, name)| {
-            columns.with(name, move |row| Some(of(row)?[place]))
-        })
     }
 
     /// In CSV, a value and half of its interval.
@@ -353,7 +340,7 @@ mod tests {
         #[rustfmt::skip]
         let texts = ["=1+1", "@SUM(A1)", "-2", "-x", "+4.5", "a,\"b\"\r\n", "plain", "", "\u{1b}[2J"];
         let mut cells: Vec<Content> = texts.map(Content::from).to_vec();
-        cells.extend([Content::Number(-0.5), Content::Absent]);
+        cells.extend([Content::from(-0.5_f64), Content::Absent]);
         let fields = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,\\u{1b}[2J,-0.5,\r\n";
         assert_eq!(line(&cells), fields);
     }

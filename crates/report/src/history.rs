@@ -109,9 +109,9 @@ impl Course {
 fn entries_of(source: &Source<'_>, wanted: &Wanted) -> Vec<(String, Entry)> {
     let axes = keys::axes(source.result);
     let trials = point::having(source.result, wanted);
-    let points = point::points(&trials, &axes, &axes).into_iter();
+    let points = keys::groups(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
-        point.tps.estimate?;
+        point.tps().estimate?;
         let measured = Measured::of(&point);
         let entry = Entry {
             started: source.result.environment.started.clone(),
@@ -141,11 +141,8 @@ fn cautions(sources: &[Source<'_>], wanted: &Wanted) -> Vec<String> {
     let of_each = sources.iter().zip(&trials).flat_map(|(source, trials)| {
         findings::cautions(Some(source.name), source.result, &counted(trials))
     });
-    [several, at_a_rate]
-        .into_iter()
-        .flatten()
-        .chain(of_each)
-        .collect()
+    let of_all = [several, at_a_rate].into_iter().flatten();
+    of_all.chain(of_each).collect()
 }
 
 impl Answer for History {

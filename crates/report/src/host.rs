@@ -62,11 +62,8 @@ pub(crate) fn host(environment: &Environment) -> Facts {
     ]);
     let limits = limits.iter();
     facts.extend(limits.map(|(name, value)| (format!("Limit {name}"), value.clone())));
-    facts.extend(
-        places
-            .iter()
-            .map(|place| (place.path.clone(), place_words(place))),
-    );
+    let places = places.iter();
+    facts.extend(places.map(|place| (place.path.clone(), place_words(place))));
     facts
 }
 
@@ -106,18 +103,15 @@ fn disk_words(disk: &Disk) -> String {
         rotational,
         cache,
     } = disk;
-    let rotates = |turns| {
-        if turns {
-            "rotational"
-        } else {
-            "non-rotational"
-        }
+    let rotates = |turns| match turns {
+        true => "rotational".to_owned(),
+        false => "non-rotational".to_owned(),
     };
     let parts = [
         Some(format!("disk {name}")),
         model.clone(),
         bytes.map(shown_bytes),
-        rotational.map(|turns| rotates(turns).to_owned()),
+        rotational.map(rotates),
         scheduler.as_ref().map(|name| format!("scheduler {name}")),
         cache.as_ref().map(|cache| format!("cache {cache}")),
     ];

@@ -26,36 +26,14 @@ const CHARTS: &str = concat!(
     include_str!("../assets/page.js"),
 );
 
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    #[error("cannot write the page: {0}")]
-    Page(#[from] io::Error),
-    #[error("cannot write the data of the figures: {0}")]
-    Data(#[from] serde_json::Error),
-}
-
-impl From<ReportError> for io::Error {
-    fn from(error: ReportError) -> Self {
-        match error {
-            ReportError::Page(error) => error,
-            ReportError::Data(error) => error.into(),
-        }
-    }
-}
-
 #[derive(Template)]
 #[template(path = "sheet.html")]
 struct Page<'a> {
     sheet: &'a Sheet,
     policy: String,
     style: &'static str,
-    figures: Option<FigureData>,
-}
-
-/// What the figures need, as it stands in the page.
-struct FigureData {
-    overview: String,
-    series: Vec<String>,
+    /// The data of the overview and of each trial.
+    figures: Option<(String, Vec<String>)>,
     plotly: Plotly,
     charts: &'static str,
 }
@@ -70,14 +48,16 @@ pub(crate) fn write(
     sheet: &Sheet,
     figures: Option<&Figures>,
     out: &mut dyn Write,
-) -> Result<(), ReportError> {
+) -> io::Result<()> {
     let page = Page {
         sheet,
         policy: policy()?,
         style: STYLE,
-        figures: figures.map(FigureData::of).transpose()?,
+        figures: figures.map(Figures::json).transpose()?,
+        plotly: Plotly,
+        charts: CHARTS,
     };
-    Ok(page.write_into(out)?)
+    page.write_into(out)
 }
 
 struct Plotly;
@@ -103,18 +83,6 @@ impl Plotly {
 impl fmt::Display for Plotly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Self::pieces(|text| f.write_str(text).map_err(io::Error::other)).map_err(|_| fmt::Error)
-    }
-}
-
-impl FigureData {
-    fn of(figures: &Figures) -> Result<Self, serde_json::Error> {
-        let (overview, series) = figures.json()?;
-        Ok(Self {
-            overview,
-            series,
-            plotly: Plotly,
-            charts: CHARTS,
-        })
     }
 }
 

@@ -36,6 +36,7 @@ pub fn xml(result: &RunResult) -> Option<String> {
         value => format!(" {name}=\"{}\"", escaped(value)),
     };
     let environment = &result.environment;
+    let hostname = environment.hostname.as_deref().unwrap_or_default();
     let suite = Suite {
         counts: format!(
             "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
@@ -46,14 +47,8 @@ pub fn xml(result: &RunResult) -> Option<String> {
         ),
         title: escaped(&result.title),
         started: attribute("timestamp", &environment.started),
-        hostname: attribute(
-            "hostname",
-            environment.hostname.as_deref().unwrap_or_default(),
-        ),
-        cases: all
-            .iter()
-            .map(|threshold| case(threshold, result))
-            .collect(),
+        hostname: attribute("hostname", hostname),
+        cases: all.iter().map(|one| case(one, result)).collect(),
     };
     suite.render().ok().filter(|_| !all.is_empty())
 }

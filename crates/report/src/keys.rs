@@ -4,6 +4,7 @@ use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::{Point, Value};
 
+use crate::cell::Cell;
 use crate::list::{around, distinct, joined, joined_any};
 use crate::number::ABSENT;
 
@@ -26,8 +27,7 @@ pub(crate) fn trials_of(result: &RunResult) -> Vec<&TrialSummary> {
 
 /// The last part of a dotted key, or all of it where two keys end alike.
 pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
-    let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
-    let name = last(key);
+    let name = key.rsplit('.').next().unwrap_or(key);
     let alike = axes
         .iter()
         .filter(|other| other.rsplit('.').next() == Some(name));
@@ -99,6 +99,10 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    pub(crate) fn tps(&self) -> Cell {
+        Cell::of(&self.trials, "tps")
+    }
+
     pub(crate) fn of_variant(&self, variant: &str) -> Vec<&'a TrialSummary> {
         of_variant(self.trials.iter().copied(), variant)
     }

@@ -8,10 +8,11 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::cell::Cell;
+use crate::keys::{self, Group};
 use crate::list::{around, clause, distinct, joined};
 use crate::metric_comparison::{self, is_significant};
-use crate::point::{self, Point, best};
-use crate::{keys, number, search};
+use crate::point::{self, best};
+use crate::{number, search};
 
 pub(crate) fn lead(result: &RunResult) -> String {
     if result.trials.is_empty() {
@@ -34,9 +35,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
         return "No transactions completed during the measurement.".to_owned();
     }
     let p99 = Cell::of(&best.trials, "response_ms.p99");
+    let tps = best.tps();
     let numbers = format!(
         "{} transactions per second, mean response time {} ms, 99th percentile {} ms",
-        best.tps.shown(),
+        tps.shown(),
         mean.shown(),
         p99.shown()
     );
@@ -51,20 +53,16 @@ pub(crate) fn lead(result: &RunResult) -> String {
             best.name,
             match keys::variants(result).len() {
                 // Their comparison says what single runs do not show.
-                2.. if best.tps.n < 2 => String::new(),
+                2.. if tps.n < 2 => String::new(),
                 _ => compared(best, &points),
             }
         ),
     };
     text.insert_str(0, &served(best).unwrap_or_default());
     text.push_str(&bound_at(best));
-    let n = best.tps.n;
-    let few = clause(
-        best.tps.has_few_trials(),
-        ", with their minimum and maximum",
-    );
-    if n > 1 {
-        text.push_str(&format!(" Values are means of {n} trials{few}."));
+    let few = clause(tps.has_few_trials(), ", with their minimum and maximum");
+    if tps.n > 1 {
+        text.push_str(&format!(" Values are means of {} trials{few}.", tps.n));
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
@@ -72,13 +70,13 @@ pub(crate) fn lead(result: &RunResult) -> String {
 }
 
 /// What an open loop offered and the servers did not take; `None` if they kept up.
-fn served(point: &Point<'_>) -> Option<String> {
+fn served(point: &Group<'_>) -> Option<String> {
     point.trials.iter().find(|trial| is_overloaded(trial))?;
     let planned = &point.trials.first()?.setup.planned;
     let offered = planned.load.rate? * f64::from(planned.topology.instances);
     Some(format!(
         "Only {} of {}/s were served{}. ",
-        number::value(point.tps.value()?),
+        number::value(point.tps().value()?),
         number::value(offered),
         around(" at ", &point.name, "")
     ))
@@ -106,8 +104,8 @@ pub(crate) fn best_trial(result: &RunResult) -> usize {
 }
 
 /// How it compares with the other points, as far as the differences between their runs show.
-fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
-    let runs = points.iter().map(|point| point.tps.n).filter(|n| *n > 0);
+fn compared(best: &Group<'_>, points: &[Group<'_>]) -> String {
+    let runs = points.iter().map(|point| point.tps().n).filter(|n| *n > 0);
     let fewest = runs.min().unwrap_or(0);
     let times = times_the_least(best, points);
     match (fewest, times) {
@@ -129,27 +127,28 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
     }
 }
 
-fn times_the_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
-    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
-    let least = measured.min_by(|a, b| tps(a).total_cmp(&tps(b)))?;
-    let times = best.tps.value()? / least.tps.value()?;
+fn times_the_least(best: &Group<'_>, points: &[Group<'_>]) -> Option<String> {
+    let measured = points
+        .iter()
+        .filter_map(|point| Some((point, point.tps().value()?)));
+    let (least, lowest) = measured.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let times = best.tps().value()? / lowest;
     let is_clear = times.is_finite() && times >= 1.05 && differ(best, least, points.len());
     is_clear.then(|| {
-        let tps = least.tps.shown();
+        let tps = least.tps().shown();
         format!("{times:.1} times the {tps} at {}", least.name)
     })
 }
 
 /// The points that may be as good.
-fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
+fn rivals(best: &Group<'_>, points: &[Group<'_>]) -> Option<String> {
     const MOST: usize = 3;
     let others = points.iter().filter(|point| !std::ptr::eq(*point, best));
-    let near: Vec<&Point<'_>> = others
-        .filter(|point| point.tps.estimate.is_some() && !differ(best, point, points.len()))
+    let near: Vec<&Group<'_>> = others
+        .filter(|point| point.tps().estimate.is_some() && !differ(best, point, points.len()))
         .collect();
     let named = near.iter().take(MOST);
-    let named = named.map(|point| format!("{} ({})", point.name, point.tps.shown()));
+    let named = named.map(|point| format!("{} ({})", point.name, point.tps().shown()));
     let mut text = joined(named, ", ");
     if let Some(more @ 1..) = near.len().checked_sub(MOST) {
         text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
@@ -159,7 +158,7 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
 
 /// Servers that were not restarted differ even if they are identical; points of one running server
 /// do not.
-fn are_comparable(points: &[Point<'_>]) -> bool {
+fn are_comparable(points: &[Group<'_>]) -> bool {
     let trials = points.iter().flat_map(|point| &point.trials);
     let planned: Vec<&plan::Trial> = trials.map(|trial| &trial.setup.planned).collect();
     let is_shared = |pair: &[&plan::Trial]| {
@@ -169,12 +168,12 @@ fn are_comparable(points: &[Point<'_>]) -> bool {
 }
 
 /// Whether the best of so many points differs significantly from another.
-fn differ(best: &Point<'_>, other: &Point<'_>, points: usize) -> bool {
+fn differ(best: &Group<'_>, other: &Group<'_>, points: usize) -> bool {
     let found = metric_comparison::throughput(&other.trials, &best.trials);
     found.is_ok_and(|found| is_significant(&found, points))
 }
 
-fn bound_at(best: &Point<'_>) -> String {
+fn bound_at(best: &Group<'_>) -> String {
     // A study of failures asks for something else.
     if best.trials.iter().any(|trial| !trial.faults.is_empty()) {
         return String::new();

@@ -7,7 +7,7 @@ use measure::share;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid};
-use crate::list::joined;
+use crate::list::{joined, joined_any};
 use crate::{keys, number};
 
 type Count = fn(&LedgerSummary) -> u64;
@@ -51,28 +51,24 @@ fn total(result: &RunResult, of: Count) -> u64 {
 fn losses(result: &RunResult) -> Vec<String> {
     let checked: Vec<&LedgerSummary> = ledgers(result).filter(|l| !l.checked.is_empty()).collect();
     let acknowledged: u64 = checked.iter().map(|ledger| ledger.acknowledged).sum();
-    match (total(result, |ledger| ledger.lost), acknowledged) {
-        (0, 0) if checked.is_empty() => Vec::new(),
-        (0, 0) => vec!["No transfer was acknowledged, so the ledger proves nothing.".to_owned()],
-        (0, _) => {
-            let none = format!(
-                "No acknowledged commit was lost: {} transfers checked {}.",
-                number::count(acknowledged),
-                places(result, &checked)
-            );
-            [none].into_iter().chain(exposure(result)).collect()
-        }
-        (lost, _) => {
-            let lost = format!(
-                "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
-                number::count(lost),
-                number::count(acknowledged),
-                if lost == 1 { "is" } else { "are" },
-                of_trials(result, |ledger| ledger.lost > 0)
-            );
-            [lost].into_iter().chain(exposure(result)).collect()
-        }
-    }
+    let nothing = "No transfer was acknowledged, so the ledger proves nothing.";
+    let found = match (total(result, |ledger| ledger.lost), acknowledged) {
+        (0, 0) if checked.is_empty() => return Vec::new(),
+        (0, 0) => return vec![nothing.to_owned()],
+        (0, _) => format!(
+            "No acknowledged commit was lost: {} transfers checked {}.",
+            number::count(acknowledged),
+            places(result, &checked)
+        ),
+        (lost, _) => format!(
+            "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
+            number::count(lost),
+            number::count(acknowledged),
+            if lost == 1 { "is" } else { "are" },
+            of_trials(result, |ledger| ledger.lost > 0)
+        ),
+    };
+    [found].into_iter().chain(exposure(result)).collect()
 }
 
 /// How many members and ledgers could not be checked, or only a part of the time.
@@ -185,11 +181,6 @@ pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     [grid("trial", &named), details("trial", &named)]
 }
 
-/// What was found; what was not checked is not known.
-fn found<T>(ledger: &LedgerSummary, found: T) -> Option<T> {
-    (!ledger.checked.is_empty()).then_some(found)
-}
-
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
     type Row<'a> = &'a (String, &'a LedgerSummary);
     let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
@@ -199,14 +190,14 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         .with("failed", |(_, ledger)| ledger.failed)
         .with("unknown", |(_, ledger)| ledger.unknown)
         .with("of those committed", |(_, ledger)| {
-            found(ledger, ledger.unknown_committed)
+            ledger.found(ledger.unknown_committed)
         })
-        .with("lost", |(_, ledger)| found(ledger, ledger.lost))
-        .with("behind", |(_, ledger)| found(ledger, ledger.behind))
-        .with("phantom", |(_, ledger)| found(ledger, ledger.phantom))
-        .with("duplicated", |(_, ledger)| found(ledger, ledger.duplicated))
-        .with("diverged", |(_, ledger)| found(ledger, ledger.diverged))
-        .with("unbalanced", |(_, ledger)| found(ledger, ledger.unbalanced))
+        .with("lost", |(_, ledger)| ledger.found(ledger.lost))
+        .with("behind", |(_, ledger)| ledger.found(ledger.behind))
+        .with("phantom", |(_, ledger)| ledger.found(ledger.phantom))
+        .with("duplicated", |(_, ledger)| ledger.found(ledger.duplicated))
+        .with("diverged", |(_, ledger)| ledger.found(ledger.diverged))
+        .with("unbalanced", |(_, ledger)| ledger.found(ledger.unbalanced))
         .when(has_reads, |columns| {
             columns
                 .with("reads", |(_, ledger)| ledger.replica_reads)
@@ -214,10 +205,7 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
                 .with("most stale, ms", |(_, ledger)| ledger.staleness_max_ms)
         })
         .with("checked", |(_, ledger)| {
-            found(
-                ledger,
-                joined(ledger.checked.iter().map(u32::to_string), ", "),
-            )
+            joined_any(ledger.checked.iter().map(u32::to_string), ", ")
         });
     let reads = match has_reads {
         true => "; reads are of all members",

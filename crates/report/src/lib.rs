@@ -48,7 +48,6 @@ mod workload_differences;
 
 pub use answer::{Answer, AnswerError};
 pub use figures::Figures;
-pub use html::ReportError;
 pub use keys::variants;
 pub use sheet::Sheet;
 pub use source::{Report, Source};

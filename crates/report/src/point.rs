@@ -6,37 +6,15 @@ use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
+use crate::answer::AnswerError;
 use crate::cell::Cell;
 use crate::grid::Columns;
-use crate::keys;
+use crate::keys::{self, Group};
 use crate::list::{around, distinct, joined};
 
-#[derive(Debug, Clone)]
-pub(crate) struct Point<'a> {
-    /// For display: `threads=16, ext4`; empty in a study of one point.
-    pub(crate) name: String,
-    pub(crate) trials: Vec<&'a TrialSummary>,
-    pub(crate) tps: Cell,
-}
-
-/// All points by the values of `keys`, which are some of the study's `axes`.
-pub(crate) fn points<'a>(
-    trials: &[&'a TrialSummary],
-    keys: &[&str],
-    axes: &[&str],
-) -> Vec<Point<'a>> {
-    let groups = keys::groups(trials, keys, axes).into_iter();
-    let points = groups.map(|group| Point {
-        name: group.name,
-        tps: Cell::of(&group.trials, "tps"),
-        trials: group.trials,
-    });
-    points.collect()
-}
-
-pub(crate) fn of_result(result: &RunResult) -> Vec<Point<'_>> {
+pub(crate) fn of_result(result: &RunResult) -> Vec<Group<'_>> {
     let axes = keys::axes(result);
-    points(&keys::trials_of(result), &axes, &axes)
+    keys::groups(&keys::trials_of(result), &axes, &axes)
 }
 
 #[derive(Debug, Serialize)]
@@ -53,11 +31,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    pub(crate) fn of(point: &Point<'_>) -> Self {
+    pub(crate) fn of(point: &Group<'_>) -> Self {
+        let tps = point.tps();
         Self {
             at: point.name.clone(),
-            n: point.tps.n,
-            tps: point.tps,
+            n: tps.n,
+            tps,
             mean_ms: Cell::of(&point.trials, "response_ms.mean"),
             p99_ms: Cell::of(&point.trials, "response_ms.p99"),
             trials: counted(&point.trials).into_iter().cloned().collect(),
@@ -90,7 +69,7 @@ pub(crate) struct Contest<'a> {
     pub(crate) instances: u32,
     /// Its value of the key that tells contests apart; empty without one.
     pub(crate) name: String,
-    pub(crate) points: Vec<Point<'a>>,
+    pub(crate) points: Vec<Group<'a>>,
 }
 
 /// The trials that have the values `wanted`, by their number of servers, from few to many, and by
@@ -114,7 +93,7 @@ pub(crate) fn contests<'a>(
             varied.retain(|key| keys::values(&group.trials, key).len() > 1);
             Contest {
                 instances,
-                points: points(&group.trials, &varied, axes),
+                points: keys::groups(&group.trials, &varied, axes),
                 name: group.name,
             }
         })
@@ -123,10 +102,12 @@ pub(crate) fn contests<'a>(
 }
 
 /// The point with the most throughput; `None` when none has any.
-pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
-    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
-    measured.max_by(|a, b| tps(a).total_cmp(&tps(b)))
+pub(crate) fn best<'a, 'b>(points: &'b [Group<'a>]) -> Option<&'b Group<'a>> {
+    let measured = points
+        .iter()
+        .filter_map(|point| Some((point, point.tps().value()?)));
+    let best = measured.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    best.map(|(point, _)| point)
 }
 
 pub(crate) type Wanted = [(String, String)];
@@ -144,24 +125,16 @@ pub(crate) fn having<'a>(result: &'a RunResult, wanted: &Wanted) -> Vec<&'a Tria
     result.trials.iter().filter(|trial| has(trial)).collect()
 }
 
-/// A key was asked for that is the same in all trials.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` is not varied; what is: {varied}")]
-pub struct NoSuchKey {
-    key: String,
-    varied: String,
-}
-
 /// Refuses a key of `wanted` that no result varies.
 pub(crate) fn check<'a>(
     wanted: &Wanted,
     results: impl IntoIterator<Item = &'a RunResult>,
-) -> Result<(), NoSuchKey> {
+) -> Result<(), AnswerError> {
     let axes = distinct(results.into_iter().flat_map(keys::axes));
     let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, &axes));
     match wanted.iter().find(|(key, _)| !meant(key)) {
         None => Ok(()),
-        Some((key, _)) => Err(NoSuchKey {
+        Some((key, _)) => Err(AnswerError::NoSuchKey {
             key: key.clone(),
             varied: match axes.is_empty() {
                 true => "nothing".to_owned(),

@@ -121,10 +121,8 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
             best,
         });
     }
-    let trials: Vec<_> = entries
-        .iter()
-        .flat_map(|entry| &entry.best.trials)
-        .collect();
+    let trials = entries.iter().flat_map(|entry| &entry.best.trials);
+    let trials: Vec<_> = trials.collect();
     cautions.extend(findings::cautions(Some(name), result, &trials));
     if contests.is_empty() {
         let at = point::at(wanted);

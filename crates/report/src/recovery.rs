@@ -132,7 +132,10 @@ fn of_code(found: &TimedErrors) -> String {
     }
 }
 
-/// Transfers that were in flight: committed, not committed, unknown.
+/// What became of transfers that were in flight.
+const FATES: [&str; 3] = ["committed", "not_committed", "unknown"];
+
+/// Transfers that were in flight, in the order of [`FATES`].
 fn in_flight(found: &Recovery) -> Option<[u64; 3]> {
     let fates = found.in_flight?;
     Some([fates.committed, fates.not_committed, fates.unknown])
@@ -201,22 +204,16 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .estimate("recovery.before_tps", |row| found(row)?.before)
         .estimate("recovery.during_tps", |row| found(row)?.during)
         .estimate("recovery.after_tps", |row| found(row)?.after)
-        .counts(
-            [
-                "in_flight.committed",
-                "in_flight.not_committed",
-                "in_flight.unknown",
-            ],
-            |row| in_flight(found(row)?),
-        )
-        .counts(
-            [
-                "acknowledged_last_1_ms",
-                "acknowledged_last_10_ms",
-                "acknowledged_last_100_ms",
-            ],
-            |row| exposed(found(row)?),
-        )
+        .each(FATES.into_iter().enumerate(), |columns, (place, fate)| {
+            columns.with(format!("in_flight.{fate}"), move |row| {
+                Some(in_flight(found(row)?)?[place])
+            })
+        })
+        .each([1, 10, 100].into_iter().enumerate(), |columns, (place, ms)| {
+            columns.with(format!("acknowledged_last_{ms}_ms"), move |row| {
+                Some(exposed(found(row)?)?[place])
+            })
+        })
         .with("recovery.window_s", |row| Some(found(row)?.window_s))
         .with("recovery.censored", |row| {
             Some(found(row)?.censored.join(" "))
@@ -224,13 +221,11 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .with("fault.server_ended_s", |(_, fault)| {
             Some(fault.crash.as_ref()?.at_s)
         })
-        .counts(
-            ["scrub.found", "scrub.corrected", "scrub.uncorrectable"],
-            |(_, fault)| {
-                let scrub = fault.scrub?;
-                Some([scrub.found, scrub.corrected, scrub.uncorrectable])
-            },
-        )
+        .with("scrub.found", |(_, fault)| Some(fault.scrub?.found))
+        .with("scrub.corrected", |(_, fault)| Some(fault.scrub?.corrected))
+        .with("scrub.uncorrectable", |(_, fault)| {
+            Some(fault.scrub?.uncorrectable)
+        })
         .with("error", |row| {
             let errors = [
                 promotion(row).and_then(|one| one.error.as_ref()),

@@ -15,7 +15,7 @@ use crate::grid::{Columns, Content, Grid};
 use crate::keys::{self, others, trials_of};
 use crate::list::{around, clause, grouped};
 use crate::number;
-use crate::sheet::{self, Block, Figure, Section};
+use crate::sheet::{Block, Section};
 
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
@@ -170,21 +170,19 @@ fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
 /// size.
 pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let scale = Scale::of(result)?;
-    let mut blocks: Vec<Block> = sheet::words(answers(&scale)).collect();
+    let mut blocks: Vec<Block> = answers(&scale).into_iter().map(Block::Words).collect();
     if scale.ladders.iter().any(|ladder| ladder.law.is_ok()) {
-        blocks.push(Block::Figure(figure(&scale)));
+        blocks.push(figure(&scale));
         blocks.push(Block::Table(laws(&scale)));
     }
-    let steps = scale
-        .ladders
-        .iter()
-        .filter_map(|ladder| steps(ladder, &scale));
+    let ladders = scale.ladders.iter();
+    let steps = ladders.filter_map(|ladder| steps(ladder, &scale));
     blocks.extend(steps.map(Block::Table));
     Some(Section::new("Scalability", blocks))
 }
 
-fn figure(scale: &Scale) -> Figure {
-    Figure {
+fn figure(scale: &Scale) -> Block {
+    Block::Figure {
         id: "scale",
         label: format!(
             "Line chart of throughput by {}, as measured and by the scalability laws; the tables \

@@ -7,7 +7,7 @@ use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
 use crate::list::around;
-use crate::sheet::{self, Block, Figure, Section};
+use crate::sheet::{Block, Section};
 use crate::{keys, number};
 
 /// The answer in a few sentences: of one search what it found, of several the highest rate; `None`
@@ -31,8 +31,8 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let searches = result.searches.as_slice();
     let first = searches.first()?;
     let told = searches.iter().map(|search| words(search, result));
-    let mut blocks: Vec<Block> = sheet::words(told).collect();
-    blocks.push(Block::Figure(figure(first)));
+    let mut blocks: Vec<Block> = told.map(Block::Words).collect();
+    blocks.push(figure(first));
     blocks.extend((searches.len() > 1).then(|| Block::Table(found(result))));
     let steps = searches.iter().map(|search| steps(search, result));
     blocks.extend(steps.map(Block::Table));
@@ -59,9 +59,12 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
 pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
     let name = keys::name_of(&search.point, &keys::axes(result));
-    match result.searches.iter().any(|search| search.repeat > 1) {
-        true => format!("{}repeat {}", around("", &name, ", "), search.repeat),
-        false => name,
+    match result.searches.as_slice() {
+        [_] => String::new(),
+        all if all.iter().any(|search| search.repeat > 1) => {
+            format!("{}repeat {}", around("", &name, ", "), search.repeat)
+        }
+        _ => name,
     }
 }
 
@@ -91,10 +94,7 @@ fn ended(end: &SearchEnd) -> &'static str {
 
 /// The steps of one search, in the order in which they ran.
 fn steps(search: &FoundMax, result: &RunResult) -> Grid {
-    let of = match result.searches.len() {
-        1 => String::new(),
-        _ => format!(" of {}", name(search, result)),
-    };
+    let of = around(" of ", &name(search, result), "");
     let caption = format!(
         "Steps{of} in the order in which they ran: requested arrivals and completed \
          transactions per second; response times in milliseconds. Limit: {} ms.",
@@ -111,9 +111,9 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     columns.grid(caption, &search.steps)
 }
 
-fn figure(search: &FoundMax) -> Figure {
+fn figure(search: &FoundMax) -> Block {
     let heading = column::heading(&search.column);
-    Figure {
+    Block::Figure {
         id: "searches",
         label: format!(
             "Line chart of the response time ({heading}) against throughput; its values are in the \

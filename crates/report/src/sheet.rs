@@ -41,7 +41,13 @@ pub(crate) enum Block {
         code: String,
     },
     /// Only on the page.
-    Figure(Figure),
+    Figure {
+        /// Its name in the page's script.
+        id: &'static str,
+        /// A description for readers who cannot see it.
+        label: String,
+        caption: String,
+    },
     /// Details that the page folds away.
     Fold {
         summary: String,
@@ -51,7 +57,7 @@ pub(crate) enum Block {
     Trials {
         /// About the page's figures; may be empty.
         note: String,
-        trials: Vec<TrialPart>,
+        trials: Vec<Section>,
     },
 }
 
@@ -65,21 +71,6 @@ pub(crate) struct Item {
     pub(crate) fix: Option<String>,
 }
 
-#[derive(Debug)]
-pub(crate) struct Figure {
-    /// Its name in the page's script.
-    pub(crate) id: &'static str,
-    /// A description for readers who cannot see it.
-    pub(crate) label: String,
-    pub(crate) caption: String,
-}
-
-#[derive(Debug)]
-pub(crate) struct TrialPart {
-    pub(crate) name: String,
-    pub(crate) blocks: Vec<Block>,
-}
-
 impl Sheet {
     /// The answer to a question about results.
     pub(crate) fn answer(
@@ -89,11 +80,14 @@ impl Sheet {
         notes: &[String],
         blocks: Vec<Block>,
     ) -> Self {
+        let notes = Block::list(notes.iter().map(Item::words));
+        let notice = notes
+            .map(|list| Section::named("warnings", "Before you trust these numbers", vec![list]));
         Self {
             title: title.into(),
             version: version.to_owned(),
             lead,
-            notices: cautions(notes).into_iter().collect(),
+            notices: notice.into_iter().collect(),
             sections: vec![Section::new("", blocks)],
             ..Self::default()
         }
@@ -139,7 +133,7 @@ pub(crate) trait Writer {
                     self.paragraph(&format!("{label}:"));
                     self.code(code);
                 }
-                Block::Figure(_) => {}
+                Block::Figure { .. } => {}
                 Block::Fold { summary, blocks } => {
                     self.title(summary, false);
                     self.blocks(blocks);
@@ -168,7 +162,7 @@ impl Section {
     /// Whether it is empty in formats without figures and without a choice.
     pub(crate) fn is_only_on_page(&self) -> bool {
         let only_on_page = |block: &Block| match block {
-            Block::Figure(_) => true,
+            Block::Figure { .. } => true,
             Block::Trials { trials, .. } => trials.len() != 1,
             _ => false,
         };
@@ -182,10 +176,6 @@ impl Block {
         (!items.is_empty()).then_some(Self::List(items))
     }
 
-    pub(crate) fn heading(title: impl Into<String>) -> Self {
-        Self::Heading(title.into())
-    }
-
     pub(crate) fn folded(title: &str, block: Self) -> Self {
         Self::Fold {
             summary: title.to_owned(),
@@ -197,7 +187,7 @@ impl Block {
     pub(crate) fn titled(title: &str, block: Self, is_much: bool) -> Vec<Self> {
         match is_much {
             true => vec![Self::folded(title, block)],
-            false => vec![Self::heading(title), block],
+            false => vec![Self::Heading(title.to_owned()), block],
         }
     }
 }
@@ -209,15 +199,6 @@ impl Item {
             ..Self::default()
         }
     }
-}
-
-pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
-    let items = Block::list(cautions.iter().map(Item::words))?;
-    Some(Section::named(
-        "warnings",
-        "Before you trust these numbers",
-        vec![items],
-    ))
 }
 
 /// The tables that have rows, each folded away below its title.
@@ -236,10 +217,6 @@ pub(crate) fn known<N: Into<String>>(
     let facts = facts.into_iter();
     let known = facts.filter_map(|(name, value)| Some((name.into(), value?)));
     known.collect()
-}
-
-pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
-    paragraphs.into_iter().map(Block::Words)
 }
 
 /// A block for each table that has rows.

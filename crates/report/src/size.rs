@@ -18,7 +18,7 @@ use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, clause, joined_any};
 use crate::point::{self, Contest, Measured, Wanted};
-use crate::sheet::{self, Block, Sheet};
+use crate::sheet::{Block, Sheet};
 use crate::{findings, number};
 
 /// The key that varies how many instances run at once.
@@ -157,7 +157,7 @@ fn cautions(rows: &[Row]) -> Vec<String> {
 fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
     let mut trials: Vec<TrialSummary> = trials.into_iter().cloned().collect();
     for planned in trials.iter_mut().map(|trial| &mut trial.setup.planned) {
-        planned.point = ::plan::Point::from([(INSTANCES, planned.topology.instances)]);
+        planned.point = ::plan::Point::from_iter([(INSTANCES, planned.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,
@@ -173,7 +173,7 @@ fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
 
 impl Answer for Sizing {
     fn sheet(&self) -> Sheet {
-        let mut blocks: Vec<Block> = sheet::words(self.words()).collect();
+        let mut blocks = Vec::from(self.words().map(Block::Words));
         blocks.push(Block::Table(self.grid()));
         let by = Some("by number of instances");
         blocks.extend(captions::of_sweep(&self.measured, by));
@@ -198,7 +198,7 @@ impl Answer for Sizing {
     }
 
     fn figures(&self) -> Option<Figures> {
-        Some(Figures::overview_of(&self.measured))
+        Some(Figures::overview_of(&self.measured, None))
     }
 }
 
@@ -266,7 +266,7 @@ impl Sizing {
         })
     }
 
-    fn words(&self) -> Vec<String> {
+    fn words(&self) -> [String; 2] {
         let efficiency = self.efficiency;
         let sum = self.best().map_or(String::new(), |best| {
             let exact = self.need_per_s / (best.per_s.value * efficiency.value);
@@ -285,7 +285,7 @@ impl Sizing {
             ),
             Some(law) => self.by_law(law),
         };
-        vec![
+        [
             format!("Servers = need / (throughput of one server × efficiency){sum}."),
             from,
         ]

@@ -13,7 +13,7 @@ use crate::cell::no_interval;
 use crate::figures::{Figures, captions, seconds_per_point};
 use crate::grid::{Columns, Grid};
 use crate::list::joined_known;
-use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
+use crate::sheet::{Block, Section, Sheet, tables};
 use crate::source::Report;
 use crate::{
     compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, table,
@@ -132,7 +132,7 @@ fn results(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Section {
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
-        blocks.push(Block::heading("Thresholds"));
+        blocks.push(Block::Heading("Thresholds".to_owned()));
         blocks.push(Block::Words(lead));
         blocks.push(Block::Table(thresholds::grid(result)));
     }
@@ -158,10 +158,9 @@ pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
 
 fn trials(report: &Report<'_>) -> Option<Section> {
     let result = report.result;
-    let trials = result.trials.iter().map(|trial| TrialPart {
-        name: keys::trial_name(trial, result),
-        blocks: trial::blocks(trial),
-    });
+    let trials = result.trials.iter();
+    let trials =
+        trials.map(|trial| Section::new(keys::trial_name(trial, result), trial::blocks(trial)));
     let trials = trials.collect();
     let note = match seconds_per_point(report) {
         1 => String::new(),

@@ -154,9 +154,9 @@ fn of_study(result: &RunResult) -> Sheet {
     lines.extend(shortened(early, ["trial", "trials"], "that ended early"));
     lines.extend(findings::missing(result));
     let warnings = findings::warnings(result).into_iter();
-    let warnings = warnings.map(|warning| {
-        let (count, all) = (warning.count, result.trials.len());
-        format!("Warning, {}: {}", of_trials(count, all), cut(&warning.text))
+    let warnings = warnings.map(|(count, warning)| {
+        let of = of_trials(count, result.trials.len());
+        format!("Warning, {of}: {}", cut(&warning.words))
     });
     lines.extend(shortened(warnings, ["kind", "kinds"], "of warnings"));
     lines.extend(distorting(result));

@@ -27,8 +27,6 @@ pub(crate) struct PaperTable {
     pub(crate) rows: Vec<PaperRow>,
     /// Trials in a cell, when they are as many in each.
     pub(crate) n: Option<usize>,
-    /// Whether rows say who noticed failures, and where commits were acknowledged.
-    has_conduct: bool,
     /// Why a mean of one trial may have no interval.
     no_interval: &'static str,
 }
@@ -116,7 +114,6 @@ fn one_table(
         columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
-        has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),
         groups: groups.into_iter().map(|group| group.name).collect(),
         no_interval: no_interval(trials.iter().copied()),
         rows,
@@ -235,9 +232,10 @@ impl PaperTable {
                 columns.with("n", move |row| n(&row.cells[group]))
             });
         }
+        let has_conduct = self.rows.iter().any(|row| !row.conduct[0].is_empty());
         let columns = columns
-            .words_if(self.has_conduct, "noticed by", |row| &row.conduct[0])
-            .words_if(self.has_conduct, "acknowledged on", |row| &row.conduct[1]);
+            .words_if(has_conduct, "noticed by", |row| &row.conduct[0])
+            .words_if(has_conduct, "acknowledged on", |row| &row.conduct[1]);
         let named = self.groups.iter().any(|group| !group.is_empty());
         let groups = self.groups.iter().filter(|_| named).cloned();
         Grid {

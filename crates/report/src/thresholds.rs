@@ -63,17 +63,9 @@ pub(crate) fn point(threshold: &ThresholdResult, result: &RunResult) -> String {
     }
 }
 
-/// Every threshold that was missed, in words; those of several points say at which.
-pub fn misses(result: &RunResult) -> Vec<String> {
-    sentences(result, ThresholdResult::is_missed)
-}
-
-/// The same of every threshold that is undecided.
-pub fn undecided(result: &RunResult) -> Vec<String> {
-    sentences(result, ThresholdResult::is_undecided)
-}
-
-fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec<String> {
+/// Every threshold that is missed or undecided, as asked for, in words; those of several points say
+/// at which.
+pub fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec<String> {
     let wanted = result.thresholds.iter().filter(|one| is_wanted(one));
     let sentences = wanted.filter_map(|threshold| {
         let reason = reason(threshold)?;

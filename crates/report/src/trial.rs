@@ -174,12 +174,8 @@ fn events(trial: &TrialSummary) -> Grid {
         error: event.reason.clone(),
         ..Event::default()
     });
-    let mut rows: Vec<Event> = trial
-        .faults
-        .iter()
-        .flat_map(of_fault)
-        .chain(events)
-        .collect();
+    let faults = trial.faults.iter().flat_map(of_fault);
+    let mut rows: Vec<Event> = faults.chain(events).collect();
     rows.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
     let seconds = |title: &str| Head {
         title: title.to_owned(),

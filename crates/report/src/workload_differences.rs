@@ -23,7 +23,8 @@ pub fn workload_differences(one: &RunResult, other: &RunResult) -> Vec<String> {
         let mut pairs = ones
             .into_iter()
             .filter_map(|(point, ones)| Some([ones, others.remove(&point)?]));
-        let [ones, others] = pairs.find(|[ones, others]| ones != others)?;
+        let unlike = pairs.find(|[ones, others]| ones != others)?;
+        let [ones, others] = unlike.map(Vec::from_iter);
         Some(format!(
             "{}: {} / {}",
             key.name,
@@ -48,14 +49,11 @@ fn values<'a>(
     trials: &'a [Trial<'_>],
     place: usize,
     is_varied: bool,
-) -> BTreeMap<&'a [(&'a str, String)], Vec<&'a str>> {
+) -> BTreeMap<&'a [(&'a str, String)], BTreeSet<&'a str>> {
     let mut points: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for (point, work) in trials {
         let point = if is_varied { point.as_slice() } else { &[] };
         points.entry(point).or_default().insert(&work[place]);
     }
-    let points = points.into_iter();
     points
-        .map(|(point, values)| (point, values.into_iter().collect()))
-        .collect()
 }

@@ -8,11 +8,9 @@ use measure::result::{Environment, RunResult};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-use crate::atomic;
 use crate::error::StoreError;
-use crate::names;
-use crate::read;
 use crate::trial::TrialWriter;
+use crate::{atomic, names, read};
 
 const DEFAULT_PARENT: &str = "results";
 /// Longest file name derived from a title or label, in bytes.
@@ -173,7 +171,7 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Writes files, given by name and text, to a directory that must be new or empty.
-pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
+pub fn write_files(out: &Path, files: &[(String, String)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {
         atomic::write_text(&out.join(name), text)?;

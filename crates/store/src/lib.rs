@@ -39,4 +39,4 @@ pub use read::{
     IntactResult, read_fault_series, read_intact, read_intervals, read_monitors, read_result,
     read_series, read_study, read_trial, trial_dirs, trial_number,
 };
-pub use trial::{Histogram, InstanceWriter, IntervalRecord, TrialWriter};
+pub use trial::{Histogram, IntervalRecord, TrialWriter};

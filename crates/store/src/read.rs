@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 use crate::names;
-use crate::thin::{Thin, Thinner};
+use crate::thin::Thinner;
 use crate::trial::IntervalRecord;
 
 const MAX_RESULT_BYTES: u64 = 256 << 20;
@@ -108,11 +108,7 @@ fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     let found = fs::metadata(path).map_err(StoreError::at("read", path))?;
     match found.is_file() {
         true => Ok(found.len()),
-        false => Err(StoreError::corrupt(
-            path,
-            None,
-            "it is not a regular file".to_owned(),
-        )),
+        false => Err(StoreError::corrupt(path, None, "it is not a regular file")),
     }
 }
 
@@ -150,26 +146,33 @@ pub fn trial_number(path: &Path) -> Option<u32> {
 /// If it has more than about this many numbers, each point covers several seconds: the mean of
 /// their rates, the largest of their times.
 pub fn read_series(trial: &Path, most_numbers: usize) -> Result<Vec<SeriesPoint>, StoreError> {
-    thinned(&trial.join(names::SERIES), most_numbers)
+    const BESIDES_WORKERS: usize = 16;
+    let numbers = |point: &SeriesPoint| BESIDES_WORKERS + 2 * point.workers.len();
+    let thinner = Thinner::new(most_numbers, numbers, SeriesPoint::absorb);
+    thinned(&trial.join(names::SERIES), thinner)
 }
 
 /// The metrics of one trial; empty without monitors. If the series has more than about this many
 /// numbers, each point is the mean of several seconds.
 pub fn read_monitors(trial: &Path, most_numbers: usize) -> Result<Vec<MonitorPoint>, StoreError> {
     let path = trial.join(names::MONITORS);
+    let numbers = |point: &MonitorPoint| 2 + point.values.len();
+    let absorb = |last: &mut MonitorPoint, next: &MonitorPoint| {
+        last.absorb(next);
+        true
+    };
     match path.exists() {
-        true => thinned(&path, most_numbers),
+        true => thinned(&path, Thinner::new(most_numbers, numbers, absorb)),
         false => Ok(Vec::new()),
     }
 }
 
-fn thinned<T: Thin + DeserializeOwned>(
+fn thinned<T: DeserializeOwned>(
     path: &Path,
-    most_numbers: usize,
+    mut thinner: Thinner<T>,
 ) -> Result<Vec<T>, StoreError> {
-    let mut points = Thinner::new(most_numbers);
-    each_line(path, |point| points.push(point))?;
-    Ok(points.points())
+    each_line(path, |point| thinner.push(point))?;
+    Ok(thinner.points)
 }
 
 /// The transactions around each fault of one trial; those of the first ones, if there are too many
@@ -225,8 +228,6 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
 pub struct IntactResult {
     /// The result with its intact trials, in order.
     pub result: RunResult,
-    /// The directory of each of its trials.
-    pub dirs: Vec<PathBuf>,
     pub damaged: Vec<StoreError>,
 }
 
@@ -243,7 +244,6 @@ pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
         read => read?,
     };
     result.trials.clear();
-    let mut dirs = Vec::new();
     let mut bytes = 0_u64;
     for path in trial_dirs(dir)? {
         bytes += trial_bytes(&path);
@@ -256,19 +256,12 @@ pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
             ));
         }
         match read_trial(&path) {
-            Ok(Some(summary)) => {
-                result.trials.push(summary);
-                dirs.push(path);
-            }
+            Ok(Some(summary)) => result.trials.push(summary),
             Ok(None) => {}
             Err(error) => damaged.push(error),
         }
     }
-    Ok(IntactResult {
-        result,
-        dirs,
-        damaged,
-    })
+    Ok(IntactResult { result, damaged })
 }
 
 /// A result of which only the name is known, and where it ran.

@@ -1,43 +1,13 @@
 //! Keeps series of any length in bounded memory.
 
-use measure::metric::MonitorPoint;
-use measure::series::SeriesPoint;
-
-/// A point of a series that can cover several seconds.
-pub(crate) trait Thin {
-    /// About how many numbers it holds.
-    fn numbers(&self) -> usize;
-
-    /// Merges the next point into this one, if that is possible; returns whether it did.
-    fn absorb(&mut self, next: &Self) -> bool;
-}
-
-impl Thin for SeriesPoint {
-    fn numbers(&self) -> usize {
-        const BESIDES_WORKERS: usize = 16;
-        BESIDES_WORKERS + 2 * self.workers.len()
-    }
-
-    fn absorb(&mut self, next: &Self) -> bool {
-        SeriesPoint::absorb(self, next)
-    }
-}
-
-impl Thin for MonitorPoint {
-    fn numbers(&self) -> usize {
-        2 + self.values.len()
-    }
-
-    fn absorb(&mut self, next: &Self) -> bool {
-        MonitorPoint::absorb(self, next);
-        true
-    }
-}
-
 /// Collects the points of a series. When they hold too many numbers, neighbors are merged,
 /// and from then on a point covers twice as many seconds.
 pub(crate) struct Thinner<T> {
-    points: Vec<T>,
+    pub(crate) points: Vec<T>,
+    /// About how many numbers a point holds.
+    numbers_of: fn(&T) -> usize,
+    /// Merges the next point into one, if that is possible; returns whether it did.
+    absorb: fn(&mut T, &T) -> bool,
     numbers: usize,
     most_numbers: usize,
     /// How many seconds a point covers.
@@ -46,10 +16,16 @@ pub(crate) struct Thinner<T> {
     in_last: usize,
 }
 
-impl<T: Thin> Thinner<T> {
-    pub(crate) fn new(most_numbers: usize) -> Self {
+impl<T> Thinner<T> {
+    pub(crate) fn new(
+        most_numbers: usize,
+        numbers_of: fn(&T) -> usize,
+        absorb: fn(&mut T, &T) -> bool,
+    ) -> Self {
         Self {
             points: Vec::new(),
+            numbers_of,
+            absorb,
             numbers: 0,
             most_numbers,
             factor: 1,
@@ -60,20 +36,16 @@ impl<T: Thin> Thinner<T> {
     pub(crate) fn push(&mut self, point: T) {
         if self.in_last < self.factor
             && let Some(last) = self.points.last_mut()
-            && last.absorb(&point)
+            && (self.absorb)(last, &point)
         {
             self.in_last += 1;
             return;
         }
-        self.numbers += point.numbers();
+        self.numbers += (self.numbers_of)(&point);
         self.points.push(point);
         self.in_last = 1;
         // At least two are needed to merge.
         while self.numbers > self.most_numbers && self.points.len() > 2 && self.halve() {}
-    }
-
-    pub(crate) fn points(self) -> Vec<T> {
-        self.points
     }
 
     /// Merges neighbors; returns whether that reduced the number of points.
@@ -83,13 +55,13 @@ impl<T: Thin> Thinner<T> {
         let mut may_absorb = false;
         for point in self.points.drain(..) {
             let last = points.last_mut().filter(|_| may_absorb);
-            let is_merged = last.is_some_and(|last| last.absorb(&point));
+            let is_merged = last.is_some_and(|last| (self.absorb)(last, &point));
             if !is_merged {
                 points.push(point);
             }
             may_absorb = !is_merged;
         }
-        self.numbers = points.iter().map(Thin::numbers).sum();
+        self.numbers = points.iter().map(self.numbers_of).sum();
         self.points = points;
         self.factor *= 2;
         // A series may end with a point that is not full.
@@ -102,7 +74,18 @@ impl<T: Thin> Thinner<T> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use measure::metric::MonitorPoint;
+
     use super::*;
+
+    fn thinner() -> Thinner<MonitorPoint> {
+        let numbers = |point: &MonitorPoint| 2 + point.values.len();
+        let absorb = |last: &mut MonitorPoint, next: &MonitorPoint| {
+            last.absorb(next);
+            true
+        };
+        Thinner::new(300, numbers, absorb)
+    }
 
     fn point(second: usize) -> MonitorPoint {
         MonitorPoint {
@@ -114,21 +97,21 @@ mod tests {
 
     #[test]
     fn a_short_series_stays_as_it_is() {
-        let mut thinner = Thinner::new(300);
+        let mut thinner = thinner();
         (0..100).for_each(|second| thinner.push(point(second)));
         let all: Vec<MonitorPoint> = (0..100).map(point).collect();
-        assert_eq!(thinner.points(), all);
+        assert_eq!(thinner.points, all);
     }
 
     #[test]
     fn a_long_one_keeps_its_length_and_its_mean() {
         const SECONDS: usize = 100_000;
-        let mut thinner = Thinner::new(300);
+        let mut thinner = thinner();
         (0..SECONDS).for_each(|second| {
             thinner.push(point(second));
             assert!(thinner.points.len() <= 101);
         });
-        let points = thinner.points();
+        let points = thinner.points;
         assert!(points.len() > 25, "{}", points.len());
         let length_s: f64 = points.iter().map(|point| point.seconds).sum();
         assert_eq!(length_s, SECONDS as f64);

@@ -1,6 +1,6 @@
 //! The files of one trial, written as it runs.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,23 @@ use measure::slice::{ErrorCount, Phase, Second};
 use measure::summary::TrialSummary;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic;
 use crate::error::StoreError;
-use crate::names;
+use crate::{atomic, names};
 
 /// Writes one trial. Each second is passed to the kernel at once, so that it survives a crash
 /// of dyno.
 #[derive(Debug)]
 pub struct TrialWriter {
     path: PathBuf,
-    load: InstanceWriter,
+    load: LoadWriter,
+    /// The loads of several servers, by their numbers.
+    instances: BTreeMap<u32, LoadWriter>,
     monitors: Option<Lines>,
 }
 
 /// Writes the seconds of a load: that of a trial, or of one of several servers.
 #[derive(Debug)]
-pub struct InstanceWriter {
+struct LoadWriter {
     series: Lines,
     intervals: Lines,
 }
@@ -40,7 +41,8 @@ impl TrialWriter {
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
         fs::create_dir(path).map_err(StoreError::cannot_create(path))?;
         Ok(Self {
-            load: InstanceWriter::open(path)?,
+            load: LoadWriter::open(path)?,
+            instances: BTreeMap::new(),
             monitors: None,
             path: path.to_owned(),
         })
@@ -53,6 +55,20 @@ impl TrialWriter {
     /// Appends one second; `kinds` are the load's, in its order.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.load.second(second, kinds)
+    }
+
+    /// The same for one of several servers; `number` counts from 1.
+    pub fn instance_second(
+        &mut self,
+        number: u32,
+        second: &Second,
+        kinds: &[StatementKind],
+    ) -> Result<(), StoreError> {
+        let load = match self.instances.entry(number) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(free) => free.insert(LoadWriter::open(&server_dir(&self.path, number)?)?),
+        };
+        load.second(second, kinds)
     }
 
     pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
@@ -71,29 +87,26 @@ impl TrialWriter {
 
     /// Creates the directory of a server; `number` counts from 1.
     pub fn server_dir(&self, number: u32) -> Result<PathBuf, StoreError> {
-        let path = self.path.join(names::SERVERS).join(number.to_string());
-        fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
-        Ok(path)
+        server_dir(&self.path, number)
     }
 
-    /// The file for the history of an instance's ledger.
-    pub fn ledger_file(&self, instance: u32) -> PathBuf {
-        self.path.join(names::ledger(instance))
-    }
-
-    pub fn instance(&self, number: u32) -> Result<InstanceWriter, StoreError> {
-        InstanceWriter::open(&self.server_dir(number)?)
-    }
-
-    /// Writes the summary and ends the trial.
+    /// Ends the trial. The summary comes last: if it exists, the trial is complete.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        self.load.finish()?;
+        for load in self.instances.values().chain([&self.load]) {
+            load.sync()?;
+        }
         self.monitors.as_ref().map_or(Ok(()), Lines::sync)?;
         atomic::write_json(&self.path.join(names::TRIAL), summary)
     }
 }
 
-impl InstanceWriter {
+fn server_dir(trial: &Path, number: u32) -> Result<PathBuf, StoreError> {
+    let path = trial.join(names::SERVERS).join(number.to_string());
+    fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
+    Ok(path)
+}
+
+impl LoadWriter {
     fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             series: Lines::open(&path.join(names::SERIES))?,
@@ -101,13 +114,12 @@ impl InstanceWriter {
         })
     }
 
-    /// Appends one second; `kinds` are the load's, in its order.
-    pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.series.append(&SeriesPoint::from(second))?;
         self.intervals.append(&IntervalRecord::of(second, kinds))
     }
 
-    pub fn finish(self) -> Result<(), StoreError> {
+    fn sync(&self) -> Result<(), StoreError> {
         self.series.sync()?;
         self.intervals.sync()
     }
@@ -231,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let series = folder.path().join(names::SERIES);
         std::os::unix::fs::symlink("/dev/full", &series).unwrap();
-        let mut trial = InstanceWriter::open(folder.path()).unwrap();
+        let mut trial = LoadWriter::open(folder.path()).unwrap();
         let second = Second {
             start_ns: 0,
             end_ns: 1_000_000_000,

@@ -3,9 +3,9 @@
 use crate::content::Content;
 use crate::effect::Effects;
 use crate::error::{Diagnostic, Diagnostics, Report};
-use crate::point::{self, Point, URL};
+use crate::point::{Point, URL};
 use crate::{rules, trial};
-use plan::key::{CHAOS, COMPARE, KEYS, SWEEP, VARIANT};
+use plan::key::{CHAOS, COMPARE, KEYS, SWEEP};
 use plan::{
     Alternate, EngineTraits, FromValue, Limited, Reset, Span, Trial, grouped, nearest, shown,
 };
@@ -27,7 +27,6 @@ pub(crate) fn trials(
     engines: &[EngineTraits],
     diagnostics: &Diagnostics,
 ) -> Vec<Trial> {
-    let defaults = point::defaults();
     required(content, diagnostics);
     swept_or_in_a_variant(content, diagnostics);
     search(content, diagnostics);
@@ -39,11 +38,15 @@ pub(crate) fn trials(
         true => content.combinations(),
         false => 1,
     };
+    let mut variants: Vec<_> = content.variants.iter().map(Some).collect();
+    if variants.is_empty() {
+        variants.push(None);
+    }
     let mut effects = Effects::new(content);
     let mut trials = Vec::new();
-    for base in content.bases() {
+    for variant in variants {
         for index in 0..combinations {
-            let at = Point::at(index, content, &base, engines, &defaults, diagnostics);
+            let at = Point::at(index, content, variant, engines, diagnostics);
             let trial = trial::trial(&at);
             effects.record(&at);
             if let Some(trial) = &trial {
@@ -84,15 +87,9 @@ fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
 }
 
 fn rows_of_tables(content: &Content, diagnostics: &Diagnostics) {
-    let variant = (!content.variants.is_empty()).then_some(VARIANT);
-    let axes: Vec<_> = variant
-        .into_iter()
-        .chain(content.common.axes.iter().map(|axis| axis.name.full()))
-        .collect();
-    for rows in content.tables.iter().map(|table| &table.rows) {
-        if axes.contains(&rows.as_str()) {
-            continue;
-        }
+    let axes = content.axes();
+    let rows = content.tables.iter().map(|table| &table.rows);
+    for rows in rows.filter(|rows| !axes.contains(&rows.as_str())) {
         let message = format!("`{}` is not an axis of this study", shown(rows));
         let is_key = KEYS.iter().any(|k| k.axis && k.name == rows.value);
         let help = match nearest(rows, axes.iter().copied()) {

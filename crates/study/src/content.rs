@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::name::Name;
+use plan::key::VARIANT;
 use plan::{Span, Spanned, TableSpec, ThresholdSpec, Value};
 
 #[derive(Debug, Clone)]
@@ -109,24 +110,13 @@ pub(crate) struct Content {
 /// Each trial has exactly one of these keys.
 pub(crate) const EITHER: [&str; 2] = ["server.engine", "server.url"];
 
-/// The values of trials before the sweep: those of the file, with those of one variant in
-/// their place.
-#[derive(Debug)]
-pub(crate) struct Base<'a> {
-    pub(crate) variant: Option<&'a Variant>,
-    pub(crate) entries: BTreeMap<&'a str, &'a Entry>,
-}
-
 impl Content {
-    /// One for each variant, or a single one for a study without variants.
-    pub(crate) fn bases(&self) -> Vec<Base<'_>> {
-        if self.variants.is_empty() {
-            return vec![self.base(None)];
-        }
-        self.variants.iter().map(|v| self.base(Some(v))).collect()
-    }
-
-    pub(crate) fn base<'a>(&'a self, variant: Option<&'a Variant>) -> Base<'a> {
+    /// The values of trials before the sweep: those of the file, with those of a variant in their
+    /// place.
+    pub(crate) fn before_sweep<'a>(
+        &'a self,
+        variant: Option<&'a Variant>,
+    ) -> BTreeMap<&'a str, &'a Entry> {
         let by_name = |(name, entry): (&'a String, &'a Entry)| (name.as_str(), entry);
         let mut entries: BTreeMap<_, _> = self.common.entries.iter().map(by_name).collect();
         if let Some(variant) = variant {
@@ -136,7 +126,7 @@ impl Content {
             }
             entries.extend(variant.entries.iter().map(by_name));
         }
-        Base { variant, entries }
+        entries
     }
 
     /// Puts a part in the place of what the file and its variants have of the same keys. An axis
@@ -200,6 +190,13 @@ impl Content {
         let swept = || self.common.axis(name).map(|axis| axis.at);
         let in_variant = || self.entries_of(name).map(|entry| entry.at).next();
         in_file.or_else(swept).or_else(in_variant)
+    }
+
+    /// The names of the axes, the variants' first.
+    pub(crate) fn axes(&self) -> Vec<&str> {
+        let variant = (!self.variants.is_empty()).then_some(VARIANT);
+        let swept = self.common.axes.iter().map(|axis| axis.name.full());
+        variant.into_iter().chain(swept).collect()
     }
 
     /// Number of combinations of values of the axes.

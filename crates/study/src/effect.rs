@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::content::{Content, Entries};
 use crate::error::{Diagnostics, Report};
 use crate::name::Name;
-use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::point::{ENGINE, Point, URL};
 use plan::Span;
 use plan::key::{COMPARE, Needs};
 
@@ -137,14 +137,6 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
     };
     let is_of_server = matches!(name.key.needs, Needs::StartedServer | Needs::Process);
     match (name.key.needs, at.in_process(), at.cluster()) {
-        (Needs::Rate, ..) => gap(
-            " without `load.rate`",
-            "add rate = … (transactions per second), or remove `arrivals`",
-        ),
-        (Needs::Until, ..) => gap(
-            " without `load.until.ci`",
-            "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }",
-        ),
         (Needs::Manager, _, Some(kind)) => Gap {
             on: Some(kind.name),
             why: format!(
@@ -153,30 +145,6 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
             ),
             help: "remove it, or choose a kind of cluster that has a manager".to_owned(),
         },
-        (Needs::Cluster | Needs::Manager, ..) => gap(
-            &format!(" without `{CLUSTER}`"),
-            "write how the servers replicate with cluster = …, or remove it",
-        ),
-        (Needs::Members, ..) => gap(
-            " on a single server",
-            "form a cluster with `topology.cluster`, or name several hosts in `server.url`",
-        ),
-        (Needs::Ledger, ..) => gap(
-            " without a ledger",
-            "add [ledger] with rate = 50 (transfers per second), or remove it",
-        ),
-        (Needs::Chaos, ..) => gap(
-            " without `chaos.faults`",
-            "add faults = \"any\" under [chaos], or remove it",
-        ),
-        (Needs::Compare, ..) => gap(
-            " without `compare.starts`",
-            "add starts = 20 under [compare], or remove it",
-        ),
-        (Needs::RunningServer, ..) => gap(
-            " without `server.url`: it applies to servers that are already running",
-            "remove it, or name a running server with `server.url`",
-        ),
         (Needs::StartedServer, ..) if at.is_given(URL) => gap(
             " with `server.url`: dyno does not start that server",
             "remove it, or let dyno start a server: use `server.engine`",
@@ -195,6 +163,25 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
             ": only a site of the kind `container` has a runtime",
             "remove `runtime`, or use kind = \"container\"",
         ),
-        _ => gap("", "remove it"),
+        (needs, ..) => {
+            let lack = LACKS.iter().find(|(of, ..)| *of == needs);
+            lack.map_or_else(|| gap("", "remove it"), |(_, why, help)| gap(why, help))
+        }
     }
 }
+
+/// Why a key has no use without what it needs, and the remedy.
+#[rustfmt::skip] // A line for each.
+const LACKS: [(Needs, &str, &str); 9] = [
+    (Needs::Rate, " without `load.rate`", "add rate = … (transactions per second), or remove `arrivals`"),
+    (Needs::Until, " without `load.until.ci`", "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }"),
+    (Needs::Cluster, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
+    (Needs::Manager, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
+    (Needs::Members, " on a single server",
+        "form a cluster with `topology.cluster`, or name several hosts in `server.url`"),
+    (Needs::Ledger, " without a ledger", "add [ledger] with rate = 50 (transfers per second), or remove it"),
+    (Needs::Chaos, " without `chaos.faults`", "add faults = \"any\" under [chaos], or remove it"),
+    (Needs::Compare, " without `compare.starts`", "add starts = 20 under [compare], or remove it"),
+    (Needs::RunningServer, " without `server.url`: it applies to servers that are already running",
+        "remove it, or name a running server with `server.url`"),
+];

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
-use crate::content::{Base, Content, Entry, Variant};
+use crate::content::{Content, Entry, Variant};
 use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::name::Name;
 use crate::read::built_in;
@@ -14,15 +15,13 @@ pub(crate) const ENGINE: &str = "server.engine";
 pub(crate) const URL: &str = "server.url";
 pub(crate) const CLUSTER: &str = "topology.cluster";
 
-pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
-
 /// The defaults of all keys, parsed like the values of a study. A key whose default is invalid
 /// has none, which [`Point::spanned`] reports.
-pub(crate) fn defaults() -> Defaults {
+pub(crate) static DEFAULTS: LazyLock<BTreeMap<&str, Spanned<Value>>> = LazyLock::new(|| {
     let keys = key::KEYS.iter();
     let defaults = keys.filter_map(|key| Some((key.name, built_in(key, key.default?)?.into())));
     defaults.collect()
-}
+});
 
 pub(crate) struct Point<'a> {
     pub(crate) engines: &'a [EngineTraits],
@@ -30,7 +29,6 @@ pub(crate) struct Point<'a> {
     entries: BTreeMap<&'a str, &'a Entry>,
     /// Those that are swept.
     axes: Vec<&'a Entry>,
-    pub(crate) defaults: &'a Defaults,
     /// The names of given keys that were read.
     read: RefCell<BTreeSet<&'a str>>,
     diagnostics: &'a Diagnostics,
@@ -43,13 +41,13 @@ impl Report for Point<'_> {
 }
 
 impl<'a> Point<'a> {
-    /// The point of a base with an index in the product of the axes, of which the last is the fastest.
+    /// The point of a variant with an index in the product of the axes, of which the last is the
+    /// fastest.
     pub(crate) fn at(
         mut index: usize,
         content: &'a Content,
-        base: &'a Base<'a>,
+        variant: Option<&'a Variant>,
         engines: &'a [EngineTraits],
-        defaults: &'a Defaults,
         diagnostics: &'a Diagnostics,
     ) -> Self {
         let mut axes = Vec::with_capacity(content.common.axes.len());
@@ -58,14 +56,13 @@ impl<'a> Point<'a> {
             index /= axis.values.len();
         }
         axes.reverse();
-        let mut entries = base.entries.clone();
+        let mut entries = content.before_sweep(variant);
         entries.extend(axes.iter().map(|entry| (entry.name.full(), *entry)));
         Self {
             engines,
-            variant: base.variant,
+            variant,
             entries,
             axes,
-            defaults,
             read: RefCell::default(),
             diagnostics,
         }
@@ -99,11 +96,11 @@ impl<'a> Point<'a> {
     }
 
     pub(crate) fn typed(&self, name: &str) -> Option<&Spanned<Value>> {
-        self.given(name).or_else(|| self.defaults.get(name))
+        self.given(name).or_else(|| DEFAULTS.get(name))
     }
 
     pub(crate) fn default<T: FromValue>(&self, name: &str) -> Option<T> {
-        T::from_value(&self.defaults.get(name)?.value)
+        T::from_value(&DEFAULTS.get(name)?.value)
     }
 
     pub(crate) fn maybe_spanned<T: FromValue>(&self, name: &str) -> Option<Spanned<T>> {

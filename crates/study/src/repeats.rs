@@ -4,17 +4,15 @@ use crate::chaos;
 use crate::content::{Content, TypedFault};
 use crate::error::Diagnostics;
 use crate::order;
-use crate::point::{self, Point};
+use crate::point::Point;
 use crate::servers::Servers;
-use plan::key::VARIANT;
 use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, Trial};
 
 /// The plan of a study with these trials of its points, in the order of the study.
 pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]) -> Plan {
-    let (base, defaults) = (content.base(None), point::defaults());
     // Any point has the values that are the same in every trial.
     let diagnostics = Diagnostics::default();
-    let any = Point::at(0, content, &base, engines, &defaults, &diagnostics);
+    let any = Point::at(0, content, None, engines, &diagnostics);
     let compare = trials.first().and_then(|trial| trial.compare);
     let repeats = match compare {
         Some(compare) => compare.starts,
@@ -41,17 +39,12 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
             all.push(trial);
         }
     }
-    let variant = (!content.variants.is_empty()).then(|| VARIANT.to_owned());
-    let swept = content
-        .common
-        .axes
-        .iter()
-        .map(|axis| axis.name.full().to_owned());
+    let axes = content.axes().into_iter();
     Plan {
         title: any.get("title"),
         description: any.maybe("description"),
         trials: all,
-        axes: variant.into_iter().chain(swept).collect(),
+        axes: axes.map(str::to_owned).collect(),
         repeats,
         order,
         tables: content.tables.clone(),

@@ -72,7 +72,7 @@ fn has_one_server(at: &Point<'_>, content: &Content) {
         && at.in_process().is_none()
         && at.engine().is_none()
     {
-        let names = EngineTraits::names(at.engines, |_| true);
+        let names = EngineTraits::names(at.engines);
         at.add(typed.span, not_one_of(ENGINE, &typed.to_string(), &names));
     }
 }
@@ -87,14 +87,13 @@ fn has_no_server(at: &Point<'_>, content: &Content) {
             format!("the variant `{}` has no server", shown(&variant.name)),
             "add server.engine or server.url to it, or to [server] for all variants",
         ),
-        None => at.refuse(
-            Span::NOWHERE,
-            "missing key `server.engine` or `server.url`",
-            format!(
-                "under [server], write engine = {}, or the url of a running server",
-                EngineTraits::quoted(at.engines, |_| true)
-            ),
-        ),
+        None => {
+            let names = alternatives(&EngineTraits::names(at.engines)).replace('`', "");
+            let message = "missing key `server.engine` or `server.url`";
+            let help =
+                format!("under [server], write engine = {names}, or the url of a running server");
+            at.refuse(Span::NOWHERE, message, help);
+        }
     }
 }
 

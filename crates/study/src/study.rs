@@ -8,7 +8,7 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Spanned, Trial, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -48,7 +48,7 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let source = SourceText {
+        let mut source = SourceText {
             label: shown(label),
             file: Redacted::new(text, &[]),
             overrides: overrides
@@ -57,28 +57,18 @@ impl Study {
                 .collect(),
         };
         let mut walk = Walk::default();
-        match read(text, overrides, &mut walk) {
-            true => Self::checked(source, &mut walk, (text, overrides), engines),
-            false => Err(walk.diagnostics.into_error(&source)),
+        if !read(text, overrides, &mut walk) {
+            return Err(walk.diagnostics.into_error(&source));
         }
-    }
-
-    fn checked(
-        mut source: SourceText,
-        walk: &mut Walk,
-        (text, overrides): (&str, &[(&str, &str)]),
-        engines: &'static [EngineTraits],
-    ) -> Result<Self, StudyError> {
         let trials = check::trials(&walk.content, engines, &walk.diagnostics);
         source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, walk, overrides);
-        let diagnostics = std::mem::take(&mut walk.diagnostics);
-        if !diagnostics.is_empty() {
-            return Err(diagnostics.into_error(&source));
+        overrides::hide(&mut source, &walk, overrides);
+        if !walk.diagnostics.is_empty() {
+            return Err(walk.diagnostics.into_error(&source));
         }
         Ok(Self {
             source,
-            content: std::mem::take(&mut walk.content),
+            content: walk.content,
             trials,
             engines,
         })
@@ -178,8 +168,8 @@ impl Study {
         let thresholds: Vec<_> = thresholds.filter(|t| is_known(&t.column)).collect();
         for threshold in thresholds {
             let condition = &threshold.condition;
-            if let Some((message, help)) = (known.invalid_condition)(&threshold.column, condition) {
-                diagnostics.refuse(condition.span, message, help);
+            if let Some(error) = (known.invalid_condition)(&threshold.column, condition) {
+                diagnostics.refuse(condition.span, error.message, error.help);
             }
         }
         match diagnostics.is_empty() {
@@ -194,8 +184,8 @@ pub struct Vocabulary<'a> {
     pub workloads: &'a [&'a str],
     /// What to write instead of an unknown column, also of one that needs the variants of a study.
     pub unknown_column: fn(&str, bool) -> Option<String>,
-    /// What is wrong with the condition of a threshold, and what to write instead.
-    pub invalid_condition: fn(&str, &str) -> Option<(String, String)>,
+    /// What is wrong with the condition of a threshold.
+    pub invalid_condition: fn(&str, &str) -> Option<TextError>,
 }
 
 /// Whether the text could be read. A function of its own, with little on the stack: dropping deeply
@@ -205,23 +195,12 @@ fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
         walk.diagnostics.add(Span::NOWHERE, diagnostic);
         return false;
     }
-    match crate::syntax::tables(text) {
-        Ok(root) => walk.file(root.get_ref()),
-        Err(diagnostics) => {
-            walk.diagnostics = diagnostics;
-            return false;
-        }
-    }
+    let Some(root) = crate::syntax::tables(text, &walk.diagnostics) else {
+        return false;
+    };
+    walk.file(root.get_ref());
     overrides::apply(walk, overrides);
     true
-}
-
-fn one_line(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
 }
 
 fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Diagnostic> {

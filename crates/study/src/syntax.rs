@@ -13,22 +13,20 @@ const MAX_DOTS: usize = 8;
 
 /// The tables of a text. A text with a syntax error is not examined further, because what
 /// follows the error may be misread.
-pub(crate) fn tables(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Diagnostics> {
+pub(crate) fn tables<'t>(
+    text: &'t str,
+    diagnostics: &Diagnostics,
+) -> Option<TomlSpanned<DeTable<'t>>> {
     if let Some((span, diagnostic)) = too_deep(text, Origin::File) {
-        let diagnostics = Diagnostics::default();
         diagnostics.add(span, diagnostic);
-        return Err(diagnostics);
+        return None;
     }
     let (root, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return Ok(root);
-    }
-    let diagnostics = Diagnostics::default();
     for error in &errors {
         let span = error.span().unwrap_or(text.len()..text.len());
         diagnostics.add(Span::new(Origin::File, span), diagnostic(error.message()));
     }
-    Err(diagnostics)
+    errors.is_empty().then_some(root)
 }
 
 fn diagnostic(message: &str) -> Diagnostic {

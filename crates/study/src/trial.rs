@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chaos;
-use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::point::{CLUSTER, DEFAULTS, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
@@ -12,9 +12,8 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, CpuSet, Detector, Durability, EngineSpec,
-    FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site,
-    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
-    parse_frequency,
+    FindMax, Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned,
+    Topology, Trial, Until, format_duration, is_same_setting, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -52,7 +51,8 @@ pub(crate) fn trial(at: &Point<'_>) -> Option<Trial> {
 
 fn server(at: &Point<'_>) -> ServerSpec {
     if let Some(url) = at.maybe_spanned(URL) {
-        return ServerSpec::Url(url, Box::new(login(at)));
+        let login = fields(at, |key| key.needs == Needs::RunningServer);
+        return ServerSpec::Url(url, login.unwrap_or_default());
     }
     let mut spec = EngineSpec {
         engine: at.maybe_spanned(ENGINE).unwrap_or_default(),
@@ -105,10 +105,6 @@ fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str))
     if !config.iter().any(|(known, _)| is_same_setting(known, name)) {
         config.push((name.to_owned(), value.to_owned().into()));
     }
-}
-
-fn login(at: &Point<'_>) -> LoginSpec {
-    fields(at, |key| key.needs == Needs::RunningServer).unwrap_or_default()
 }
 
 fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
@@ -276,7 +272,7 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
     let is_open = at.is_given("load.rate");
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
-            Needs::Rate if !is_open => at.defaults.get(key.name),
+            Needs::Rate if !is_open => DEFAULTS.get(key.name),
             Needs::Until => None,
             _ => at.typed(key.name),
         };

@@ -83,7 +83,7 @@ pub(crate) fn check(topology: &Topology, at: &Point<'_>) {
 
 /// Where a study says that the log has a volume.
 fn place_of(log: &Volume) -> Span {
-    let directory = log.directory().map(|directory| directory.span);
+    let directory = log.directory.as_ref().map(|directory| directory.span);
     let made = log.file_system.as_ref().map(|made| made.kind.span);
     made.or(directory).unwrap_or(Span::NOWHERE)
 }

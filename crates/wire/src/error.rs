@@ -71,7 +71,7 @@ pub(crate) fn check_length(length: usize, limit: usize) -> Result<(), ProtocolEr
 pub struct ServerError {
     /// The engine's own error number, if it has them.
     pub number: Option<u32>,
-    pub(crate) sqlstate: [u8; 5],
+    pub sqlstate: [u8; 5],
     /// Whether the server closes the connection.
     pub is_fatal: bool,
     /// The server's message, on one line.
@@ -82,10 +82,6 @@ impl ServerError {
     /// The SQLSTATE: five ASCII letters and digits.
     pub fn sqlstate(&self) -> &str {
         str::from_utf8(&self.sqlstate).unwrap_or_default()
-    }
-
-    pub fn sqlstate_bytes(&self) -> [u8; 5] {
-        self.sqlstate
     }
 }
 

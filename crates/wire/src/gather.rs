@@ -35,13 +35,6 @@ impl Gatherer {
         &self.buffer
     }
 
-    /// The next byte, where the protocol sends one that is not part of a message.
-    pub fn take_byte(&mut self) -> Option<u8> {
-        let first = self.buffer.first().copied();
-        self.buffer.drain(..usize::from(first.is_some()));
-        first
-    }
-
     /// The next message, once it is whole.
     pub fn take_message<M: Message>(&mut self) -> Result<Option<M>, ProtocolError> {
         let Some((message, length)) = M::split(&self.buffer, self.limit)? else {

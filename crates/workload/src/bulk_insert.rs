@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Label, Labels, StatementClass};
+use crate::catalog::{Catalog, Label, StatementClass};
 use crate::options::OptionsError;
 use crate::schema::table_name;
 use crate::session::{FailureKind, Session, SessionError};
@@ -38,23 +38,12 @@ impl BulkInsert {
     /// The text of its INSERTs grows, so none is prepared. All dialects have the same.
     pub(crate) fn new() -> BulkInsert {
         let mut catalog = Catalog::default();
-        let label = insert_label(&mut catalog.labels);
+        let label = catalog.labels.intern("bulk_insert", StatementClass::Write);
         BulkInsert {
             catalog: Arc::new(catalog),
             label,
         }
     }
-}
-
-/// Its only label.
-pub(crate) fn labels() -> Labels {
-    let mut labels = Labels::default();
-    insert_label(&mut labels);
-    labels
-}
-
-fn insert_label(labels: &mut Labels) -> Label {
-    labels.intern("bulk_insert", StatementClass::Write)
 }
 
 impl Workload for BulkInsert {

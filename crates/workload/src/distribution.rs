@@ -70,7 +70,6 @@ pub enum DistributionError {
     },
     #[error("'{0}' is not a parameter; write name=number")]
     NotANumber(String),
-    /// A parameter is too small or too large.
     #[error("{distribution}'s {parameter} is {value}; it must be {bounds}")]
     OutOfRange {
         distribution: &'static str,
@@ -78,7 +77,6 @@ pub enum DistributionError {
         value: f64,
         bounds: &'static str,
     },
-    /// The range to draw from has no key.
     #[error("there is no key from {low} to {high}")]
     Empty {
         low: u64,

@@ -9,7 +9,6 @@ pub mod built_in;
 pub mod bulk_insert;
 pub mod catalog;
 pub mod distribution;
-pub mod label;
 pub mod ledger;
 pub mod name;
 pub mod oltp;

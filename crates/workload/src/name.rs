@@ -3,38 +3,77 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::bulk_insert;
-use crate::label::Labels;
+use crate::bulk_insert::BulkInsert;
+use crate::catalog::Labels;
 use crate::oltp;
 use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
+use crate::virtual_user::Workload;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum WorkloadName {
-    /// Point selects, ranges, updates, a delete and an insert in a transaction.
-    OltpReadWrite,
-    /// Point selects and ranges in a transaction.
-    OltpReadOnly,
-    /// Updates, a delete and an insert in a transaction.
-    OltpWriteOnly,
-    /// One select by id.
-    OltpPointSelect,
-    /// One update of an indexed column.
-    OltpUpdateIndex,
-    /// One update of a column without an index.
-    OltpUpdateNonIndex,
-    OltpInsert,
-    /// One delete by id.
-    OltpDelete,
-    /// One select of random values of the secondary index.
-    SelectRandomPoints,
-    /// One count over random ranges of the secondary index.
-    SelectRandomRanges,
-    /// Rows gathered into large inserts, a table for each user.
+/// Declares the workloads: name, body, and what a transaction is, in one line.
+macro_rules! workloads {
+    ($($variant:ident = $name:literal, $body:expr, $summary:literal;)+) => {
+        /// A built-in workload; [`WorkloadName::summary`] says what its transaction is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum WorkloadName {
+            $($variant,)+
+        }
+
+        impl WorkloadName {
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+
+            /// The name in a study or on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What a transaction is, in one line.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $summary,)+
+                }
+            }
+
+            pub(crate) fn body(self) -> Body {
+                match self {
+                    $(Self::$variant => $body,)+
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    OltpReadWrite = "oltp_read_write", Body::Oltp(&transaction::READ_WRITE),
+        "10 point selects, 4 ranges, 2 updates, a delete and an insert";
+    OltpReadOnly = "oltp_read_only", Body::Oltp(&transaction::READ_ONLY),
+        "10 point selects and 4 ranges";
+    OltpWriteOnly = "oltp_write_only", Body::Oltp(&transaction::WRITE_ONLY),
+        "2 updates, a delete and an insert";
+    OltpPointSelect = "oltp_point_select", Body::Oltp(&transaction::POINT_SELECT),
+        "one select by primary key";
+    OltpUpdateIndex = "oltp_update_index", Body::Oltp(&transaction::UPDATE_INDEX),
+        "one update of an indexed column";
+    OltpUpdateNonIndex = "oltp_update_non_index", Body::Oltp(&transaction::UPDATE_NON_INDEX),
+        "one update of a column without an index";
+    OltpInsert = "oltp_insert", Body::Oltp(&transaction::INSERT),
+        "one insert";
+    OltpDelete = "oltp_delete", Body::Oltp(&transaction::DELETE),
+        "one delete by primary key";
+    SelectRandomPoints = "select_random_points", Body::Oltp(&transaction::RANDOM_POINTS),
+        "one select of 10 values of a secondary index";
+    SelectRandomRanges = "select_random_ranges", Body::Oltp(&transaction::RANDOM_RANGES),
+        "one count over 10 ranges of a secondary index";
+    BulkInsert = "bulk_insert", Body::BulkInsert,
+        "one row of a multi-row insert, a table for each user";
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Body {
+    Oltp(&'static [Step]),
     BulkInsert,
 }
 
@@ -47,38 +86,14 @@ pub struct UnknownWorkload {
 }
 
 impl WorkloadName {
-    pub const ALL: [WorkloadName; 11] = [
-        WorkloadName::OltpReadWrite,
-        WorkloadName::OltpReadOnly,
-        WorkloadName::OltpWriteOnly,
-        WorkloadName::OltpPointSelect,
-        WorkloadName::OltpUpdateIndex,
-        WorkloadName::OltpUpdateNonIndex,
-        WorkloadName::OltpInsert,
-        WorkloadName::OltpDelete,
-        WorkloadName::SelectRandomPoints,
-        WorkloadName::SelectRandomRanges,
-        WorkloadName::BulkInsert,
-    ];
-
-    /// The name in a study or on the command line.
-    pub fn name(self) -> &'static str {
-        self.definition().name
-    }
-
-    /// What a transaction is, in one line.
-    pub fn summary(self) -> &'static str {
-        self.definition().summary
-    }
-
     /// Checks the options, and that they make a transaction of this workload.
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
         let (workload, tables) = (self.name(), options.data.tables);
-        if self.definition().has_one_table && tables > 1 {
-            return Err(OptionsError::OneTable { workload, tables });
-        }
         match self.body() {
+            Body::Oltp(steps) if oltp::has_one_table(steps) && tables > 1 => {
+                Err(OptionsError::OneTable { workload, tables })
+            }
             Body::Oltp(steps) if oltp::is_empty(steps, options) => {
                 Err(OptionsError::NoStatements { workload })
             }
@@ -118,7 +133,7 @@ impl WorkloadName {
     pub fn labels(self, options: &Options) -> Labels {
         match self.body() {
             Body::Oltp(steps) => oltp::labels(steps, options),
-            Body::BulkInsert => bulk_insert::labels(),
+            Body::BulkInsert => BulkInsert::new().catalog().labels.clone(),
         }
     }
 
@@ -127,101 +142,6 @@ impl WorkloadName {
             Body::Oltp(steps) => oltp::statement_count(steps, options),
             Body::BulkInsert => 0,
         }
-    }
-
-    pub(crate) fn body(self) -> Body {
-        self.definition().body
-    }
-
-    fn definition(self) -> &'static Definition {
-        &DEFINITIONS[self as usize]
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Body {
-    /// The steps of an OLTP transaction.
-    Oltp(&'static [Step]),
-    BulkInsert,
-}
-
-#[derive(Debug)]
-struct Definition {
-    name: &'static str,
-    summary: &'static str,
-    has_one_table: bool,
-    body: Body,
-}
-
-/// The workloads, in the order of [`WorkloadName`].
-static DEFINITIONS: [Definition; WorkloadName::ALL.len()] = [
-    oltp(
-        "oltp_read_write",
-        "10 point selects, 4 ranges, 2 updates, a delete and an insert",
-        &transaction::READ_WRITE,
-    ),
-    oltp(
-        "oltp_read_only",
-        "10 point selects and 4 ranges",
-        &transaction::READ_ONLY,
-    ),
-    oltp(
-        "oltp_write_only",
-        "2 updates, a delete and an insert",
-        &transaction::WRITE_ONLY,
-    ),
-    oltp(
-        "oltp_point_select",
-        "one select by primary key",
-        &transaction::POINT_SELECT,
-    ),
-    oltp(
-        "oltp_update_index",
-        "one update of an indexed column",
-        &transaction::UPDATE_INDEX,
-    ),
-    oltp(
-        "oltp_update_non_index",
-        "one update of a column without an index",
-        &transaction::UPDATE_NON_INDEX,
-    ),
-    oltp("oltp_insert", "one insert", &transaction::INSERT),
-    oltp(
-        "oltp_delete",
-        "one delete by primary key",
-        &transaction::DELETE,
-    ),
-    on_one_table(oltp(
-        "select_random_points",
-        "one select of 10 values of a secondary index",
-        &transaction::RANDOM_POINTS,
-    )),
-    on_one_table(oltp(
-        "select_random_ranges",
-        "one count over 10 ranges of a secondary index",
-        &transaction::RANDOM_RANGES,
-    )),
-    Definition {
-        name: "bulk_insert",
-        summary: "one row of a multi-row insert, a table for each user",
-        has_one_table: false,
-        body: Body::BulkInsert,
-    },
-];
-
-const fn oltp(name: &'static str, summary: &'static str, steps: &'static [Step]) -> Definition {
-    Definition {
-        name,
-        summary,
-        has_one_table: false,
-        body: Body::Oltp(steps),
-    }
-}
-
-const fn on_one_table(definition: Definition) -> Definition {
-    Definition {
-        has_one_table: true,
-        ..definition
     }
 }
 
@@ -243,30 +163,12 @@ impl FromStr for WorkloadName {
     }
 }
 
-impl TryFrom<String> for WorkloadName {
-    type Error = UnknownWorkload;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<WorkloadName> for String {
-    fn from(name: WorkloadName) -> String {
-        name.name().to_owned()
-    }
-}
-
 fn nearest(text: &str) -> WorkloadName {
-    let mut best = WorkloadName::OltpReadWrite;
-    let mut best_likeness = 0.0;
-    for name in WorkloadName::ALL {
-        let likeness = strsim::jaro_winkler(name.name(), text);
-        if likeness > best_likeness {
-            (best, best_likeness) = (name, likeness);
-        }
-    }
-    best
+    let likeness = |name: &WorkloadName| strsim::jaro_winkler(name.name(), text);
+    // Reversed, because `max_by` returns the last of equal ones.
+    let names = WorkloadName::ALL.into_iter().rev();
+    let nearest = names.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    nearest.unwrap_or(WorkloadName::OltpReadWrite)
 }
 
 #[cfg(test)]
@@ -279,8 +181,6 @@ mod tests {
             assert_eq!(name.to_string().parse(), Ok(name));
             assert_eq!(WorkloadName::ALL[name as usize], name);
         }
-        let json = serde_json::to_string(&WorkloadName::OltpDelete).unwrap();
-        assert_eq!(json, "\"oltp_delete\"");
     }
 
     #[test]

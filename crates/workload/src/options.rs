@@ -7,14 +7,11 @@ use crate::distribution::{Distribution, DistributionError};
 /// The options of a workload, whose numbers are in the ranges of their keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// The tables and their rows.
     pub data: Data,
-    /// What one transaction holds.
     pub transaction: Transaction,
     /// Ids are drawn from 1 to this, at least 1; default: the number of rows. More than that makes
     /// some statements miss. It stands for sysbench's `table-size` wherever a run uses it.
     pub key_range: Option<u64>,
-    /// How ids are drawn.
     pub distribution: Distribution,
 }
 
@@ -24,10 +21,8 @@ pub enum OptionsError {
     /// The storage engine's name is not safe in a statement.
     #[error("storage_engine is '{0}'; it must be a name of letters, digits and _")]
     StorageEngine(String),
-    /// The parameters of the distribution are invalid.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
-    /// The workload uses one table only.
     #[error("{workload} works on one table; tables is {tables}")]
     OneTable { workload: &'static str, tables: u32 },
     /// A transaction would do nothing, forever and at once.

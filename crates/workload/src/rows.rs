@@ -1,27 +1,15 @@
 //! The rows of the tables: every row is a function of the seed, the table and
 //! the key, so that any part can be made anywhere and checked afterwards.
 
-mod checksum;
 mod row;
 
 use serde::{Deserialize, Serialize};
 
-pub use checksum::Checksum;
 pub use row::Row;
 
 use crate::digits::Digits;
 use crate::distribution::{Distribution, DistributionError, KeySampler};
 use crate::random;
-
-/// What decides every byte of the data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DataSpec {
-    pub seed: u64,
-    /// Rows of each table, with ids from 1.
-    pub rows: u64,
-    /// How `k` is drawn from 1 to `rows`.
-    pub distribution: Distribution,
-}
 
 #[derive(Debug, Clone)]
 pub struct TableRows {
@@ -30,11 +18,16 @@ pub struct TableRows {
 }
 
 impl TableRows {
-    /// Prepares to make rows of a table, counted from 1.
-    pub fn new(spec: &DataSpec, table: u32) -> Result<TableRows, DistributionError> {
+    /// Prepares to make rows of a table, counted from 1, whose `k` is drawn from 1 to `rows`.
+    pub fn new(
+        seed: u64,
+        table: u32,
+        rows: u64,
+        distribution: &Distribution,
+    ) -> Result<TableRows, DistributionError> {
         Ok(TableRows {
-            start: random::table(spec.seed, table),
-            k: KeySampler::new(&spec.distribution, 1, spec.rows)?,
+            start: random::table(seed, table),
+            k: KeySampler::new(distribution, 1, rows)?,
         })
     }
 
@@ -45,5 +38,25 @@ impl TableRows {
         // Last, for some distributions take any count of random numbers.
         let k = self.k.sample(&mut rng);
         Row::new(key, k, digits)
+    }
+}
+
+/// The XOR of the CRC-32 of each row, and their count. Checksums of parts can be merged.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    pub count: u64,
+    /// XOR of CRC-32("id,k,c,pad") of each.
+    pub xor: u32,
+}
+
+impl Checksum {
+    pub fn add(&mut self, row: &Row) {
+        self.count += 1;
+        self.xor ^= row.crc32();
+    }
+
+    pub fn merge(&mut self, other: Checksum) {
+        self.count += other.count;
+        self.xor ^= other.xor;
     }
 }

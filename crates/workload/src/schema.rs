@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::dialect::Dialect;
 use crate::distribution::{Distribution, DistributionError};
-use crate::rows::{DataSpec, TableRows};
+use crate::rows::TableRows;
 
 /// The name of a table, from 1: `sbtest1`.
 pub fn table_name(table: u32) -> String {
@@ -82,13 +82,8 @@ impl TableSpec {
 
     /// Makes the rows of a table, from 1.
     pub fn table_rows(&self, table: u32) -> Result<TableRows, DistributionError> {
-        let data = DataSpec {
-            seed: self.seed,
-            // An empty range has no distribution, though nothing is drawn from it.
-            rows: self.rows.max(1),
-            distribution: self.distribution,
-        };
-        TableRows::new(&data, table)
+        // An empty range has no distribution, though nothing is drawn from it.
+        TableRows::new(self.seed, table, self.rows.max(1), &self.distribution)
     }
 
     /// Creates a table without the indexes that [`TableSpec::finish`] adds.

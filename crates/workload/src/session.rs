@@ -102,7 +102,6 @@ pub enum FailureKind {
 /// A failed statement or connection, as the server reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionError {
-    /// What the load does about it.
     pub kind: FailureKind,
     /// The SQLSTATE, if the engine has them and the server reported the error.
     pub sqlstate: Option<[u8; 5]>,

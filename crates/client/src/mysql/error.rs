@@ -1,20 +1,10 @@
 //! The meaning of MySQL's and MariaDB's errors, by number.
 
-use wire::ServerError;
 use workload::session::FailureKind;
 
-use crate::error::{Meaning, Refusal};
+use crate::error::Meaning;
 
-pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
-    let number = error.number.unwrap_or_default();
-    Refusal {
-        meaning: meaning(number, &error.message),
-        remedy: refusal_remedy(number),
-        error,
-    }
-}
-
-fn meaning(number: u32, message: &str) -> Meaning {
+pub(super) fn meaning(number: u32, message: &str) -> Meaning {
     Meaning::Failure(match number {
         // sysbench's list: deadlock, lock wait timeout, record changed since last read. And a
         // transaction that a member of a group rolled back because of a conflict.

@@ -9,10 +9,10 @@ use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Message};
 use wire::{ProtocolError, ServerError};
 
-use super::error::refusal;
-use super::password::Delivery;
+use super::password::{Delivery, delivery};
 use super::protocol::Mysql;
 use super::target::Target;
+use crate::connection::Protocol;
 use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -86,22 +86,22 @@ impl Handshake {
         // Clear text must not be mistaken for data that TLS protected.
         self.expect_no_more("between the greeting and TLS")?;
         let mut out = Vec::new();
-        let login = Login {
-            tls: true,
-            ..login(target)
-        };
+        let login = login(target, true);
         self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
         endpoint.start_tls(&mut self.stream, target).await
     }
 
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
-        let login = Login {
-            tls: self.stream.tls_description().is_some(),
-            ..login(target)
-        };
+        let login = login(target, self.stream.tls_description().is_some());
         self.capabilities = login.capabilities(&self.greeting);
-        let (mut plugin, mut scramble) = self.first_plugin();
+        // The server's default plugin if dyno supports it; otherwise one that makes the server
+        // request the account's own.
+        let plugin = match self.greeting.plugin.as_str() {
+            CACHING_SHA2 => CACHING_SHA2,
+            _ => auth::NATIVE,
+        };
+        let (mut plugin, mut scramble) = (plugin.to_owned(), self.greeting.scramble.clone());
         // None of these plugins requests the password itself at once.
         let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
             FirstAnswer::Proof(proof) => proof,
@@ -129,22 +129,11 @@ impl Handshake {
                 Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {
                     [FAST_PATH_OK] => {}
                     [FULL_PATH] => self.send_password(target, &plugin, &scramble).await?,
-                    _ => return Err(out_of_turn()),
+                    _ => return Err(Error::out_of_turn()),
                 },
-                Next::More(_) => return Err(out_of_turn()),
+                Next::More(_) => return Err(Error::out_of_turn()),
             }
         }
-    }
-
-    /// The server's default plugin if dyno supports it; otherwise one that makes the server request
-    /// the account's own plugin.
-    fn first_plugin(&self) -> (String, Vec<u8>) {
-        let known = [auth::NATIVE, CACHING_SHA2];
-        let plugin = known
-            .into_iter()
-            .find(|known| *known == self.greeting.plugin)
-            .unwrap_or(auth::NATIVE);
-        (plugin.to_owned(), self.greeting.scramble.clone())
     }
 
     /// Sends the password itself, if the server may have it.
@@ -155,7 +144,7 @@ impl Handshake {
         scramble: &[u8],
     ) -> Result<(), Error> {
         let channel = target.endpoint.channel(&self.stream);
-        let delivery = target.permissions.delivery(plugin, channel);
+        let delivery = delivery(&target.tls, plugin, channel);
         let delivery = delivery.map_err(|why| Error::Withheld {
             server: target.to_string(),
             why,
@@ -181,7 +170,7 @@ impl Handshake {
         match self.next().await? {
             Next::More(key) => Ok(key),
             Next::Refused(error) => Err(login_refused(error)),
-            Next::Ready | Next::Switch { .. } => Err(out_of_turn()),
+            Next::Ready | Next::Switch { .. } => Err(Error::out_of_turn()),
         }
     }
 
@@ -201,17 +190,13 @@ impl Handshake {
 }
 
 fn login_refused(error: ServerError) -> Error {
-    Error::Login(refusal(Box::new(error)))
+    Error::Login(Mysql::refusal(Box::new(error)))
 }
 
-fn login(target: &Target) -> Login<'_> {
+fn login(target: &Target, tls: bool) -> Login<'_> {
     Login {
         user: &target.user,
         database: &target.database,
-        tls: false,
+        tls,
     }
-}
-
-fn out_of_turn() -> Error {
-    ProtocolError::OutOfTurn.into()
 }

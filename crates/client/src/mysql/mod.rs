@@ -10,7 +10,7 @@ use workload::schema::Dialect;
 
 pub use error::refusal_remedy;
 pub use protocol::{Connection, Mysql, Statement};
-pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
+pub use target::Target;
 
 pub use crate::channel::Withheld;
 pub use crate::error::Error;

@@ -11,45 +11,28 @@ use wire::mysql::auth::{CACHING_SHA2, CLEAR};
 use crate::channel::{Channel, Withheld};
 use crate::tls::{ServerPublicKey, TlsOptions};
 
-#[derive(Debug, Clone)]
-pub(super) struct Permissions {
-    server_public_key: ServerPublicKey,
-    cleartext_plugin: bool,
-}
-
-impl From<&TlsOptions> for Permissions {
-    fn from(options: &TlsOptions) -> Self {
-        Self {
-            server_public_key: options.server_public_key.clone(),
-            cleartext_plugin: options.cleartext_plugin,
-        }
+/// How `plugin` may send the password over this channel.
+pub(super) fn delivery<'a>(
+    options: &'a TlsOptions,
+    plugin: &str,
+    channel: Channel,
+) -> Result<Delivery<'a>, Withheld> {
+    let trusted = channel.is_trusted();
+    if plugin == CLEAR {
+        return match trusted || options.cleartext_plugin {
+            true => Ok(Delivery::Clear),
+            false => Err(Withheld::Cleartext),
+        };
     }
-}
-
-impl Permissions {
-    /// How `plugin` may send the password over this channel.
-    pub(super) fn delivery(
-        &self,
-        plugin: &str,
-        channel: Channel,
-    ) -> Result<Delivery<'_>, Withheld> {
-        let trusted = channel.is_trusted();
-        if plugin == CLEAR {
-            return match trusted || self.cleartext_plugin {
-                true => Ok(Delivery::Clear),
-                false => Err(Withheld::Cleartext),
-            };
-        }
-        let accepts_any_key = matches!(self.server_public_key, ServerPublicKey::Accepted);
-        // Of the two plugins, only this one regards a Unix socket as secure.
-        let takes_clear = channel.has_tls || (channel.is_unix && plugin == CACHING_SHA2);
-        match &self.server_public_key {
-            _ if takes_clear && (trusted || accepts_any_key) => Ok(Delivery::Clear),
-            _ if takes_clear => Err(Withheld::Unverified),
-            ServerPublicKey::Known(pem) => Ok(Delivery::Encrypted(pem)),
-            _ if trusted || accepts_any_key => Ok(Delivery::EncryptedWithOfferedKey),
-            _ => Err(Withheld::NoKey),
-        }
+    let accepts_any_key = matches!(options.server_public_key, ServerPublicKey::Accepted);
+    // Of the two plugins, only this one regards a Unix socket as secure.
+    let takes_clear = channel.has_tls || (channel.is_unix && plugin == CACHING_SHA2);
+    match &options.server_public_key {
+        _ if takes_clear && (trusted || accepts_any_key) => Ok(Delivery::Clear),
+        _ if takes_clear => Err(Withheld::Unverified),
+        ServerPublicKey::Known(pem) => Ok(Delivery::Encrypted(pem)),
+        _ if trusted || accepts_any_key => Ok(Delivery::EncryptedWithOfferedKey),
+        _ => Err(Withheld::NoKey),
     }
 }
 
@@ -83,26 +66,17 @@ mod tests {
 
     #[test]
     fn without_an_option_only_a_trusted_server_gets_the_password() {
-        let none = Permissions {
-            server_public_key: ServerPublicKey::Unknown,
-            cleartext_plugin: false,
-        };
+        let none = TlsOptions::default();
+        let delivery = |plugin, channel| delivery(&none, plugin, channel);
         for plugin in [CLEAR, CACHING_SHA2, SHA256] {
             for channel in [OPEN, UNVERIFIED] {
-                assert!(
-                    none.delivery(plugin, channel).is_err(),
-                    "{plugin} {channel:?}"
-                );
+                assert!(delivery(plugin, channel).is_err(), "{plugin} {channel:?}");
             }
-            assert_eq!(
-                none.delivery(plugin, VERIFIED),
-                Ok(Delivery::Clear),
-                "{plugin}"
-            );
+            assert_eq!(delivery(plugin, VERIFIED), Ok(Delivery::Clear), "{plugin}");
         }
-        assert_eq!(none.delivery(CLEAR, UNIX), Ok(Delivery::Clear));
-        assert_eq!(none.delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
-        let of_sha256 = none.delivery(SHA256, UNIX);
+        assert_eq!(delivery(CLEAR, UNIX), Ok(Delivery::Clear));
+        assert_eq!(delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
+        let of_sha256 = delivery(SHA256, UNIX);
         assert_eq!(of_sha256, Ok(Delivery::EncryptedWithOfferedKey));
     }
 }

@@ -1,16 +1,18 @@
 //! The protocol as a connection uses it.
 
+use std::net::SocketAddr;
+
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::Greeting;
 use wire::mysql::packet::{self, Message};
-use wire::mysql::reply::{Prepared, ReplyReader};
+use wire::mysql::reply::ReplyReader;
 use wire::mysql::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
-use super::error::refusal;
+use super::error::{meaning, refusal_remedy};
 use super::login;
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
@@ -54,10 +56,6 @@ impl Mysql {
 pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
-    pub fn server_version(&self) -> &str {
-        &self.protocol.version
-    }
-
     pub fn is_mariadb(&self) -> bool {
         self.protocol.is_mariadb
     }
@@ -70,13 +68,22 @@ impl Connection {
 impl Protocol for Mysql {
     type Target = Target;
     type Message = Message;
-    type Prepared = Prepared;
+    /// The statement's number.
+    type Prepared = u32;
     type Statement = Statement;
     /// The sequence number of the next packet.
     type Transfer = u8;
 
+    fn addresses(target: &Target) -> &[SocketAddr] {
+        target.endpoint.addresses()
+    }
+
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
         login::log_in(target, permit).await
+    }
+
+    fn server_version(&self) -> &str {
+        &self.version
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
@@ -91,9 +98,9 @@ impl Protocol for Mysql {
         self.reader.expect_number(number);
     }
 
-    fn statement(&self, prepared: Prepared) -> Statement {
+    fn statement(&self, number: u32) -> Statement {
         Statement {
-            number: prepared.statement,
+            number,
             is_bound: false,
         }
     }
@@ -147,7 +154,12 @@ impl Protocol for Mysql {
     }
 
     fn refusal(error: Box<ServerError>) -> Refusal {
-        refusal(error)
+        let number = error.number.unwrap_or_default();
+        Refusal {
+            meaning: meaning(number, &error.message),
+            remedy: refusal_remedy(number),
+            error,
+        }
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

@@ -1,21 +1,17 @@
 //! A server and an account: `mysql://user:password@host:port/database?socket=/path`.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use super::password::Permissions;
-use crate::endpoint::{Endpoint, RESERVED};
+use crate::endpoint::{Endpoint, RESERVED, TargetError};
 use crate::net::Address;
 use crate::tls::TlsOptions;
 
-pub use crate::endpoint::TargetError;
-
 /// The schemes of a URL that names a server; both mean the same protocol.
-pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
-pub const DEFAULT_PORT: u16 = 3306;
+const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
+const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 
@@ -27,7 +23,7 @@ pub struct Target {
     pub(super) password: String,
     /// The database that holds the tables.
     pub database: String,
-    pub(super) permissions: Permissions,
+    pub(super) tls: TlsOptions,
 }
 
 impl fmt::Debug for Target {
@@ -36,7 +32,6 @@ impl fmt::Debug for Target {
     }
 }
 
-/// The server and account, without the password.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, database) = (&self.user, &self.database);
@@ -75,7 +70,7 @@ impl Target {
             user: or_default(url.username(), default_user),
             password: own_password.unwrap_or_else(|| password.unwrap_or_default().to_owned()),
             database: or_default(url.path().trim_start_matches('/'), DEFAULT_DATABASE),
-            permissions: Permissions::from(tls),
+            tls: tls.clone(),
         })
     }
 
@@ -85,11 +80,6 @@ impl Target {
             database: name.to_owned(),
             ..self.clone()
         }
-    }
-
-    /// The host's addresses; none for a Unix socket, which is on this host.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.endpoint.addresses()
     }
 }
 

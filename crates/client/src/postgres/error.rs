@@ -1,22 +1,13 @@
 //! The meaning of PostgreSQL's errors, by SQLSTATE.
 
-use wire::ServerError;
 use workload::session::FailureKind;
 
-use crate::error::{Meaning, Refusal};
+use crate::error::Meaning;
 
 /// A write to a standby.
 const READ_ONLY: &str = "25006";
 
-pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
-    Refusal {
-        meaning: meaning(error.sqlstate()),
-        remedy: refusal_remedy(error.sqlstate()),
-        error,
-    }
-}
-
-fn meaning(sqlstate: &str) -> Meaning {
+pub(super) fn meaning(sqlstate: &str) -> Meaning {
     Meaning::Failure(match sqlstate {
         // Serialization failure, deadlock, lock timeout. And unique violation: if two transactions
         // DELETE and INSERT the same key, the second DELETE waits for the first transaction, finds
@@ -67,7 +58,9 @@ pub fn refusal_remedy(sqlstate: &str) -> Option<&'static str> {
 mod tests {
     use wire::postgres::parse_error;
 
+    use super::super::Postgres;
     use super::*;
+    use crate::connection::Protocol;
     use crate::error::Error;
 
     #[test]
@@ -99,7 +92,7 @@ mod tests {
         ] {
             let payload = format!("V{severity}\0CXX000\0Mx\0\0");
             let error = Error::Statement {
-                error: refusal(Box::new(parse_error(payload.as_bytes()).unwrap())),
+                error: Postgres::refusal(Box::new(parse_error(payload.as_bytes()).unwrap())),
                 statement: String::new(),
             };
             assert_eq!(error.into_session_error(None).kind, kind);

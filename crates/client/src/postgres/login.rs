@@ -11,10 +11,10 @@ use wire::postgres::message::HEADER_BYTES;
 use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
 use wire::postgres::{certificate, unexpected};
 
-use super::error::refusal;
 use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
 use crate::channel::Withheld;
+use crate::connection::Protocol;
 use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -53,9 +53,7 @@ impl<'a> Login<'a> {
         if !endpoint.wants_tls() {
             return Ok(());
         }
-        let mut out = Vec::new();
-        login::request_tls(&mut out);
-        self.send(&out).await?;
+        self.send(login::request_tls).await?;
         self.stream.gather(&mut self.gatherer).await?;
         // The answer is one byte. Clear text that follows it must not be mistaken for data that TLS
         // protected.
@@ -63,7 +61,7 @@ impl<'a> Login<'a> {
             [answer @ (TLS_ACCEPTED | TLS_REFUSED)] => answer,
             ref other => return Err(not_postgres(other).into()),
         };
-        self.gatherer.take_byte();
+        self.gatherer = Gatherer::new(LOGIN_LIMIT_BYTES);
         match answer {
             TLS_REFUSED => endpoint.without_tls(self.target),
             _ => endpoint.start_tls(&mut self.stream, self.target).await,
@@ -80,9 +78,7 @@ impl<'a> Login<'a> {
             ("application_name", &target.application_name),
         ];
         parameters.extend(target.options.as_deref().map(|text| ("options", text)));
-        let mut out = Vec::new();
-        login::start(&mut out, &parameters);
-        self.send(&out).await?;
+        self.send(|out| login::start(out, &parameters)).await?;
         while self.gatherer.pending().len() < HEADER_BYTES {
             self.stream.gather(&mut self.gatherer).await?;
             if !may_be_postgres(self.gatherer.pending()) {
@@ -100,9 +96,9 @@ impl<'a> Login<'a> {
         loop {
             let request = match self.next().await? {
                 Next::Authentication(request) => request,
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
                 Next::Parameter { .. } | Next::Other => continue,
-                Next::Backend { .. } | Next::Ready => return Err(out_of_turn()),
+                Next::Backend { .. } | Next::Ready => return Err(Error::out_of_turn()),
             };
             let is_required = self.target.channel_binding == ChannelBindingMode::Require;
             match request {
@@ -110,7 +106,7 @@ impl<'a> Login<'a> {
                     return Err(self.withheld(Withheld::NotBound));
                 }
                 Authentication::Ok => return Ok(()),
-                _ if was_asked => return Err(out_of_turn()),
+                _ if was_asked => return Err(Error::out_of_turn()),
                 Authentication::Sasl(mechanisms) => is_bound = self.scram(&mechanisms).await?,
                 Authentication::Cleartext | Authentication::Md5(_) if is_required => {
                     return Err(self.withheld(Withheld::NotBound));
@@ -118,10 +114,10 @@ impl<'a> Login<'a> {
                 Authentication::Cleartext => self.send_cleartext().await?,
                 Authentication::Md5(salt) => {
                     let proof = login::md5_proof(&self.target.user, self.password()?, salt);
-                    self.send_password(&proof).await?;
+                    self.send(|out| login::password(out, &proof)).await?;
                 }
                 Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
-                    return Err(out_of_turn());
+                    return Err(Error::out_of_turn());
                 }
             }
             was_asked = true;
@@ -134,13 +130,8 @@ impl<'a> Login<'a> {
         if !channel.is_trusted() && !self.target.sends_cleartext {
             return Err(self.withheld(Withheld::PasswordMethod));
         }
-        self.send_password(self.password()?).await
-    }
-
-    async fn send_password(&mut self, password: &str) -> Result<(), Error> {
-        let mut out = Vec::new();
-        login::password(&mut out, password);
-        self.send(&out).await
+        let password = self.password()?;
+        self.send(|out| login::password(out, password)).await
     }
 
     /// Proves knowledge of the password, and checks that the server knows it, too. Returns whether
@@ -158,18 +149,15 @@ impl<'a> Login<'a> {
         }
         let password = self.password()?;
         let scram = Scram::new(&nonce()?, binding);
-        let mut out = Vec::new();
-        login::sasl_first(&mut out, mechanism, &scram.first());
-        self.send(&out).await?;
+        self.send(|out| login::sasl_first(out, mechanism, &scram.first()))
+            .await?;
         let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
-            return Err(out_of_turn());
+            return Err(Error::out_of_turn());
         };
         let (last, proven) = scram.prove(password, &challenge)?;
-        out.clear();
-        login::sasl_next(&mut out, &last);
-        self.send(&out).await?;
+        self.send(|out| login::sasl_next(out, &last)).await?;
         let Authentication::SaslFinal(outcome) = self.next_of_sasl().await? else {
-            return Err(out_of_turn());
+            return Err(Error::out_of_turn());
         };
         proven.verify(&outcome)?;
         Ok(is_bound)
@@ -195,9 +183,9 @@ impl<'a> Login<'a> {
         loop {
             match self.next().await? {
                 Next::Authentication(request) => return Ok(request),
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
                 Next::Other => {}
-                _ => return Err(out_of_turn()),
+                _ => return Err(Error::out_of_turn()),
             }
         }
     }
@@ -213,8 +201,8 @@ impl<'a> Login<'a> {
                 }
                 Next::Parameter { .. } | Next::Other => {}
                 Next::Backend { pid } => server.backend_pid = pid,
-                Next::Refused(error) => return Err(Error::Login(refusal(error))),
-                Next::Authentication(_) => return Err(out_of_turn()),
+                Next::Refused(error) => return Err(Error::Login(Postgres::refusal(error))),
+                Next::Authentication(_) => return Err(Error::out_of_turn()),
             }
         }
         if let [kind, ..] = *self.gatherer.pending() {
@@ -229,8 +217,11 @@ impl<'a> Login<'a> {
         Ok(Next::parse(&message)?)
     }
 
-    async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.stream.write_all(bytes).await.map_err(Error::Lost)
+    /// Sends what `write` appends.
+    async fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {
+        let mut out = Vec::new();
+        write(&mut out);
+        self.stream.write_all(&out).await.map_err(Error::Lost)
     }
 
     fn password(&self) -> Result<&'a str, Error> {
@@ -270,8 +261,4 @@ pub(super) fn nonce() -> Result<String, Error> {
     let failed = |_| ProtocolError::Authentication("the system has no random numbers".to_owned());
     random.fill(&mut bytes).map_err(failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn out_of_turn() -> Error {
-    ProtocolError::OutOfTurn.into()
 }

@@ -10,8 +10,9 @@ mod target;
 use workload::schema::Dialect;
 
 pub use error::refusal_remedy;
+pub use parameters::SCHEMES;
 pub use protocol::{Connection, Postgres};
-pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
+pub use target::Target;
 
 pub use crate::channel::Withheld;
 pub use crate::error::Error;

@@ -10,34 +10,25 @@ use crate::endpoint::RESERVED;
 
 /// The schemes of a URL that names a server; both mean the same.
 pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
-/// The parameters that dyno knows, and their environment variables.
-const KNOWN: [(&str, &str); 14] = [
-    ("application_name", "PGAPPNAME"),
-    ("channel_binding", "PGCHANNELBINDING"),
-    ("dbname", "PGDATABASE"),
-    ("host", "PGHOST"),
-    ("options", "PGOPTIONS"),
-    ("passfile", "PGPASSFILE"),
-    (PASSWORD, "PGPASSWORD"),
-    ("port", "PGPORT"),
-    ("service", "PGSERVICE"),
-    ("sslcert", "PGSSLCERT"),
-    ("sslkey", "PGSSLKEY"),
-    ("sslmode", "PGSSLMODE"),
-    ("sslrootcert", "PGSSLROOTCERT"),
-    ("user", "PGUSER"),
+/// The parameters that dyno knows, their environment variables, and whether they change a session,
+/// whatever its server.
+const KNOWN: [(&str, &str, bool); 14] = [
+    ("application_name", "PGAPPNAME", true),
+    ("channel_binding", "PGCHANNELBINDING", true),
+    ("dbname", "PGDATABASE", false),
+    ("host", "PGHOST", false),
+    ("options", "PGOPTIONS", true),
+    ("passfile", "PGPASSFILE", false),
+    (PASSWORD, "PGPASSWORD", false),
+    ("port", "PGPORT", false),
+    ("service", "PGSERVICE", false),
+    ("sslcert", "PGSSLCERT", true),
+    ("sslkey", "PGSSLKEY", true),
+    ("sslmode", "PGSSLMODE", true),
+    ("sslrootcert", "PGSSLROOTCERT", true),
+    ("user", "PGUSER", false),
 ];
 const PASSWORD: &str = "password";
-/// Parameters that change a session, whatever its server.
-const OF_SESSION: [&str; 7] = [
-    "application_name",
-    "channel_binding",
-    "options",
-    "sslcert",
-    "sslkey",
-    "sslmode",
-    "sslrootcert",
-];
 /// Characters that a value in a URL's query cannot contain unencoded.
 const ENCODED: AsciiSet = CONTROLS
     .add(b' ')
@@ -133,7 +124,7 @@ impl Parameters {
 
     /// Adds what is missing from the environment.
     pub(super) fn add_environment(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
-        for (name, variable_name) in KNOWN {
+        for (name, variable_name, _) in KNOWN {
             if let Some(value) = variable(variable_name).filter(|value| !value.is_empty()) {
                 self.0.entry(name).or_insert(value);
             }
@@ -151,9 +142,8 @@ impl Parameters {
 
     /// The query of a URL for equal sessions.
     pub(super) fn query(&self) -> String {
-        let given = OF_SESSION
-            .iter()
-            .filter_map(|name| Some((name, self.get(name)?)));
+        let of_session = KNOWN.iter().filter(|(.., of_session)| *of_session);
+        let given = of_session.filter_map(|(name, ..)| Some((name, self.get(name)?)));
         let pairs =
             given.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
         pairs.collect::<Vec<_>>().join("&")
@@ -165,9 +155,9 @@ impl Parameters {
 }
 
 fn known(name: &str) -> Result<&'static str, String> {
-    let found = KNOWN.iter().find(|(known, _)| *known == name);
-    found.map(|(known, _)| *known).ok_or_else(|| {
-        let names = KNOWN.map(|(known, _)| known).join(", ");
+    let found = KNOWN.iter().find(|(known, ..)| *known == name);
+    found.map(|(known, ..)| *known).ok_or_else(|| {
+        let names = KNOWN.map(|(known, ..)| known).join(", ");
         format!("the parameter {name:?} is unknown; known are {names}")
     })
 }

@@ -41,7 +41,6 @@ pub(super) fn find(path: &Path, login: Login<'_>) -> Result<Option<String>, Stri
     Ok(text.lines().find_map(|line| password(line, login)))
 }
 
-/// The password of a line that matches.
 fn password(line: &str, login: Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;

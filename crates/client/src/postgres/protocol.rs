@@ -1,5 +1,7 @@
 //! The protocol as a connection uses it.
 
+use std::net::SocketAddr;
+
 use wire::postgres::command::{self, Statement, Value};
 use wire::postgres::message::Message;
 use wire::postgres::reply::ReplyReader;
@@ -9,7 +11,7 @@ use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
-use super::error::refusal;
+use super::error::{meaning, refusal_remedy};
 use super::login::{self, nonce};
 use super::target::Target;
 use crate::connection::{Protocol, Reply};
@@ -30,11 +32,6 @@ pub struct Postgres {
 pub type Connection = crate::connection::Connection<Postgres>;
 
 impl Connection {
-    /// The version that the server reports, such as `15.10 (Debian 15.10-0+deb12u1)`.
-    pub fn server_version(&self) -> &str {
-        &self.protocol.server_version
-    }
-
     /// The server process of this connection, for `pg_terminate_backend`.
     pub fn backend_pid(&self) -> u32 {
         self.protocol.backend_pid
@@ -61,8 +58,16 @@ impl Protocol for Postgres {
     type Statement = Statement;
     type Transfer = ();
 
+    fn addresses(target: &Target) -> &[SocketAddr] {
+        target.endpoint.addresses()
+    }
+
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
         login::log_in(target, permit).await
+    }
+
+    fn server_version(&self) -> &str {
+        &self.server_version
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
@@ -134,7 +139,11 @@ impl Protocol for Postgres {
     }
 
     fn refusal(error: Box<ServerError>) -> Refusal {
-        refusal(error)
+        Refusal {
+            meaning: meaning(error.sqlstate()),
+            remedy: refusal_remedy(error.sqlstate()),
+            error,
+        }
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

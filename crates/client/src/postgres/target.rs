@@ -1,20 +1,16 @@
 //! A server and an account: `postgres://user:password@host:port/database?name=value`.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::parameters::Parameters;
 use super::passfile;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, TargetError};
 use crate::error::NoPassword;
 use crate::net::Address;
 use crate::tls::{TlsMode, TlsOptions};
 
-pub use super::parameters::SCHEMES;
-pub use crate::endpoint::TargetError;
-
-pub const DEFAULT_PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 /// Directories of servers' Unix sockets: of Debian's and Red Hat's packages, and of PostgreSQL
@@ -72,21 +68,10 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// Parses a URL. What it omits comes from the arguments, a service file, and libpq's
-    /// environment variables, in this order. `password` is used if the URL has none, `default_user`
-    /// if nothing names a user.
+    /// Parses a URL. What it omits comes from the arguments, a service file, and libpq's variables
+    /// in `environment`, in this order. `password` is used if the URL has none, `default_user` if
+    /// nothing names a user.
     pub fn parse(
-        url: &str,
-        password: Option<&str>,
-        default_user: &str,
-        tls: &TlsOptions,
-    ) -> Result<Self, TargetError> {
-        let environment = |name: &str| std::env::var(name).ok();
-        Self::parse_with(url, password, default_user, tls, &environment)
-    }
-
-    /// Like [`Target::parse`], with these environment variables.
-    pub fn parse_with(
         url: &str,
         password: Option<&str>,
         default_user: &str,
@@ -144,11 +129,6 @@ impl Target {
             database: name.to_owned(),
             ..self.clone()
         }
-    }
-
-    /// The host's addresses; none for a Unix socket, which is on this host.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.endpoint.addresses()
     }
 }
 
@@ -241,7 +221,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, TargetError> {
-        Target::parse_with(url, None, "me", &TlsOptions::default(), &|_| None)
+        Target::parse(url, None, "me", &TlsOptions::default(), &|_| None)
     }
 
     #[test]
@@ -290,7 +270,7 @@ mod tests {
             }))
         };
         let none = TlsOptions::default();
-        let parse = |url, password| Target::parse_with(url, password, "me", &none, &environment);
+        let parse = |url, password| Target::parse(url, password, "me", &none, &environment);
         let target = parse("postgres://", None).unwrap();
         let shown =
             "postgres://u@127.0.0.1:7/d?application_name=a&options=-c%20x=y&sslmode=require";
@@ -331,7 +311,7 @@ mod tests {
             ..TlsOptions::default()
         };
         let url = "postgres://127.0.0.1/d?sslmode=require";
-        let target = Target::parse_with(url, None, "me", &disable, &|_| None).unwrap();
+        let target = Target::parse(url, None, "me", &disable, &|_| None).unwrap();
         assert_eq!(
             target.endpoint.tls_mode,
             TlsMode::Disable,

@@ -162,11 +162,6 @@ where
     }
 
     /// Waits for bytes and passes them to `take`, in the thread's shared buffer.
-    pub async fn receive<R>(&self, mut take: impl FnMut(&[u8]) -> R) -> Result<R> {
-        poll_fn(|context| self.poll_receive(context, &mut take)).await
-    }
-
-    /// [`Io::receive`] as a poll function.
     #[inline]
     pub fn poll_receive<R>(
         &self,
@@ -269,6 +264,14 @@ mod tests {
         }
     }
 
+    async fn receive<S, R>(io: &Io<S>, mut take: impl FnMut(&[u8]) -> R) -> Result<R>
+    where
+        S: mio::event::Source,
+        for<'a> &'a S: Read + Write,
+    {
+        poll_fn(|context| io.poll_receive(context, &mut take)).await
+    }
+
     #[test]
     fn a_task_that_has_waited_for_room_is_not_woken_twice_for_each_message() {
         const MESSAGES: u32 = 100;
@@ -285,7 +288,7 @@ mod tests {
             let io = Io::new(UnixStream::from_std(ours)).unwrap();
             io.writable().await;
             for _ in 0..MESSAGES {
-                io.receive(|_| ()).await.unwrap();
+                receive(&io, |_| ()).await.unwrap();
                 io.write_all(b"!").await.unwrap();
             }
         });
@@ -311,7 +314,7 @@ mod tests {
             let io = Io::new(Endless(socket)).unwrap();
             // Limited, so that the test ends even if it fails.
             while begun.elapsed() < Duration::from_secs(10) {
-                io.receive(|_| ()).await.unwrap();
+                receive(&io, |_| ()).await.unwrap();
             }
         });
         let (ours, mut theirs) = UnixStream::pair().unwrap();
@@ -319,7 +322,7 @@ mod tests {
             let io = Io::new(ours).unwrap();
             sleep_until(Instant::now() + Duration::from_millis(5)).await;
             theirs.write_all(b"?").unwrap();
-            io.receive(<[u8]>::len).await.unwrap()
+            receive(&io, <[u8]>::len).await.unwrap()
         };
         let received = reactor.block_on(timeout(Duration::from_secs(5), others));
         assert_eq!(received.unwrap(), Ok(1));

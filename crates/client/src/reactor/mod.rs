@@ -16,7 +16,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use mio::Token;
@@ -78,25 +78,6 @@ pub(crate) fn permit_to_connect() -> impl Future<Output = Permit> {
     Inner::current().awaiting_greeting.acquire()
 }
 
-/// Wakes every task of a loop from any thread: as a [`Waker`], or by its own method.
-#[derive(Debug, Clone)]
-pub struct Handle {
-    ready: Arc<ReadyQueue>,
-}
-
-impl Handle {
-    /// Wakes every task, so that it checks again what it waits for.
-    pub fn wake_all(&self) {
-        self.ready.wake_all();
-    }
-}
-
-impl Wake for Handle {
-    fn wake(self: Arc<Self>) {
-        self.wake_all();
-    }
-}
-
 impl Reactor {
     pub fn new() -> std::io::Result<Self> {
         let poll = mio::Poll::new()?;
@@ -121,10 +102,9 @@ impl Reactor {
         })
     }
 
-    pub fn handle(&self) -> Handle {
-        Handle {
-            ready: Arc::clone(&self.inner.ready),
-        }
+    /// Wakes every task from any thread, so that it checks again what it waits for.
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.inner.ready))
     }
 
     /// Adds a task; it runs while [`Reactor::block_on`] does.
@@ -157,8 +137,8 @@ impl Reactor {
         }
     }
 
-    /// Runs all spawned tasks until none is left, or until `stopped` returns true after a
-    /// [`Handle::wake_all`].
+    /// Runs all spawned tasks until none is left, or until `stopped` returns true after
+    /// [`Reactor::waker`] was used.
     pub fn run_tasks(&self, stopped: impl Fn() -> bool) -> std::io::Result<()> {
         self.block_on(std::future::poll_fn(|_| {
             if stopped() {
@@ -355,16 +335,16 @@ mod tests {
         let reactor = Reactor::new().unwrap();
         let stopped = Arc::new(std::sync::atomic::AtomicBool::new(false));
         reactor.spawn(std::future::pending());
-        let (handle, flag) = (reactor.handle(), Arc::clone(&stopped));
-        let waker = std::thread::spawn(move || {
+        let (waker, flag) = (reactor.waker(), Arc::clone(&stopped));
+        let thread = std::thread::spawn(move || {
             flag.store(true, std::sync::atomic::Ordering::Relaxed);
-            handle.wake_all();
+            waker.wake();
         });
         reactor
             .run_tasks(|| stopped.load(std::sync::atomic::Ordering::Relaxed))
             .unwrap();
         assert_eq!(reactor.task_count(), 0);
-        waker.join().unwrap();
+        thread.join().unwrap();
     }
 
     #[test]

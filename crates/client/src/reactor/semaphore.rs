@@ -185,7 +185,7 @@ mod tests {
             });
         }
         // Wakes all tasks meanwhile, as each stage of a load does.
-        reactor.handle().wake_all();
+        reactor.waker().wake();
         reactor.run_tasks(|| false).unwrap();
         assert_eq!((most.get(), passed.get()), (32, 1000));
     }
@@ -203,10 +203,10 @@ mod tests {
                 passed.set(passed.get() + 1);
             });
         }
-        let handle = reactor.handle();
+        let waker = reactor.waker();
         let all_passed = async {
             for _ in 0..5 {
-                handle.wake_all();
+                waker.wake_by_ref();
                 sleep_until(Instant::now() + Duration::from_millis(1)).await;
             }
             drop(first);

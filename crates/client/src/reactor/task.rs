@@ -83,10 +83,6 @@ impl ReadyQueue {
         }
     }
 
-    pub(super) fn wake_all(&self) {
-        self.tell(|remote| remote.all = true);
-    }
-
     fn tell(&self, what: impl FnOnce(&mut Remote)) {
         what(&mut self.lock());
         self.has_remote.store(true, Ordering::Release);
@@ -108,6 +104,13 @@ impl ReadyQueue {
         let mut remote = self.lock();
         batch.append(&mut remote.ids);
         std::mem::take(&mut remote.all)
+    }
+}
+
+/// Wakes all tasks.
+impl Wake for ReadyQueue {
+    fn wake(self: Arc<Self>) {
+        self.tell(|remote| remote.all = true);
     }
 }
 

@@ -119,15 +119,8 @@ pub struct Elapsed;
 
 /// Runs `future` for at most `limit`.
 pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    let mut sleep = pin!(sleep_until(Instant::now() + limit));
-    std::future::poll_fn(|context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(Ok(output));
-        }
-        sleep.as_mut().poll(context).map(|()| Err(Elapsed))
-    })
-    .await
+    let end = sleep_until(Instant::now() + limit);
+    before(end, future).await.ok_or(Elapsed)
 }
 
 /// Runs `work`; `None` if `end` ends first.

@@ -14,13 +14,10 @@ use rustix::io::Errno;
 use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 
 use super::timerfd::TimerFd;
-use crate::clock::monotonic_ns;
+use crate::clock::read_both;
 
 /// Interval of measuring the difference of the clocks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Number of readings of both clocks, of which the fastest counts: the others may have been
-/// interrupted.
-const READINGS: usize = 5;
 /// If two differences are further apart than this, the wall clock was set in between. Far above the
 /// error of a reading, and far below any step in practice.
 const STEP_NS: u64 = 20_000;
@@ -46,13 +43,7 @@ struct Reference {
 impl Reference {
     /// Reads both clocks; `None` while the wall clock is before 1970.
     fn take() -> Option<Self> {
-        let readings = (0..READINGS).map(|_| {
-            let before_ns = monotonic_ns();
-            let wall = SystemTime::now();
-            let width_ns = monotonic_ns() - before_ns;
-            (width_ns, wall, before_ns + width_ns / 2)
-        });
-        let (_, wall, at_ns) = readings.min_by_key(|(width_ns, ..)| *width_ns)?;
+        let (wall, at_ns) = read_both(SystemTime::now)?;
         let ns = wall.duration_since(UNIX_EPOCH).ok()?.as_nanos();
         let wall = WallTime(u64::try_from(ns).ok()?);
         Some(Self { wall, at_ns })
@@ -130,6 +121,7 @@ impl WallClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::monotonic_ns;
 
     fn clock() -> WallClock {
         let poll = mio::Poll::new().unwrap();

@@ -6,12 +6,7 @@ mod target;
 use workload::schema::Dialect;
 
 pub use session::{SqliteConnector, SqliteSession, error_remedy, session_error};
-pub use target::{SqliteTarget, SqliteTargetError};
-
-/// The version of SQLite that is built in.
-pub fn version() -> &'static str {
-    rusqlite::version()
-}
+pub use target::SqliteTarget;
 
 /// An integer primary key is the rowid, which SQLite generates.
 pub static DIALECT: Dialect = Dialect {

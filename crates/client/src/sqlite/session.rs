@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{Connection, ErrorCode, params_from_iter};
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
@@ -78,7 +78,10 @@ impl Session for SqliteSession {
 
 fn run(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite::Result<Reply> {
     let mut statement = connection.prepare_cached(sql)?;
-    let params = params_from_iter(params.iter().map(Value));
+    let params = params_from_iter(params.iter().map(|param| match param {
+        Param::Int(number) => ToSqlOutput::from(*number),
+        Param::Text(text) => ToSqlOutput::from(*text),
+    }));
     if statement.column_count() == 0 {
         let affected = statement.execute(params)? as u64;
         return Ok(Reply { rows: 0, affected });
@@ -89,17 +92,6 @@ fn run(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite::Re
         rows += 1;
     }
     Ok(Reply { rows, affected: 0 })
-}
-
-struct Value<'a>(&'a Param<'a>);
-
-impl ToSql for Value<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self.0 {
-            Param::Int(number) => ToSqlOutput::from(*number),
-            Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-        })
-    }
 }
 
 /// SQLite's error for a workload, raised by `statement`.

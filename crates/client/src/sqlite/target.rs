@@ -20,34 +20,12 @@ pub struct SqliteTarget {
     temporary: Option<tempfile::TempDir>,
 }
 
-/// Why a URL does not name a database.
-#[derive(Debug, thiserror::Error)]
-pub enum SqliteTargetError {
-    #[error(
-        "{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
-    )]
-    Url(String),
-    /// A temporary database could not be created.
-    #[error(
-        "cannot create a temporary directory in {directory}: {source}; set TMPDIR to a directory with free space"
-    )]
-    Temporary {
-        directory: PathBuf,
-        source: std::io::Error,
-    },
-}
-
 impl SqliteTarget {
     /// Parses a URL. The default is WAL with `synchronous=normal`, as in servers that embed SQLite.
-    pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
-        Self::parse_in(url, &std::env::temp_dir())
-    }
-
-    /// Parses a URL; a temporary database is created in `directory`.
-    pub fn parse_in(url: &str, directory: &Path) -> Result<Self, SqliteTargetError> {
-        let rest = url.strip_prefix("sqlite:").ok_or_else(|| {
-            SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
-        })?;
+    /// A temporary database is created in `directory`, if given.
+    pub fn parse(url: &str, directory: Option<&Path>) -> Result<Self, String> {
+        let rest = url.strip_prefix("sqlite:");
+        let rest = rest.ok_or_else(|| malformed(&format!("{url:?} does not begin with sqlite:")))?;
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         // An absolute path, sqlite:///path, has an empty host.
         let path = path.strip_prefix("//").unwrap_or(path);
@@ -60,17 +38,11 @@ impl SqliteTarget {
                 Some(("synchronous", value)) => {
                     synchronous = one_of("synchronous", value, &SYNCHRONOUS)?;
                 }
-                _ => {
-                    return Err(SqliteTargetError::Url(format!(
-                        "the parameter {pair:?} is unknown"
-                    )));
-                }
+                _ => return Err(malformed(&format!("the parameter {pair:?} is unknown"))),
             }
         }
-        let temporary = path
-            .is_empty()
-            .then(|| temporary_directory(directory))
-            .transpose()?;
+        let temporary = path.is_empty().then(|| temporary_directory(directory));
+        let temporary = temporary.transpose()?;
         let path = match &temporary {
             Some(directory) => directory.path().join("dyno.sqlite"),
             None => PathBuf::from(path),
@@ -115,27 +87,29 @@ impl SqliteTarget {
     }
 }
 
-fn temporary_directory(parent: &Path) -> Result<tempfile::TempDir, SqliteTargetError> {
-    tempfile::Builder::new()
-        .prefix("dyno-")
-        .tempdir_in(parent)
-        .map_err(|source| SqliteTargetError::Temporary {
-            directory: parent.to_owned(),
-            source,
-        })
+fn malformed(why: &str) -> String {
+    format!(
+        "{why}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
+    )
 }
 
-fn one_of<'a>(key: &str, value: &str, known: &[&'a str]) -> Result<&'a str, SqliteTargetError> {
-    known
-        .iter()
-        .copied()
-        .find(|known| *known == value)
-        .ok_or_else(|| {
-            SqliteTargetError::Url(format!(
-                "{key}={value} is unknown (one of {})",
-                known.join(", ")
-            ))
-        })
+fn temporary_directory(parent: Option<&Path>) -> Result<tempfile::TempDir, String> {
+    let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+    let created = tempfile::Builder::new().prefix("dyno-").tempdir_in(&parent);
+    created.map_err(|error| {
+        format!(
+            "cannot create a temporary directory in {}: {error}; set TMPDIR to a directory with free space",
+            parent.display()
+        )
+    })
+}
+
+fn one_of<'a>(key: &str, value: &str, known: &[&'a str]) -> Result<&'a str, String> {
+    let found = known.iter().copied().find(|known| *known == value);
+    found.ok_or_else(|| {
+        let known = known.join(", ");
+        malformed(&format!("{key}={value} is unknown (one of {known})"))
+    })
 }
 
 #[cfg(test)]
@@ -144,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_temporary_database_goes_with_its_target() {
-        let target = SqliteTarget::parse("sqlite:").unwrap();
+        let target = SqliteTarget::parse("sqlite:", None).unwrap();
         target
             .open()
             .unwrap()
@@ -158,11 +132,11 @@ mod tests {
 
     #[test]
     fn settings_are_checked() {
-        let target =
-            SqliteTarget::parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
+        let parse = |url| SqliteTarget::parse(url, None);
+        let target = parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
         let expected = "sqlite:/x/y.db, journal_mode=delete, synchronous=full";
         assert_eq!(target.shown(), expected);
-        assert!(SqliteTarget::parse("sqlite:x?journal_mode=wall").is_err());
-        assert!(SqliteTarget::parse("sqlite:x?speed=11").is_err());
+        assert!(parse("sqlite:x?journal_mode=wall").is_err());
+        assert!(parse("sqlite:x?speed=11").is_err());
     }
 }

@@ -42,9 +42,6 @@ pub(crate) struct BenchArgs {
     /// Result directory, which must be new. [default: results/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the result as JSON on stdout; progress goes to stderr.
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 

@@ -125,11 +125,9 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     let remedy = match (workload(word), study_key(word, arguments)) {
         (_, Some(key)) => format!("change a key of the study with --set {key}=VALUE"),
         (Some(workload), _) => format!(
-            "give the workload as an option of dyno bench, which loads missing data itself: {}",
-            bench(&format!(
-                "{} --workload {workload}",
-                address::typed(arguments)
-            ))
+            "give the workload as an option of dyno bench, which loads missing data itself: \
+             dyno bench {} --workload {workload}",
+            address::typed(arguments)
         ),
         (None, None) => hints(word, arguments)?,
     };
@@ -174,9 +172,9 @@ fn hints(word: &str, arguments: &[String]) -> Option<String> {
         let hint = match habit.meaning {
             Meaning::Instead(hint) => hint.to_owned(),
             Meaning::Address(_) => format!(
-                "give the URL of the server: {} (and the password in DYNO_PASSWORD or \
+                "give the URL of the server: dyno bench {} (and the password in DYNO_PASSWORD or \
                  --option-file)",
-                bench(&address::typed(arguments))
+                address::typed(arguments)
             ),
             Meaning::Same(option) => format!("use --{option} of dyno bench"),
         };
@@ -184,10 +182,6 @@ fn hints(word: &str, arguments: &[String]) -> Option<String> {
     });
     let hints: Vec<String> = hints.collect();
     (!hints.is_empty()).then(|| hints.join("; "))
-}
-
-fn bench(rest: &str) -> String {
-    format!("dyno bench {rest}")
 }
 
 #[cfg(test)]

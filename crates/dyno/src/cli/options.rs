@@ -1,13 +1,9 @@
 //! The options of a trial as arguments, generated from the list in `plan::key`, so that names,
 //! ranges, defaults and help are the same as in a study.
 
-use std::ffi::OsStr;
-
 use ::plan::key::{self, KEYS, Key, Kind, Needs};
 use ::plan::{Limited, Value, parse_duration};
-use clap::builder::{
-    BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser,
-};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -106,7 +102,7 @@ fn argument(key: &'static Key, name: String) -> Arg {
     let mut arg = Arg::new(key.name)
         .long(name)
         .help(short(&help))
-        .value_parser(ValueParser::new(KeyParser(key)))
+        .value_parser(value_parser(key))
         .value_name(value_name(key));
     if let Some(long) = long_help(key, &help) {
         arg = arg.long_help(long);
@@ -222,40 +218,11 @@ fn long_help(key: &Key, help: &str) -> Option<String> {
 
 /// Reads a value like a study, and also accepts what is usual on a command line: durations
 /// without a unit (seconds; limits of response times in milliseconds), percentages without `%`, relative paths, `on` and `off`.
-#[derive(Clone)]
-struct KeyParser(&'static Key);
-
-impl TypedValueParser for KeyParser {
-    type Value = Value;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<Value, clap::Error> {
-        match self.0.kind {
-            Kind::Boolean => BoolishValueParser::new()
-                .parse_ref(command, arg, value)
-                .map(Value::Boolean),
-            Kind::Choice(words) => PossibleValuesParser::new(words)
-                .parse_ref(command, arg, value)
-                .map(Value::Text),
-            _ => {
-                let key = self.0;
-                let read = move |text: &str| read(key, text);
-                read.parse_ref(command, arg, value)
-            }
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words: &[&str] = match self.0.kind {
-            Kind::Boolean => &["true", "false"],
-            Kind::Choice(words) => words,
-            _ => return None,
-        };
-        Some(Box::new(words.iter().map(PossibleValue::new)))
+fn value_parser(key: &'static Key) -> ValueParser {
+    match key.kind {
+        Kind::Boolean => BoolishValueParser::new().map(Value::Boolean).into(),
+        Kind::Choice(words) => PossibleValuesParser::new(words).map(Value::Text).into(),
+        _ => ValueParser::new(move |text: &str| read(key, text)),
     }
 }
 
@@ -277,9 +244,9 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
         _ => typed.to_owned(),
     };
     let read = ::study::read_option(key, &typed);
-    read.map_err(|(message, help)| match key.kind {
-        Kind::Duration { .. } if parse_duration(&typed).is_err() => format!("{message}; {help}"),
-        _ => format!("{}; expected {}", as_options(&message), key.range()),
+    read.map_err(|error| match key.kind {
+        Kind::Duration { .. } if parse_duration(&typed).is_err() => error.to_string(),
+        _ => format!("{}; expected {}", as_options(&error.message), key.range()),
     })
 }
 
@@ -290,7 +257,7 @@ fn text(error: impl std::fmt::Display) -> String {
 /// A message about keys of a study, in terms of the corresponding options.
 pub(crate) fn as_options(message: &str) -> String {
     let mut text = message.to_owned();
-    for key in KEYS {
+    for key in KEYS.iter() {
         if let Some(flag) = key.flag_name() {
             text = text.replace(&format!("`{}`", key.name), &format!("--{flag}"));
         }

@@ -35,9 +35,6 @@ pub(crate) struct RunArgs {
     /// the 95 % confidence interval of the result.
     #[arg(long, value_enum, default_value_t = UndecidedArg::Pass)]
     pub(crate) undecided: UndecidedArg,
-    /// Print the result as JSON on stdout; progress goes to stderr.
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -18,12 +18,8 @@ pub(crate) enum UndecidedArg {
 /// A fraction above 0 and at most 1, which may be given in percent.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let text = text.trim();
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse::<f64>(),
-    };
-    match number {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+    match plan::parse_percent(text).or_else(|| text.parse().ok()) {
+        Some(share) if share > 0.0 && share <= 1.0 => Ok(share),
         _ => Err("expected a fraction above 0 and at most 1, such as 0.9 or 90%".to_owned()),
     }
 }

@@ -60,7 +60,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     assert_eq!(users, [1, 3]);
     assert_eq!(result.design.axes, ["load.threads"]);
     let point = &result.trials[1].setup.planned.point;
-    assert_eq!(*point, Point::from([("load.threads", 3)]));
+    assert_eq!(*point, Point::from_iter([("load.threads", 3)]));
     assert_eq!(result.thresholds.len(), 2);
     let mut columns = result.thresholds.iter().map(|one| &one.column);
     assert!(columns.all(|column| column == "response_ms.p99"));

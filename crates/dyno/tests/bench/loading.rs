@@ -3,7 +3,7 @@
 use crate::common::{Program, Proxy, database, mariadb, server_checksum, sysbench, wait_until};
 use rustix::process::Signal;
 use workload::distribution::Distribution;
-use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::rows::{Checksum, TableRows};
 
 /// Three parts.
 const ROWS: u64 = 150_000;
@@ -11,14 +11,9 @@ const ROWS: u64 = 150_000;
 const SOME_BYTES: u64 = 1 << 20;
 
 fn expected(rows: u64, table: u32) -> Checksum {
-    let data = DataSpec {
-        seed: 1,
-        rows,
-        distribution: Distribution::default(),
-    };
-    let rows = TableRows::new(&data, table).unwrap();
+    let made = TableRows::new(1, table, rows, &Distribution::default()).unwrap();
     let mut checksum = Checksum::default();
-    (1..=data.rows).for_each(|key| checksum.add(&rows.row(key)));
+    (1..=rows).for_each(|key| checksum.add(&made.row(key)));
     checksum
 }
 

@@ -102,7 +102,7 @@ fn a_study_searches_at_each_of_its_points() {
     let done = Program::study(&study).succeeds();
     let result = assert_reported(&done, &done.out());
     let points: Vec<_> = result.searches.iter().map(|found| &found.point).collect();
-    let wanted = |threads: u32| Point::from([("load.threads", threads)]);
+    let wanted = |threads: u32| Point::from_iter([("load.threads", threads)]);
     assert_eq!(points, [&wanted(1), &wanted(2)]);
     done.prints(&["None of 2 searches found a rate that keeps its limit."]);
 }

@@ -6,7 +6,7 @@ use crate::common::{Program, each};
 use client::sqlite::SqliteTarget;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
-use workload::rows::{DataSpec, TableRows};
+use workload::rows::TableRows;
 
 const SMALL: &str = "--tables 2 --rows 300 --threads 2 --warmup 0s";
 
@@ -112,12 +112,7 @@ fn the_rows_are_a_function_of_the_seed() {
     let one = load("one", 9);
     assert_eq!(one, load("again", 9));
     assert_ne!(one, load("other", 10));
-    let data = DataSpec {
-        seed: 9,
-        rows: 500,
-        distribution: Distribution::default(),
-    };
-    let table = TableRows::new(&data, 2).unwrap();
+    let table = TableRows::new(9, 2, 500, &Distribution::default()).unwrap();
     let expected = (1..=500).map(|key| {
         let row = table.row(key);
         let (c, pad) = (row.c().to_owned(), row.pad().to_owned());
@@ -127,7 +122,7 @@ fn the_rows_are_a_function_of_the_seed() {
 }
 
 fn rows(url: &str) -> Vec<(i64, i64, String, String)> {
-    let connection = SqliteTarget::parse(url).unwrap().open().unwrap();
+    let connection = SqliteTarget::parse(url, None).unwrap().open().unwrap();
     let sql = "SELECT id, k, c, pad FROM sbtest2 ORDER BY id";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| {
@@ -146,7 +141,7 @@ fn a_database_that_another_holds_is_busy_and_counted() {
         Program::bench(&url).args(options).args(words)
     };
     bench("--prepare only").succeeds();
-    let other = SqliteTarget::parse(&url).unwrap().open().unwrap();
+    let other = SqliteTarget::parse(&url, None).unwrap().open().unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut running = bench("--events 20").start();
     running.says(" restarts");

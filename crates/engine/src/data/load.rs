@@ -14,7 +14,7 @@ use plan::Failure;
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
-use super::loads::Loads;
+use super::loads::{Loads, Session};
 use super::lock;
 use super::parts::{PART_ROWS, Part, Queue};
 use super::state::{
@@ -31,7 +31,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long running statements may take to end once the load is over or interrupted.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Loads the tables that a database lacks.
 pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
@@ -59,7 +58,8 @@ pub(crate) fn prepare<P: Loads>(
     let connections = wanted.connections.clamp(1, loading.parts(&todo));
     for _ in 0..connections {
         let opened = guard.run(opened::<P>(target))?;
-        loading.spawn(&reactor, opened);
+        let loading = Rc::clone(&loading);
+        reactor.spawn(async move { loading.work(opened).await });
     }
     let watched = loading.watch(&todo.prepared, listener);
     let watched = unless_hung::<P, _>(target, wanted.stall_limit, || loading.steps(), watched);
@@ -80,7 +80,6 @@ pub(crate) fn prepare<P: Loads>(
     Ok(todo.prepared)
 }
 
-/// Count and checksum of all rows, from the marks.
 pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Failure> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);
@@ -124,7 +123,7 @@ impl<P: Protocol> Guard<'_, P> {
 struct Loading<P: Loads> {
     spec: TableSpec,
     queue: RefCell<Queue>,
-    abilities: P::Abilities,
+    refuses_load_data: Cell<bool>,
     rows: Cell<u64>,
     /// Number of tables to load and index.
     missing: u32,
@@ -135,7 +134,7 @@ struct Loading<P: Loads> {
     unready: Cell<u32>,
     failure: RefCell<Option<Failure>>,
     stop: Cell<bool>,
-    sessions: RefCell<Vec<P::Session>>,
+    sessions: RefCell<Vec<Session>>,
 }
 
 impl<P: Loads> Loading<P> {
@@ -143,7 +142,7 @@ impl<P: Loads> Loading<P> {
         Self {
             queue: RefCell::new(Queue::new(&todo.missing, spec.rows)),
             spec,
-            abilities: P::Abilities::default(),
+            refuses_load_data: Cell::new(false),
             rows: Cell::new(0),
             missing: todo.prepared.loaded,
             indexed: Cell::new(0),
@@ -160,11 +159,6 @@ impl<P: Loads> Loading<P> {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         let parts = parts.saturating_mul(todo.missing.len() as u64);
         u32::try_from(parts.max(todo.unsettled.len() as u64)).unwrap_or(u32::MAX)
-    }
-
-    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection<P>) {
-        let loading = Rc::clone(self);
-        reactor.spawn(async move { loading.work(connection).await });
     }
 
     /// Reports progress until loading is done or the user interrupts it.
@@ -276,7 +270,7 @@ impl<P: Loads> Loading<P> {
 
     async fn load_part(&self, connection: &mut Connection<P>, part: &Part) -> Result<(), Failure> {
         let rows = self.spec.table_rows(part.table)?;
-        let loaded = P::load_part(connection, &self.abilities, part, &rows, &self.rows);
+        let loaded = P::load_part(connection, &self.refuses_load_data, part, &rows, &self.rows);
         let checksum = loaded.await?;
         let whole = self.queue.borrow_mut().done(part, checksum);
         if let Some(checksum) = whole {

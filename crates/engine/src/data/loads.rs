@@ -14,7 +14,6 @@ const CHUNK_BYTES: usize = 512 * 1024;
 /// Room for one more row in a chunk.
 const ROW_BYTES: usize = 512;
 
-/// The outcome of an attempt to take a lock.
 #[derive(Debug)]
 pub(crate) enum Lock {
     Taken,
@@ -24,16 +23,20 @@ pub(crate) enum Lock {
     Unsupported(String),
 }
 
+/// Identifies a session to another connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: u32,
+    /// Distinguishes it from other sessions with this ID; empty if the server does not.
+    pub(crate) origin: String,
+}
+
 /// A protocol over which tables can be loaded.
 pub(crate) trait Loads: Protocol + 'static {
     const DIALECT: &'static Dialect;
     /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
     /// sees, in order.
     const LIST_COLUMNS: &'static str;
-    /// Identifies a session to another connection.
-    type Session: 'static;
-    /// What the connections of a load learn about their server.
-    type Abilities: Default + 'static;
 
     /// Tries to take the advisory lock of the connection's database, without waiting.
     async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, Error>;
@@ -44,19 +47,19 @@ pub(crate) trait Loads: Protocol + 'static {
     /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
 
-    /// Identifies the connection's session.
-    async fn session(connection: &mut Connection<Self>) -> Self::Session;
+    async fn session(connection: &mut Connection<Self>) -> Session;
 
     /// Terminates abandoned sessions, whose clients the server may not miss for hours.
     async fn terminate(
         connection: &mut Connection<Self>,
-        sessions: &[Self::Session],
+        sessions: &[Session],
     ) -> Result<(), Error>;
 
-    /// Loads rows of a table, and adds to `loaded` as it sends them.
+    /// Loads rows of a table, and adds to `loaded` as it sends them. `refuses_load_data`: whether
+    /// the server has refused a statement that all connections of the load would try.
     async fn load_part(
         connection: &mut Connection<Self>,
-        abilities: &Self::Abilities,
+        refuses_load_data: &Cell<bool>,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
@@ -64,8 +67,7 @@ pub(crate) trait Loads: Protocol + 'static {
 
     /// Performs the maintenance of a loaded and indexed table that the server would otherwise do
     /// during the measurement.
-    async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
-        let _ = (connection, table);
+    async fn settle(_connection: &mut Connection<Self>, _table: &str) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -117,7 +117,8 @@ mod tests {
         holder.unwrap().parse::<u32>().unwrap();
         let server = Postgres::start(&[]);
         server.sql("CREATE DATABASE other");
-        let target = |name| postgres::Target::parse(&server.url(name), None, "root", &tls).unwrap();
+        let parse = postgres::Target::parse;
+        let target = |name| parse(&server.url(name), None, "root", &tls, &|_| None).unwrap();
         let (here, elsewhere) = (target("sbtest"), target("other"));
         let holder = reactor.block_on(excludes::<postgres::Postgres>(&here, &elsewhere));
         holder.unwrap().parse::<u32>().unwrap();

@@ -1,6 +1,7 @@
 //! The queue of table parts to load, shared by several connections.
 
 use std::ops::RangeInclusive;
+use std::vec::IntoIter;
 
 use workload::rows::Checksum;
 
@@ -9,20 +10,18 @@ pub(crate) const PART_ROWS: u64 = 50_000;
 
 #[derive(Debug)]
 pub(crate) struct Queue {
-    tables: Vec<Work>,
-    /// Number of tables, the first ones, that a connection is creating or has created.
-    claimed: usize,
+    /// The tables that no connection is creating or has created.
+    unclaimed: IntoIter<u32>,
+    /// The tables that exist.
+    open: Vec<Work>,
     rows: u64,
 }
 
 #[derive(Debug)]
 struct Work {
     table: u32,
-    /// Whether the table exists.
-    is_open: bool,
     /// Number of parts that a connection has taken.
     taken: u64,
-    /// Number of parts that are loaded.
     done: u64,
     checksum: Checksum,
 }
@@ -35,16 +34,9 @@ pub(crate) struct Part {
 
 impl Queue {
     pub(crate) fn new(tables: &[u32], rows: u64) -> Self {
-        let work = |table: &u32| Work {
-            table: *table,
-            is_open: false,
-            taken: 0,
-            done: 0,
-            checksum: Checksum::default(),
-        };
         Self {
-            tables: tables.iter().map(work).collect(),
-            claimed: 0,
+            unclaimed: tables.to_vec().into_iter(),
+            open: Vec::new(),
             rows,
         }
     }
@@ -55,19 +47,19 @@ impl Queue {
 
     /// The next table that no connection has started; [`Queue::open`] follows.
     pub(crate) fn claim_table(&mut self) -> Option<u32> {
-        let table = self.tables.get(self.claimed)?.table;
-        self.claimed += 1;
-        Some(table)
+        self.unclaimed.next()
     }
 
     /// Called when the table exists and its parts can be loaded.
     pub(crate) fn open(&mut self, table: u32) {
-        if let Some(work) = self.tables.iter_mut().find(|work| work.table == table) {
-            work.is_open = true;
-        }
+        self.open.push(Work {
+            table,
+            taken: 0,
+            done: 0,
+            checksum: Checksum::default(),
+        });
     }
 
-    /// The next part of table `table`.
     pub(crate) fn take_of(&mut self, table: u32) -> Option<Part> {
         self.take(|work| work.table == table)
     }
@@ -79,11 +71,9 @@ impl Queue {
 
     fn take(&mut self, fits: impl Fn(&Work) -> bool) -> Option<Part> {
         let (parts, rows) = (self.parts(), self.rows);
-        let open = self
-            .tables
-            .iter_mut()
-            .filter(|work| work.is_open && work.taken < parts && fits(work));
-        let work = open.min_by_key(|work| work.taken)?;
+        let open = self.open.iter_mut();
+        let left = open.filter(|work| work.taken < parts && fits(work));
+        let work = left.min_by_key(|work| work.taken)?;
         let first = work.taken * PART_ROWS + 1;
         work.taken += 1;
         Some(Part {
@@ -95,10 +85,8 @@ impl Queue {
     /// Records that a part was loaded; returns the table's checksum after the last part.
     pub(crate) fn done(&mut self, part: &Part, checksum: Checksum) -> Option<Checksum> {
         let parts = self.parts();
-        let work = self
-            .tables
-            .iter_mut()
-            .find(|work| work.table == part.table)?;
+        let mut open = self.open.iter_mut();
+        let work = open.find(|work| work.table == part.table)?;
         work.checksum.merge(checksum);
         work.done += 1;
         (work.done == parts).then_some(work.checksum)

@@ -5,12 +5,11 @@
 use std::collections::HashMap;
 
 use plan::Failure;
-use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
 
 use super::{Mode, Prepared, Progress, Wanted};
-use crate::remote::{Rows, first_cell};
+use crate::remote::{Rows, first_number};
 
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
 
@@ -108,15 +107,13 @@ impl Mark {
     }
 }
 
+/// What exists under the name of a table.
 #[derive(Debug, Clone, PartialEq)]
-enum Found {
-    Nothing,
-    Table {
-        columns: Vec<String>,
-        /// The highest ID; `None` for an empty table.
-        highest_id: Option<u64>,
-        mark: Option<Mark>,
-    },
+struct Found {
+    columns: Vec<String>,
+    /// The highest ID; `None` for an empty table.
+    highest_id: Option<u64>,
+    mark: Option<Mark>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +149,10 @@ pub(crate) fn plan(
     let tables = wanted.workload.tables(wanted.options, wanted.users);
     let (mut missing, mut unsettled) = (Vec::new(), Vec::new());
     for (table, found) in (1..).zip(inspect(tables, spec, list_columns, ask)?) {
-        let (action, note) = decide(&found, table, (spec, dialect), wanted.options, wanted.mode)?;
+        let (action, note) = match found {
+            Some(found) => decide(&found, table, spec, dialect, wanted.mode)?,
+            None => (Action::Build, None),
+        };
         note.into_iter().for_each(|note| tell(Progress::Note(note)));
         match action {
             Action::Keep => {}
@@ -173,13 +173,12 @@ pub(crate) fn plan(
     })
 }
 
-/// Determines what exists under the name of each table.
 fn inspect(
     tables: u32,
     spec: &TableSpec,
     list_columns: &str,
     ask: &mut dyn FnMut(&str) -> Result<Rows, Failure>,
-) -> Result<Vec<Found>, Failure> {
+) -> Result<Vec<Option<Found>>, Failure> {
     let mut columns: HashMap<String, Vec<String>> = HashMap::new();
     for row in ask(list_columns)? {
         if let [Some(table), Some(column)] = row.as_slice() {
@@ -197,17 +196,17 @@ fn inspect(
     }
     let mut found = |name: String| {
         let Some(columns) = columns.remove(&name) else {
-            return Ok(Found::Nothing);
+            return Ok(None);
         };
         let highest_id = match columns.iter().any(|column| column == "id") {
-            true => first_cell(ask(&format!("SELECT MAX(id) FROM {name}"))?),
+            true => first_number(ask(&format!("SELECT MAX(id) FROM {name}"))?),
             false => None,
         };
-        Ok(Found::Table {
+        Ok(Some(Found {
             columns,
-            highest_id: highest_id.and_then(|text| text.parse().ok()),
+            highest_id,
             mark: marks.remove(&name),
-        })
+        }))
     };
     (1..=tables).map(|table| found(table_name(table))).collect()
 }
@@ -216,18 +215,15 @@ fn inspect(
 fn decide(
     found: &Found,
     table: u32,
-    (wanted, dialect): (&TableSpec, &Dialect),
-    options: &Options,
+    wanted: &TableSpec,
+    dialect: &Dialect,
     mode: Mode,
 ) -> Result<Decision, Failure> {
-    let Found::Table {
+    let Found {
         columns,
         highest_id,
         mark,
-    } = found
-    else {
-        return Ok((Action::Build, None));
-    };
+    } = found;
     let name = table_name(table);
     check_columns(&name, columns, wanted)?;
     let begins_empty = wanted.rows == 0;
@@ -247,7 +243,7 @@ fn decide(
             Ok((Action::Build, Some(note)))
         }
         Some(mark) => keep_ours(&name, mark, wanted, dialect),
-        None => keep_foreign(&name, highest_id.unwrap_or(0), options),
+        None => keep_foreign(&name, highest_id.unwrap_or(0), wanted.rows),
     }
 }
 
@@ -261,11 +257,8 @@ fn foreign_table(name: &str) -> Failure {
 
 fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), Failure> {
     let expected = wanted.columns();
-    if columns
-        .iter()
-        .map(|column| column.to_lowercase())
-        .eq(expected.iter().copied())
-    {
+    let found = columns.iter().map(|column| column.to_lowercase());
+    if found.eq(expected.iter().copied()) {
         return Ok(());
     }
     let message = format!(
@@ -305,11 +298,10 @@ fn keep_ours(
 }
 
 /// A table that another program loaded: sysbench, or a restored dump.
-fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Decision, Failure> {
-    if highest_id < options.data.rows {
+fn keep_foreign(name: &str, highest_id: u64, needed_rows: u64) -> Result<Decision, Failure> {
+    if highest_id < needed_rows {
         let message = format!(
-            "the table {name} ends at id {highest_id}, but the load needs {} rows",
-            options.data.rows
+            "the table {name} ends at id {highest_id}, but the load needs {needed_rows} rows"
         );
         let rows = highest_id.max(1);
         let remedy = format!("use --rows {rows}, or --prepare always to rebuild it");
@@ -322,6 +314,7 @@ fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Decisi
 #[cfg(test)]
 mod tests {
     use workload::name::WorkloadName;
+    use workload::options::Options;
 
     use super::*;
 
@@ -332,7 +325,7 @@ mod tests {
     }
 
     fn table(highest_id: u64, mark: Option<(TableSpec, State)>) -> Found {
-        Found::Table {
+        Found {
             columns: ["id", "k", "c", "pad"].map(str::to_owned).to_vec(),
             highest_id: Some(highest_id),
             mark: mark.map(|(spec, state)| Mark { spec, state }),
@@ -340,19 +333,14 @@ mod tests {
     }
 
     fn decided(found: &Found, mode: Mode) -> Result<Decision, String> {
-        let mut options = Options::default();
-        options.data.rows = 100;
-        let wanted = (&spec(100, 1), &Dialect::STANDARD);
-        let decided = decide(found, 1, wanted, &options, mode);
+        let decided = decide(found, 1, &spec(100, 1), &Dialect::STANDARD, mode);
         decided.map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_table_that_was_emptied_is_rebuilt() {
         let mut emptied = table(0, Some((spec(100, 1), State::Ready)));
-        if let Found::Table { highest_id, .. } = &mut emptied {
-            *highest_id = None;
-        }
+        emptied.highest_id = None;
         let action = decided(&emptied, Mode::Missing);
         assert!(matches!(action, Ok((Action::Build, Some(_)))));
     }
@@ -382,28 +370,24 @@ mod tests {
 
     #[test]
     fn a_bulk_table_is_dropped_only_if_it_is_dynos_or_the_user_says_so() {
-        let options = Options::default();
-        let spec = WorkloadName::BulkInsert.table_spec(&options, 1);
-        let mut found = Found::Table {
+        let spec = WorkloadName::BulkInsert.table_spec(&Options::default(), 1);
+        let mut found = Found {
             columns: ["id", "k"].map(str::to_owned).to_vec(),
             highest_id: Some(5),
             mark: None,
         };
         let build = Ok((Action::Build, None));
         let decided = |found: &Found, mode| {
-            let decided = decide(found, 1, (&spec, &Dialect::STANDARD), &options, mode);
+            let decided = decide(found, 1, &spec, &Dialect::STANDARD, mode);
             decided.map_err(|error| error.to_string())
         };
         let refused = decided(&found, Mode::Missing).unwrap_err();
         assert!(refused.contains("was not created by dyno"), "{refused}");
         assert_eq!(decided(&found, Mode::Always), build);
-        if let Found::Table { mark, .. } = &mut found {
-            let spec = spec.clone();
-            *mark = Some(Mark {
-                spec,
-                state: State::Ready,
-            });
-        }
+        found.mark = Some(Mark {
+            spec: spec.clone(),
+            state: State::Ready,
+        });
         assert_eq!(decided(&found, Mode::Missing), build);
     }
 }

@@ -6,15 +6,13 @@
 
 use std::time::Duration;
 
-use client::mysql::{Connection, Mysql, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, Target, TlsMode, TlsOptions};
 use ipnet::Ipv4Net;
 use plan::{Failure, StaticSettings};
 
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::database::Access;
-use crate::launch::{LOOPBACK, Login};
-use crate::network::NetworkEngine;
-use crate::remote::{Administered, Rows, ask, url_path};
+use crate::launch::LOOPBACK;
+use crate::remote::{Rows, ask};
 use crate::replication::{ClusterLayout, Member, cell};
 
 pub(super) const INIT_FILE: &str = "init.sql";
@@ -70,16 +68,6 @@ pub(super) fn unlock_root(
          root@'{clients}' IDENTIFIED BY '{password}' ACCOUNT UNLOCK"
     ));
     statements
-}
-
-impl Administered for Mysql {
-    /// Only the server's own user can create sockets in its directory, while any user may take a
-    /// port.
-    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
-        let path = url_path(login.socket);
-        let url = format!("mysql://root@localhost/mysql?socket={path}");
-        Ok(Self::target(&url, &Access::private(Some(login.password)))?)
-    }
 }
 
 /// The statements that create the replication account without writing them to the binary log.

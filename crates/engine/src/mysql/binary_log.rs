@@ -27,7 +27,6 @@ const REFUSE_PAUSE: Duration = Duration::from_millis(50);
 /// The error number of a statement that waited too long for a lock.
 const LOCK_WAIT_TIMEOUT: u32 = 1205;
 const ACCEPT_WRITES: &str = "SET GLOBAL read_only = OFF";
-/// Whether a server refuses writes.
 const READ_ONLY: &str = "SELECT @@global.read_only";
 
 #[derive(Debug)]

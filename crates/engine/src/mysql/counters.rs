@@ -10,8 +10,8 @@ use client::mysql::{Connection, Error, Mysql};
 use super::flavor::Flavor;
 use super::gtid;
 use super::log_dialect::GTID_IO_POS;
-use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
-use crate::remote::Rows;
+use crate::counters::{Feed, Metrics, Reading, Step, counters, percent, quotient};
+use crate::remote::{Rows, first_number};
 use crate::replication::cell;
 
 const MB: f64 = 1024.0 * 1024.0;
@@ -32,12 +32,6 @@ const MARIADB_REPLICATION: &str = "SELECT @@global.read_only, @@global.gtid_slav
 const MARIADB_STATUS: &str = "SHOW REPLICA STATUS";
 /// The column of `Seconds_Behind_Master`.
 const SECONDS_BEHIND: usize = 32;
-
-static TABLE: Table = Table {
-    counters: COUNTERS,
-    uptime: Key::UptimeS as usize,
-    derived,
-};
 
 counters! {
     UptimeS             Count "Uptime" ""
@@ -172,9 +166,7 @@ impl Default for StatusFeed {
     }
 }
 
-impl Feed for StatusFeed {
-    type Protocol = Mysql;
-
+impl Feed<Mysql> for StatusFeed {
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
         let table = Flavor::behind(connection).tablespaces;
         // From the files: information_schema.TABLES may be outdated.
@@ -184,7 +176,7 @@ impl Feed for StatusFeed {
         );
         let mut ask = async |sql: &str| {
             let rows = allowed(connection.rows(sql).await)?;
-            Ok::<_, Error>(rows.as_ref().and_then(number))
+            Ok::<_, Error>(rows.and_then(first_number))
         };
         self.sizes = [
             ask(&data).await?,
@@ -202,8 +194,7 @@ impl Feed for StatusFeed {
         if let Some(query) = history_query.filter(|_| self.may_read_metrics) {
             let rows = allowed(connection.rows(query).await)?;
             self.may_read_metrics = rows.is_some();
-            let length = rows.as_ref().and_then(number);
-            reading.set(Key::HistoryLength, length);
+            reading.set(Key::HistoryLength, rows.and_then(first_number));
         }
         if self.may_replicate {
             let is_running = is_on(&rows, REPLICA_RUNNING);
@@ -224,10 +215,6 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
         Err(Error::Statement { .. }) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn number(rows: &Rows) -> Option<u64> {
-    rows.first()?.first()?.as_deref()?.parse().ok()
 }
 
 /// Adds the server's answers to a reading. `is_running`: according to MariaDB's status, it is a
@@ -441,7 +428,7 @@ mod tests {
     /// Every counter lies between what the server reported before and after.
     fn check(server: &Server) {
         let target = Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default());
-        let mut source = Source::new(Arc::new(target.unwrap()), StatusFeed::default());
+        let mut source = Source::<Mysql>::new(Arc::new(target.unwrap()));
         let reactor = Reactor::new().unwrap();
         reactor.block_on(source.read()).unwrap().unwrap();
         assert_eq!(source.feed.sizes[0], None, "there is no table yet");
@@ -490,7 +477,7 @@ mod tests {
         server.sql("CREATE USER u@'%'; GRANT SELECT ON sbtest.* TO u@'%'");
         let url = format!("mysql://u@127.0.0.1:{}/sbtest", server.port());
         let target = Target::parse(&url, None, "u", &TlsOptions::default());
-        let mut source = Source::new(Arc::new(target.unwrap()), StatusFeed::default());
+        let mut source = Source::<Mysql>::new(Arc::new(target.unwrap()));
         let reactor = Reactor::new().unwrap();
         for _ in 0..2 {
             let raw = reactor.block_on(source.read()).unwrap().unwrap();

@@ -1,6 +1,5 @@
 //! Databases of MariaDB and MySQL servers.
 
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -16,8 +15,9 @@ use super::flavor::Flavor;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
+use crate::launch::Login;
 use crate::network::{self, NetworkEngine};
-use crate::remote::connected;
+use crate::remote::{connected, url_path};
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
@@ -41,8 +41,14 @@ impl NetworkEngine for Mysql {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
     }
 
-    /// Creates the database if it does not exist. An account without that privilege can still use an
-    /// existing database.
+    /// Only the server's own user can create sockets in its directory, while any user may take a
+    /// port.
+    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
+        let path = url_path(login.socket);
+        let url = format!("mysql://root@localhost/mysql?socket={path}");
+        Ok(Self::target(&url, &Access::private(Some(login.password)))?)
+    }
+
     fn create_database(target: &Target) -> Result<(), Failure> {
         let name = format!("`{}`", target.database.replace('`', "``"));
         let create = async |connection: &mut Connection| match connection
@@ -63,14 +69,6 @@ impl NetworkEngine for Mysql {
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
         Flavor::behind(connection)
-    }
-
-    fn server_version(connection: &Connection) -> &str {
-        connection.server_version()
-    }
-
-    fn addresses(target: &Target) -> &[SocketAddr] {
-        target.addresses()
     }
 
     fn refusal_remedy(error: &SessionError) -> Option<&'static str> {

@@ -11,7 +11,6 @@ use super::checks::CHECKS;
 use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
-use super::server::Initializer;
 use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
 use crate::engine::{About, Engine, Flush};
@@ -23,7 +22,6 @@ use crate::server::{Server, ServerTraits};
 pub(crate) struct Flavor {
     about: About,
     pub(super) traits: ServerTraits,
-    pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
     pub(super) lock_root: &'static str,
     /// The privilege to write to a server that is `read_only`; `None` if `super_read_only` binds
@@ -106,12 +104,11 @@ const BOTH: ServerTraits = ServerTraits {
         ("performance_schema", "OFF"),
     ],
     plain_name: settings::plain_name,
-    is_secret: settings::is_secret,
+    secret_words: settings::SECRET_WORDS,
     reserved_setting: settings::reserved,
     decides_format: settings::decides_format,
     listed: settings::listed,
-    rejected: log::rejected,
-    notes: log::notes,
+    wording: log::WORDING,
     initialization_error: log::without_advice,
     set_command: |name, value, live| match live {
         true => format!("SET GLOBAL {name} = {value};"),
@@ -145,7 +142,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         ],
         ..BOTH
     },
-    initializer: Initializer::Script,
     // The program that runs them does not know accounts yet, only their table.
     lock_root: "DELETE FROM mysql.global_priv WHERE User NOT IN ('root', 'mariadb.sys') \
                 OR Host NOT IN ('localhost', '127.0.0.1');\n\
@@ -190,7 +186,6 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         ],
         ..BOTH
     },
-    initializer: Initializer::Server,
     lock_root: "ALTER USER root@localhost ACCOUNT LOCK;\n\
                 CREATE USER root@'127.0.0.1' ACCOUNT LOCK;\n\
                 GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n",

@@ -254,7 +254,6 @@ fn state_file(cluster: &ClusterLayout, last: i64, may_bootstrap: bool) -> Server
     ServerFile::new(STATE_FILE, text)
 }
 
-/// The last position that a member's program printed.
 fn position(printed: &str) -> Option<&str> {
     let mut lines = printed.lines().rev();
     lines.find_map(|line| Some(line.split_once(RECOVERED)?.1.trim()))

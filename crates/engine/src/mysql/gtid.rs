@@ -18,7 +18,6 @@ pub(super) fn count(set: &str) -> u64 {
     parts.fold(0, u64::saturating_add)
 }
 
-/// The number of transactions in all sets of an answer.
 pub(super) fn count_of_all(sets: &Rows) -> u64 {
     let counts = sets.iter().flatten().flatten().map(|set| count(set));
     counts.fold(0, u64::saturating_add)

@@ -7,17 +7,13 @@ use plan::Failure;
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, Lock, fill, send};
+use crate::data::loads::{Loads, Lock, Session, fill, send};
 use crate::data::parts::Part;
 use crate::remote::{Rows, first_cell};
+use crate::replication::text;
 
 /// Name of the lock on the server; MySQL allows at most 64 characters.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
-
-#[derive(Debug, Default)]
-pub(crate) struct Abilities {
-    refuses_load_data: Cell<bool>,
-}
 
 impl Loads for Mysql {
     const DIALECT: &'static Dialect = &DIALECT;
@@ -25,8 +21,6 @@ impl Loads for Mysql {
          FROM information_schema.columns WHERE table_schema = DATABASE() \
          AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
          ORDER BY table_name, ordinal_position";
-    type Session = Session;
-    type Abilities = Abilities;
 
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
@@ -54,24 +48,39 @@ impl Loads for Mysql {
     }
 
     async fn session(connection: &mut Connection) -> Session {
-        Session::on(connection).await
+        Session {
+            id: connection.id(),
+            origin: which_server(connection).await,
+        }
     }
 
+    /// Behind a load balancer, the connection may be to another server, on which the IDs belong to
+    /// other clients.
     async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-        kill(connection, sessions).await
+        let here = which_server(connection).await;
+        let own = connection.id();
+        let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
+        let is_ours = |session: &&Session| {
+            !here.is_empty() && session.origin == here && ours.contains(&session.id)
+        };
+        for session in sessions.iter().filter(is_ours) {
+            // The session may have ended meanwhile.
+            let _ = connection.run(&format!("KILL {}", session.id)).await;
+        }
+        Ok(())
     }
 
     async fn load_part(
         connection: &mut Connection,
-        abilities: &Abilities,
+        refuses_load_data: &Cell<bool>,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
     ) -> Result<Checksum, Failure> {
-        if !abilities.refuses_load_data.get() {
+        if !refuses_load_data.get() {
             match load_data(connection, part, rows, loaded).await? {
                 Some(checksum) => return Ok(checksum),
-                None => abilities.refuses_load_data.set(true),
+                None => refuses_load_data.set(true),
             }
         }
         insert(connection, part, rows, loaded).await
@@ -90,7 +99,8 @@ async fn load_data(
         "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
     );
     match send(connection, &sql, part, rows, loaded).await {
-        Err(error) if is_load_data_refused(&error) => Ok(None),
+        // The server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
+        Err(error) if matches!(error.number(), Some(1148 | 3948 | 4166 | 1290)) => Ok(None),
         sent => sent?.map(Some),
     }
 }
@@ -119,51 +129,13 @@ async fn insert(
     Ok(checksum)
 }
 
-/// Whether the server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
-fn is_load_data_refused(error: &Error) -> bool {
-    matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
-}
-
 /// Identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
 const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
     WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
 
-/// A session: its ID on one server.
-#[derive(Debug)]
-pub(crate) struct Session {
-    id: u32,
-    server: Rows,
-}
-
-impl Session {
-    async fn on(connection: &mut Connection) -> Self {
-        Self {
-            id: connection.id(),
-            server: which_server(connection).await,
-        }
-    }
-}
-
 /// Empty if the server does not identify itself.
-async fn which_server(connection: &mut Connection) -> Rows {
-    connection.rows(WHICH_SERVER).await.unwrap_or_default()
-}
-
-/// Kills abandoned sessions, because the server may not notice for hours that the client is gone:
-/// those that are on this connection's server. Behind a load balancer, that
-/// may be another server, on which the IDs belong to other clients.
-async fn kill(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-    let here = which_server(connection).await;
-    let own = connection.id();
-    let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
-    let is_ours = |session: &&Session| {
-        !here.is_empty() && session.server == here && ours.contains(&session.id)
-    };
-    for session in sessions.iter().filter(is_ours) {
-        // The session may have ended meanwhile.
-        let _ = connection.run(&format!("KILL {}", session.id)).await;
-    }
-    Ok(())
+async fn which_server(connection: &mut Connection) -> String {
+    text(&connection.rows(WHICH_SERVER).await.unwrap_or_default())
 }
 
 /// The sessions with the same user and database as session `own`.

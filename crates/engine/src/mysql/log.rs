@@ -1,10 +1,13 @@
 //! What a server's error log says about settings, and about why the server ended.
 
-use crate::launch::Rejected;
 use crate::log::{Wording, has_word, shortened};
-use crate::settings::Settings;
 
-const WORDING: Wording = Wording {
+pub(super) const WORDING: Wording = Wording {
+    errors: |log| log.lines().filter_map(error_words).collect(),
+    warnings: |log| {
+        let words = |line| words_of(line, "[Warning]");
+        log.lines().filter_map(words).collect()
+    },
     names,
     quote: '\'',
     unknown: "unknown ",
@@ -12,21 +15,8 @@ const WORDING: Wording = Wording {
 /// The beginning of the advice for interactive use that MariaDB's installation program prints.
 const ADVICE: &str = "Installation of system tables failed";
 
-/// The error in the output of a failed initialization.
 pub(super) fn without_advice(log: &str) -> &str {
     log.split(ADVICE).next().unwrap_or_default()
-}
-
-/// The server's corrections of and warnings about the study's settings.
-pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
-    let warnings = log.lines().filter_map(|line| words_of(line, "[Warning]"));
-    WORDING.notes(warnings, config)
-}
-
-/// The first setting of the study that an error is about.
-pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
-    let errors: Vec<String> = log.lines().filter_map(error_words).collect();
-    WORDING.rejected(&errors, config)
 }
 
 /// The message of an error. Before the log is set up, messages begin with the program's name.
@@ -64,7 +54,7 @@ mod tests {
     use crate::settings::tests::config;
 
     fn rejection(log: &str, settings: &[(&str, &str)]) -> Option<(String, String)> {
-        let rejected = rejected(log, &config(settings))?;
+        let rejected = WORDING.rejected(log, &config(settings))?;
         Some((rejected.name, rejected.words))
     }
 
@@ -113,7 +103,7 @@ mod tests {
     fn a_value_that_was_corrected_is_a_note() {
         let log = "2026-11-21 14:48:44 0 [Warning] option 'innodb-page-size': unsigned value 3000 adjusted to 4096\n\
                    2026-11-21 14:48:44 0 [Warning] something else\n";
-        let noted = notes(log, &config(&[("innodb_page_size", "3000")]));
+        let noted = WORDING.notes(log, &config(&[("innodb_page_size", "3000")]));
         let expected = ["option 'innodb-page-size': unsigned value 3000 adjusted to 4096"];
         assert_eq!(noted, expected);
     }

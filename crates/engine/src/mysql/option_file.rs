@@ -85,10 +85,12 @@ pub(super) fn my_cnf(
         "Connections for every virtual user; the server raises its limit of open files to match.",
         &[("max_connections", connections.to_string())],
     );
-    if flavor.has_binlog {
+    let sets = |wanted: &str| config.iter().any(|(name, _)| same_name(name, wanted));
+    // `skip_log_bin` would override the study's `log_bin`, whichever comes last.
+    if flavor.has_binlog && !sets(BINLOG) {
         file.section(
             "As in MariaDB, there is no binary log unless the study asks for one.",
-            &binlog_off(config),
+            &[("skip_log_bin", "")],
         );
     }
     file.section("No X Protocol.", flavor.settings);
@@ -100,7 +102,7 @@ pub(super) fn my_cnf(
         }
     }
     let text = file.finish(settings.iter());
-    match config.iter().any(|(name, _)| same_name(name, PROVIDER)) {
+    match sets(PROVIDER) {
         true => text + TRANSFER_GROUP,
         false => text,
     }
@@ -146,15 +148,6 @@ pub(super) fn init_cnf(
     let format = format.iter().map(|(name, value)| line(name, value));
     let lines: String = own.chain(format).collect();
     format!("{OPTION_GROUP}{lines}")
-}
-
-/// `skip_log_bin` would override the study's `log_bin`, whichever comes last.
-fn binlog_off(config: &Settings) -> Vec<(&'static str, &'static str)> {
-    let asks = config.iter().any(|(name, _)| same_name(name, BINLOG));
-    if asks {
-        return Vec::new();
-    }
-    vec![("skip_log_bin", "")]
 }
 
 #[cfg(test)]

@@ -61,11 +61,10 @@ impl Server for Flavor {
         database: &str,
     ) -> Result<Initialization, Failure> {
         let sql = format!("{}CREATE DATABASE {database};\n", self.lock_root);
-        let run = initialization(self.initializer, installed, paths, FIRST_SQL)?;
         Ok(Initialization {
             config: option_file::init_cnf(self, installed, paths, format),
             script: (FIRST_SQL, sql),
-            run: vec![run],
+            run: vec![self.initializer(installed, paths)?],
         })
     }
 
@@ -146,12 +145,6 @@ impl Server for Flavor {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Initializer {
-    Script,
-    Server,
-}
-
 /// Options for a server outside the system's directories that tell it where its own files are.
 pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)> {
     let Some(base) = &installed.basedir else {
@@ -171,40 +164,32 @@ pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)
     ]
 }
 
-/// `script` contains the first statements.
-fn initialization(
-    initializer: Initializer,
-    installed: &Installed,
-    paths: &Paths,
-    script: &str,
-) -> Result<Invocation, Failure> {
-    let script = paths.dir.join(script);
-    let mut arguments = vec![
-        paths.config_option("--defaults-file"),
-        format!("--datadir={}", paths.data.display()),
-    ];
-    let program = match initializer {
-        Initializer::Script => {
-            let options = [
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-                "--skip-name-resolve",
-                "--cross-bootstrap",
-            ];
-            arguments.extend(options.map(str::to_owned));
-            arguments.push(format!("--extra-file={}", script.display()));
-            if let Some(base) = &installed.basedir {
-                arguments.push(format!("--basedir={}", base.display()));
-            }
-            install_program(installed)?
-        }
-        Initializer::Server => {
+impl Flavor {
+    /// The program that initializes a data directory: MariaDB's own, MySQL's server.
+    fn initializer(&self, installed: &Installed, paths: &Paths) -> Result<Invocation, Failure> {
+        let script = paths.dir.join(FIRST_SQL);
+        let mut arguments = vec![
+            paths.config_option("--defaults-file"),
+            format!("--datadir={}", paths.data.display()),
+        ];
+        if !self.is_mariadb() {
             arguments.push("--initialize-insecure".to_owned());
             arguments.push(format!("--init-file={}", script.display()));
-            installed.program.clone()
+            return Ok(Invocation::new(&installed.program, arguments));
         }
-    };
-    Ok(Invocation::new(program, arguments))
+        let options = [
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+            "--cross-bootstrap",
+        ];
+        arguments.extend(options.map(str::to_owned));
+        arguments.push(format!("--extra-file={}", script.display()));
+        if let Some(base) = &installed.basedir {
+            arguments.push(format!("--basedir={}", base.display()));
+        }
+        Ok(Invocation::new(install_program(installed)?, arguments))
+    }
 }
 
 /// MariaDB's program for initializing a data directory.

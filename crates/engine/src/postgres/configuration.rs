@@ -87,27 +87,21 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = '{quoted}'\n")
 }
 
-/// The files with the access rules of a server with these paths.
-pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
-    let users = ident(paths.user.as_deref());
-    let files = [(HBA_FILE, hba(paths.address)), (IDENT_FILE, users)];
-    files.map(|(name, text)| ServerFile::new(name, text)).into()
-}
-
-/// Access rules: the superuser through the socket if the client is dyno's user, and the role of
-/// loads over TCP, with its password, from the network of the server's address. PostgreSQL rejects
-/// everything else.
-pub(super) fn hba(address: Ipv4Net) -> String {
+/// Access rules: the superuser through the socket if the client is dyno's user or `other`, the role
+/// of loads over TCP, with its password, from the network of the server's address, and `further`
+/// rules. PostgreSQL rejects everything else.
+pub(super) fn access_files(
+    address: Ipv4Net,
+    other: Option<&str>,
+    further: &str,
+) -> [ServerFile; 2] {
     let network = address.trunc();
-    format!(
+    let hba = format!(
         "local all {SUPERUSER} peer map=dyno\n\
          host all {ROLE} {network} scram-sha-256\n\
-         host replication {REPLICATION_ROLE} {network} scram-sha-256\n"
-    )
-}
-
-/// The users of the host that may log in as superuser: dyno's, and `other`.
-pub(super) fn ident(other: Option<&str>) -> String {
+         host replication {REPLICATION_ROLE} {network} scram-sha-256\n\
+         {further}"
+    );
     // PostgreSQL rejects peer authentication of a user without a name.
     let own = User::from_uid(Uid::effective()).ok().flatten();
     let own = own.map(|user| user.name);
@@ -116,7 +110,8 @@ pub(super) fn ident(other: Option<&str>) -> String {
         let name = name.replace('"', "\"\"");
         format!("dyno \"{name}\" {SUPERUSER}\n")
     };
-    names.map(line).collect()
+    let ident: String = names.map(line).collect();
+    [(HBA_FILE, hba), (IDENT_FILE, ident)].map(|(name, text)| ServerFile::new(name, text))
 }
 
 #[cfg(test)]

@@ -9,18 +9,12 @@ use std::time::Instant;
 
 use client::postgres::{Connection, Error, Postgres};
 
-use crate::counters::{Feed, Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::counters::{Feed, Metrics, Reading, Step, counters, percent, quotient};
 use crate::network::NetworkEngine;
-use crate::remote::first_cell;
+use crate::remote::first_number;
 use crate::version;
 
 const MB: f64 = 1024.0 * 1024.0;
-
-static TABLE: Table = Table {
-    counters: COUNTERS,
-    uptime: Key::UptimeS as usize,
-    derived,
-};
 
 // The source is the expression for all versions.
 counters! {
@@ -213,12 +207,9 @@ pub(crate) struct ViewsFeed {
     waited_ms: [u64; WAITS.len()],
 }
 
-impl Feed for ViewsFeed {
-    type Protocol = Postgres;
-
+impl Feed<Postgres> for ViewsFeed {
     async fn begin(&mut self, connection: &mut Connection) -> Result<(), Error> {
-        let size = first_cell(connection.rows(Postgres::SIZE_QUERY).await?);
-        self.data_bytes = size.and_then(|bytes| bytes.parse().ok());
+        self.data_bytes = first_number(connection.rows(Postgres::SIZE_QUERY).await?);
         let (sql, counters) = query(version::major(connection.server_version()));
         self.counters = counters;
         // Planning takes longer than the answer.
@@ -378,21 +369,21 @@ mod tests {
     /// Longer than backends take to publish their counters on a busy machine.
     const PUBLISHED: Duration = Duration::from_secs(60);
 
-    fn source(server: &PostgresServer, user: &str) -> Source<ViewsFeed> {
+    fn source(server: &PostgresServer, user: &str) -> Source<Postgres> {
         let url = server.url("sbtest");
         let url = url.replace("root@", &format!("{user}@"));
-        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
-        Source::new(Arc::new(target.unwrap()), ViewsFeed::default())
+        let target = Target::parse(&url, None, user, &TlsOptions::default(), &|_| None);
+        Source::new(Arc::new(target.unwrap()))
     }
 
-    fn ask(reactor: &Reactor, source: &mut Source<ViewsFeed>) -> Reading {
+    fn ask(reactor: &Reactor, source: &mut Source<Postgres>) -> Reading {
         reactor.block_on(source.read()).unwrap().unwrap()
     }
 
     /// Asks until `is_so` accepts the reading.
     fn ask_until(
         reactor: &Reactor,
-        source: &mut Source<ViewsFeed>,
+        source: &mut Source<Postgres>,
         is_so: impl Fn(&Reading) -> bool,
     ) -> Reading {
         let start = Instant::now();

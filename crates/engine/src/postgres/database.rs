@@ -1,6 +1,6 @@
 //! Databases of PostgreSQL servers.
 
-use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use client::TargetError;
@@ -12,12 +12,14 @@ use workload::session::SessionError;
 
 use super::POSTGRES;
 use super::checks::{VACUUMS, wanted};
+use super::configuration::SUPERUSER;
 use super::counters::ViewsFeed;
 use crate::data;
 use crate::database::Access;
 use crate::engine::Engine;
+use crate::launch::Login;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{connected, on_reactor};
+use crate::remote::{connected, on_reactor, url_path};
 
 /// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -49,11 +51,18 @@ impl NetworkEngine for Postgres {
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
         let password = access.password.as_deref();
-        Target::parse_with(url, password, &access.user, &access.tls, &environment)
+        Target::parse(url, password, &access.user, &access.tls, &environment)
     }
 
-    /// Creates the database if it does not exist. An account without that privilege can still use an
-    /// existing database.
+    /// The superuser through the socket, where the kernel vouches for both ends.
+    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
+        let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
+        let port = login.socket.extension().unwrap_or_default();
+        let port = port.to_string_lossy();
+        let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
+        Ok(Self::target(&url, &Access::private(None))?)
+    }
+
     fn create_database(target: &Target) -> Result<(), Failure> {
         let is_missing = on_reactor(async {
             match Connection::open(target).await {
@@ -85,14 +94,6 @@ impl NetworkEngine for Postgres {
 
     fn engine(_: &Connection) -> &'static dyn Engine {
         POSTGRES
-    }
-
-    fn server_version(connection: &Connection) -> &str {
-        connection.server_version()
-    }
-
-    fn addresses(target: &Target) -> &[SocketAddr] {
-        target.addresses()
     }
 
     fn refusal_remedy(error: &SessionError) -> Option<&'static str> {

@@ -7,19 +7,12 @@ use plan::Failure;
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, Lock, send};
+use crate::data::loads::{Loads, Lock, Session, send};
 use crate::data::parts::Part;
 use crate::remote::first_cell;
 
 /// The key of the lock: `dyno` in ASCII, and the number of the lock. Locks belong to one database.
 const LOCK: [u32; 2] = [0x6479_6e6f, 1];
-
-/// A session. Process IDs are reused, but not within the same microsecond.
-#[derive(Debug)]
-pub(crate) struct Session {
-    pid: u32,
-    backend_start: String,
-}
 
 impl Loads for Postgres {
     const DIALECT: &'static Dialect = &client::postgres::DIALECT;
@@ -28,8 +21,6 @@ impl Loads for Postgres {
          WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
          AND (c.relname LIKE 'sbtest%' OR c.relname = 'dyno_tables') \
          AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum";
-    type Session = Session;
-    type Abilities = ();
 
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let [class, object] = LOCK;
@@ -59,25 +50,22 @@ impl Loads for Postgres {
         connection.run(sql).await.map(drop)
     }
 
+    /// Process IDs are reused, but not within the same microsecond.
     async fn session(connection: &mut Connection) -> Session {
         let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+        let started = connection.rows(sql).await.ok().and_then(first_cell);
         Session {
-            pid: connection.backend_pid(),
+            id: connection.backend_pid(),
             // Without it, nothing is terminated.
-            backend_start: connection
-                .rows(sql)
-                .await
-                .ok()
-                .and_then(first_cell)
-                .unwrap_or_default(),
+            origin: started.unwrap_or_default(),
         }
     }
 
     async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-        for Session { pid, backend_start } in sessions {
+        for Session { id, origin } in sessions {
             let sql = format!(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                 WHERE pid = {pid} AND backend_start::text = '{backend_start}'"
+                 WHERE pid = {id} AND backend_start::text = '{origin}'"
             );
             connection.run(&sql).await?;
         }
@@ -86,7 +74,7 @@ impl Loads for Postgres {
 
     async fn load_part(
         connection: &mut Connection,
-        (): &(),
+        _: &Cell<bool>,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
@@ -118,7 +106,8 @@ mod tests {
         let settings = limits.map(|name| format!("{name}=1h"));
         let server = testkit::Postgres::start(&settings.each_ref().map(String::as_str));
         let url = server.url("sbtest");
-        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let target = Target::parse(&url, None, "root", &TlsOptions::default(), &|_| None);
+        let target = target.unwrap();
         let read = Reactor::new().unwrap().block_on(async {
             let mut connection = Connection::open(&target).await.unwrap();
             Postgres::begin(&mut connection).await.unwrap();

@@ -1,10 +1,13 @@
 //! What a server's log says about settings, and about why the server ended.
 
-use crate::launch::Rejected;
 use crate::log::{Wording, has_word, shortened};
-use crate::settings::Settings;
 
-const WORDING: Wording = Wording {
+pub(super) const WORDING: Wording = Wording {
+    errors,
+    warnings: |log| {
+        let words = |line| words_of(line, "WARNING:  ");
+        log.lines().filter_map(words).collect()
+    },
     names,
     quote: '"',
     unknown: "unrecognized configuration parameter",
@@ -15,23 +18,15 @@ const FATAL: [&str; 2] = ["FATAL:  ", BEFORE_LOG];
 const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
 /// Before the log is set up, messages begin with the program's name.
 const BEFORE_LOG: &str = "postgres: ";
-const WARNING: &str = "WARNING:  ";
 
-/// The first setting of the study that an error is about.
-pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
+fn errors(log: &str) -> Vec<String> {
     // Otherwise, the server has started, and its messages are not errors.
     let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));
     if !log.lines().any(is_fatal) {
-        return None;
+        return Vec::new();
     }
     let words_of = |line| ERRORS.iter().find_map(|level| words_of(line, level));
-    let errors: Vec<String> = log.lines().filter_map(words_of).collect();
-    WORDING.rejected(&errors, config)
-}
-
-pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
-    let warnings = log.lines().filter_map(|line| words_of(line, WARNING));
-    WORDING.notes(warnings, config)
+    log.lines().filter_map(words_of).collect()
 }
 
 /// The message after a level, without the position in the configuration file.
@@ -56,11 +51,12 @@ fn names(text: &str, setting: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::Rejected;
 
     fn rejection(log: &str, settings: &[(&str, &str)]) -> Option<Rejected> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let config: Vec<_> = settings.iter().map(owned).collect();
-        rejected(log, &config)
+        WORDING.rejected(log, &config)
     }
 
     #[test]

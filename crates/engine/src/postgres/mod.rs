@@ -62,7 +62,11 @@ static ABOUT: About = About {
         ),
     ],
     dialect: &client::postgres::DIALECT,
-    flush: Flush::by(&["CHECKPOINT"]),
+    flush: Flush {
+        start: &["CHECKPOINT"],
+        left: None,
+        restore: &[],
+    },
 };
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plan::{ClusterTraits, Conduct, Configured, Detector, Failure, Quorum};
 use serde_json::{Map, Value, json};
 
-use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
+use super::configuration::{HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER, access_files};
 use super::settings::decides_format;
 use super::streaming;
 use super::streaming::acknowledged;
@@ -24,7 +24,7 @@ use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
     ReplicationTraits, Service, Switchover, member_name, shown,
 };
-use crate::settings::{Settings, allowed_connections};
+use crate::settings::{HIDDEN, Settings, allowed_connections};
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
@@ -66,7 +66,6 @@ const REFUSALS: [&str; 3] = [
     "password authentication failed for user \"dyno\"",
     "Peer authentication failed for user",
 ];
-const HIDDEN: &str = "(hidden)";
 
 #[derive(Debug)]
 pub(super) enum Patroni {
@@ -130,7 +129,7 @@ impl Replication for Patroni {
             format!("SELECT pg_create_physical_replication_slot('{name}', true)")
         };
         let grants = REWIND_RIGHTS.iter().map(grant);
-        let slots = member.cluster.followers().map(slot);
+        let slots = (2..=member.cluster.count()).map(slot);
         streaming::create_roles(member, grants.chain(slots))
     }
 
@@ -212,22 +211,25 @@ impl ClusterManager for Patroni {
                 matches!(self, Self::Synchronous).into();
             format!("{config:#}\n")
         };
-        let (hba, ident) = access(server);
+        // From other members, the account also rewinds.
+        let address = server.paths.address;
+        let rewind = format!(
+            "host {SUPERUSER} {REPLICATION_ROLE} {} scram-sha-256\n",
+            address.trunc()
+        );
+        let access = access_files(address, server.account, &rewind);
         let identity = cluster.certificate.files();
         let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
-        let files = [
-            ServerFile {
-                kept: Some(config(HIDDEN)),
-                ..ServerFile::new(CONFIG_FILE, config(&cluster.password))
-            },
-            ServerFile::new(HBA_FILE, hba),
-            ServerFile::new(IDENT_FILE, ident),
-        ];
+        let file = ServerFile {
+            kept: Some(config(HIDDEN)),
+            ..ServerFile::new(CONFIG_FILE, config(&cluster.password))
+        };
+        let files = std::iter::once(file).chain(access).chain(identity);
         let config = server.paths.dir.join(CONFIG_FILE);
         Ok(Manager {
             invocation: Invocation::new(patroni, [config]),
-            files: files.into_iter().chain(identity).chain(programs).collect(),
+            files: files.chain(programs).collect(),
         })
     }
 }
@@ -414,16 +416,6 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
         "ignore_slots": [{"type": "physical"}],
         "postgresql": {"use_pg_rewind": true, "use_slots": true, "parameters": parameters},
     })
-}
-
-/// The access rules: those of any server, Patroni as superuser through the socket, and the account
-/// for rewinding from other members.
-fn access(server: &ManagedServer<'_>) -> (String, String) {
-    let address = server.paths.address;
-    let network = address.trunc();
-    let rewind = format!("host {SUPERUSER} {REPLICATION_ROLE} {network} scram-sha-256\n");
-    let hba = configuration::hba(address) + &rewind;
-    (hba, configuration::ident(server.account))
 }
 
 /// A script that runs one of PostgreSQL's programs. It makes the server's configuration file its

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use client::connection::LOGIN_LIMIT;
-use client::postgres::{Connection, Error, Target};
+use client::postgres::{Connection, Error};
 use ipnet::Ipv4Net;
 use plan::Failure;
 use rustix::process::Signal;
@@ -16,14 +16,12 @@ use super::settings::{
     self, MEGABYTE, PAGE_BYTES, initdb_options, reserved_setting, reserved_value, size,
 };
 use super::{Postgres, checks, log, streaming};
-use crate::database::Access;
 use crate::launch::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
     ServerFile,
 };
-use crate::network::NetworkEngine;
 use crate::program::{Installed, bad_program};
-use crate::remote::{Administered, administer, first_cell, url_path};
+use crate::remote::{administer, first_cell};
 use crate::server::{Server, ServerTraits};
 use crate::settings::{Settings, check_settings};
 use crate::version;
@@ -90,15 +88,14 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         ("autovacuum", "off"),
     ],
     plain_name: str::to_ascii_lowercase,
-    is_secret: settings::is_secret,
+    secret_words: settings::SECRET_WORDS,
     reserved_setting,
     decides_format: settings::decides_format,
     listed: |printed| {
         let names = printed.lines().filter_map(|line| line.split('\t').next());
         names.map(str::to_ascii_lowercase).collect()
     },
-    rejected: log::rejected,
-    notes: log::notes,
+    wording: log::WORDING,
     initialization_error: |log| log,
     set_command: |name, value, live| {
         let then = match live {
@@ -195,7 +192,7 @@ impl Server for Postgres {
     }
 
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
-        configuration::access_files(paths)
+        configuration::access_files(paths.address, paths.user.as_deref(), "").into()
     }
 
     /// The server checks combinations of settings after it has found these files and before it
@@ -272,17 +269,6 @@ fn directories() -> Vec<PathBuf> {
     }
     found.sort_by(|one, other| other.cmp(one));
     found.into_iter().map(|(_, dir)| dir).collect()
-}
-
-impl Administered for client::postgres::Postgres {
-    /// The superuser through the socket, where the kernel vouches for both ends.
-    fn administrator(login: &Login<'_>) -> Result<Target, Failure> {
-        let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
-        let port = login.socket.extension().unwrap_or_default();
-        let port = port.to_string_lossy();
-        let url = format!("postgres://{SUPERUSER}@/{SUPERUSER}?host={directory}&port={port}");
-        Ok(Self::target(&url, &Access::private(None))?)
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use plan::Failure;
 
-use crate::settings::{Reserved, Settings, bad_setting, lists};
+use crate::settings::{Reserved, Settings, bad_setting, lists, switch};
 
 /// The unit of `shared_buffers`.
 pub(super) const PAGE_BYTES: u64 = 8192;
@@ -28,7 +28,8 @@ const TIMES: [(&str, f64); 6] = [
     ("d", 86_400_000.0),
 ];
 /// Words in names of settings whose values may be secrets; commands may contain any secret.
-const SECRET_WORDS: &str = "conninfo _command password passphrase secret token credential private";
+pub(super) const SECRET_WORDS: &str =
+    "conninfo _command password passphrase secret token credential private";
 const CHECKSUMS: &str = "data_checksums";
 const SEGMENT: &str = "wal_segment_size";
 /// The sizes that `initdb` accepts.
@@ -91,40 +92,29 @@ pub(super) fn value_of<'a>(config: &'a Settings, name: &str) -> Option<&'a str> 
 
 /// A size in bytes: a number with a unit, or one that counts in `unit_bytes`.
 pub(super) fn bytes(value: &str, unit_bytes: u64) -> Option<u64> {
-    let value = value.trim();
-    let units = UNITS.iter();
-    let with_unit = units
-        .filter_map(|(unit, bytes)| Some((value.strip_suffix(unit)?, *bytes)))
-        .next();
-    let (number, unit_bytes) = with_unit.unwrap_or((value, unit_bytes));
-    number.trim().parse::<u64>().ok()?.checked_mul(unit_bytes)
+    let (number, unit_bytes) = split_unit(value, &UNITS, unit_bytes);
+    number.parse::<u64>().ok()?.checked_mul(unit_bytes)
 }
 
 /// A time in milliseconds: a number with a unit, or one that counts in `unit_ms`. -1 means none.
 pub(super) fn ms(value: &str, unit_ms: f64) -> Option<f64> {
-    let value = value.trim();
-    let mut units = TIMES.iter();
-    let with_unit = units.find_map(|(unit, ms)| Some((value.strip_suffix(unit)?, *ms)));
-    let (number, unit_ms) = with_unit.unwrap_or((value, unit_ms));
-    let number: f64 = number.trim().parse().ok()?;
+    let (number, unit_ms) = split_unit(value, &TIMES, unit_ms);
+    let number: f64 = number.parse().ok()?;
     number.is_finite().then_some(number * unit_ms)
+}
+
+/// The number in a value, and the size of its unit.
+fn split_unit<'a, U: Copy>(value: &'a str, units: &[(&str, U)], default: U) -> (&'a str, U) {
+    let value = value.trim();
+    let mut units = units.iter();
+    let with_unit = units.find_map(|(unit, size)| Some((value.strip_suffix(unit)?, *size)));
+    let (number, size) = with_unit.unwrap_or((value, default));
+    (number.trim(), size)
 }
 
 /// A size among the settings of a study, in bytes.
 pub(super) fn size(config: &Settings, name: &str, unit_bytes: u64) -> Option<u64> {
     bytes(value_of(config, name)?, unit_bytes)
-}
-
-pub(super) fn switch(value: &str) -> Option<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" => Some(true),
-        "off" | "false" | "no" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && SECRET_WORDS.split(' ').any(|word| name.contains(word))
 }
 
 /// Whether `initdb` fixes the setting: the server shows it but cannot change it.
@@ -160,7 +150,6 @@ pub(super) fn initdb_options(
     Ok(options)
 }
 
-/// Why a study cannot set `name`; `None` if it can.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     if name.contains("password") && name != "password_encryption" {

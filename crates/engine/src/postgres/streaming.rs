@@ -15,7 +15,7 @@ use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::launch::{Invocation, ServerFile};
-use crate::remote::first_cell;
+use crate::remote::{first_cell, first_number};
 use crate::replication::{
     ClusterLayout, Copying, Failover, Member, OwnedSettings, Questions, Replication,
     ReplicationTraits, Role, View, cell, member_name, settings,
@@ -241,8 +241,8 @@ impl Failover for Streaming {
     }
 
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let bytes = first_cell(member.rows::<Postgres>(RECEIVED)?);
-        Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
+        let bytes = first_number(member.rows::<Postgres>(RECEIVED)?);
+        Ok(bytes.unwrap_or(0))
     }
 
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {

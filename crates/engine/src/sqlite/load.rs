@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use client::sqlite::{DIALECT, SqliteTarget};
 use plan::Failure;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{TableSpec, drop_table, table_name};
 
@@ -13,14 +12,12 @@ use crate::data::canceled;
 use crate::data::parts::PART_ROWS;
 use crate::data::state::{self, CREATE_MARKER, READ_CHECKSUMS, State, Todo, checksum_in, mark};
 use crate::data::{Listener, Prepared, Progress, Wanted};
-use crate::remote::Rows;
 
 /// Names are not case-sensitive.
 const LIST_COLUMNS: &str = "SELECT LOWER(t.name), c.name FROM sqlite_schema AS t \
      JOIN pragma_table_info(t.name) AS c WHERE t.type IN ('table', 'view') \
      AND (t.name LIKE 'sbtest%' OR LOWER(t.name) = 'dyno_tables') ORDER BY t.name, c.cid";
 
-/// Loads the tables that a database lacks.
 pub(super) fn prepare_sqlite(
     target: &SqliteTarget,
     wanted: &Wanted<'_>,
@@ -28,7 +25,7 @@ pub(super) fn prepare_sqlite(
 ) -> Result<Prepared, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
-    let ask = &mut |sql: &str| rows(&connection, sql);
+    let ask = &mut |sql: &str| super::rows(&connection, sql).map_err(failed(sql));
     let Todo {
         missing, prepared, ..
     } = state::plan(wanted, &spec, &DIALECT, LIST_COLUMNS, ask, listener.tell)?;
@@ -52,36 +49,14 @@ pub(super) fn prepare_sqlite(
     Ok(prepared)
 }
 
-/// Count and checksum of all rows, from the marks.
 pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
-    rows(&connection, READ_CHECKSUMS).map(checksum_in)
+    let marks = super::rows(&connection, READ_CHECKSUMS);
+    marks.map(checksum_in).map_err(failed(READ_CHECKSUMS))
 }
 
 fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> Failure {
     move |error| super::failed(&error, Some(statement))
-}
-
-/// The rows of a query as text.
-fn rows(connection: &Connection, sql: &str) -> Result<Rows, Failure> {
-    let ask = || -> rusqlite::Result<Rows> {
-        let mut statement = connection.prepare(sql)?;
-        let columns = statement.column_count();
-        let read = |row: &Row<'_>| {
-            (0..columns)
-                .map(|column| text(row.get_ref(column)?))
-                .collect()
-        };
-        statement.query_map([], read)?.collect()
-    };
-    ask().map_err(failed(sql))
-}
-
-fn text(value: ValueRef<'_>) -> rusqlite::Result<Option<String>> {
-    Ok(match value {
-        ValueRef::Integer(number) => Some(number.to_string()),
-        other => other.as_str_or_null()?.map(str::to_owned),
-    })
 }
 
 /// Builds one table; `tell` is called with the number of rows so far, and returns whether to stop.

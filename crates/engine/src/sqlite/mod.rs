@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::sqlite::{self, DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
+use client::sqlite::{DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
 use plan::Failure;
 use rusqlite::types::Value;
 use workload::options::Options;
@@ -18,7 +18,7 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use crate::data::{Listener, Prepared, Wanted};
-use crate::database::{Access, Database, Load, StatementSettings};
+use crate::database::{Access, Database, Load};
 use crate::engine::{About, Engine, Flush, InProcess};
 use crate::remote::{Rows, Sql};
 
@@ -56,11 +56,7 @@ impl Engine for Sqlite {
         _: &Access,
         directory: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        let target = match directory {
-            Some(directory) => SqliteTarget::parse_in(url, directory),
-            None => SqliteTarget::parse(url),
-        };
-        let target = target.map_err(Failure::usage)?;
+        let target = SqliteTarget::parse(url, directory).map_err(Failure::usage)?;
         match target.open() {
             Ok(_) => Ok(Arc::new(SqliteDatabase {
                 target: Arc::new(target),
@@ -75,7 +71,7 @@ impl Engine for Sqlite {
     fn in_process(&self) -> Option<InProcess> {
         Some(InProcess {
             engine: SQLITE,
-            version: client::sqlite::version(),
+            version: rusqlite::version(),
             temporary_url: "sqlite:",
             absolute_url,
         })
@@ -112,7 +108,7 @@ impl Database for SqliteDatabase {
     }
 
     fn version(&self) -> &str {
-        sqlite::version()
+        rusqlite::version()
     }
 
     fn shown(&self) -> String {
@@ -122,11 +118,11 @@ impl Database for SqliteDatabase {
     fn connect(&self, _: Duration) -> Result<Box<dyn Sql>, SessionError> {
         let opened = self.target.open();
         let connection = opened.map_err(|error| session_error(&error, None))?;
-        Ok(Box::new(SqliteSql(connection)))
+        Ok(Box::new(connection))
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        sqlite::error_remedy(error.number?)
+        error_remedy(error.number?)
     }
 
     fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {
@@ -161,7 +157,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn drive(&self, _: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+    fn drive(&self, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
         load.run(SqliteConnector {
             target: Arc::clone(&self.target),
         })
@@ -182,22 +178,18 @@ impl Drop for SqliteDatabase {
 }
 
 /// A call cannot be canceled, so time limits are ignored.
-struct SqliteSql(rusqlite::Connection);
-
-impl Sql for SqliteSql {
+impl Sql for rusqlite::Connection {
     fn rows(&mut self, sql: &str, _: Duration) -> Result<Rows, SessionError> {
-        let read = |connection: &rusqlite::Connection| -> rusqlite::Result<Rows> {
-            let mut statement = connection.prepare(sql)?;
-            let columns = statement.column_count();
-            let texts = |row: &rusqlite::Row<'_>| {
-                (0..columns)
-                    .map(|at| text(row, at))
-                    .collect::<Result<_, _>>()
-            };
-            statement.query_map([], texts)?.collect()
-        };
-        read(&self.0).map_err(|error| session_error(&error, Some(sql)))
+        rows(self, sql).map_err(|error| session_error(&error, Some(sql)))
     }
+}
+
+/// The rows of a query as text.
+fn rows(connection: &rusqlite::Connection, sql: &str) -> rusqlite::Result<Rows> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let texts = |row: &rusqlite::Row<'_>| (0..columns).map(|at| text(row, at)).collect();
+    statement.query_map([], texts)?.collect()
 }
 
 fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {

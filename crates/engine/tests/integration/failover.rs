@@ -111,7 +111,7 @@ impl Members {
     }
 
     fn state(&self, number: u32) -> Role {
-        self.on(number, |member| (self.kind.questions().state)(member))
+        self.on(number, |member| (self.kind.traits().questions.state)(member))
             .unwrap()
     }
 

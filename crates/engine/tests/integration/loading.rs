@@ -12,7 +12,7 @@ use engine::{Access, Database, Exit, Failure, Sql};
 use testkit::{MariaDb, MySql, Postgres, PostgresServer, Proxy, Server};
 use workload::name::WorkloadName;
 use workload::options::Options;
-use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::rows::{Checksum, TableRows};
 
 /// A whole part, and one of a single row.
 const ROWS: u64 = 50_001;
@@ -188,12 +188,7 @@ fn interrupt(url: &str, wanted: &Wanted<'_>, mut tell: impl FnMut(Progress) -> b
 
 /// What the rows are, computed here.
 fn expected(options: &Options, table: u32) -> Checksum {
-    let data = DataSpec {
-        seed: SEED,
-        rows: options.data.rows,
-        distribution: options.distribution,
-    };
-    let rows = TableRows::new(&data, table).unwrap();
+    let rows = TableRows::new(SEED, table, options.data.rows, &options.distribution).unwrap();
     let mut checksum = Checksum::default();
     (1..=options.data.rows).for_each(|key| checksum.add(&rows.row(key)));
     checksum

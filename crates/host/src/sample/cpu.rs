@@ -7,7 +7,6 @@ use measure::values::{Values, percent};
 const CATEGORIES: [&str; 8] = [
     "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 ];
-/// Maximum number of cores that are read.
 const MAX_CORES: usize = 4096;
 
 /// Time in each category since boot, in clock ticks.

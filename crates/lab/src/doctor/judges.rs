@@ -223,18 +223,12 @@ pub(super) fn open_files(machine: &Machine) -> Observed {
 }
 
 pub(super) fn processes(machine: &Machine) -> Observed {
-    let limits = &machine.facts.limits;
-    let own = limits.processes.map(|limit| ("/proc/self/limits", limit));
-    let groups = limits
-        .groups
-        .iter()
-        .filter(|(name, _)| name.starts_with("pids.max"));
+    let own = machine.facts.limits.processes;
+    let own = own.map(|limit| ("/proc/self/limits", limit));
+    let groups = limits_of(machine, &["pids.max"]).into_iter();
     let groups = groups.filter_map(|(name, limit)| Some((name.as_str(), limit.parse().ok()?)));
-    let Some((file, limit)) = own
-        .into_iter()
-        .chain(groups)
-        .min_by_key(|(_, limit)| *limit)
-    else {
+    let limits = own.into_iter().chain(groups);
+    let Some((file, limit)) = limits.min_by_key(|(_, limit)| *limit) else {
         return passed("/proc/self/limits: no limit on processes");
     };
     let needed = machine.required.map(|required| {

@@ -16,11 +16,10 @@ mod storage;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Server;
 use engine::checks::{self, Facts as ServerFacts};
 use host::{Activity, Files, HostFacts};
 use measure::finding::Finding;
-use measure::finding::check::{About, Check, Remedy, unknown};
+use measure::finding::check::{Remedy, unknown};
 
 use crate::Database;
 use crate::trial::Trial;
@@ -33,9 +32,6 @@ pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// Maximum number of subjects that a merged finding names.
 const MAX_SUBJECTS: usize = 3;
-/// The beginning of the reference page.
-const INTRO: &str = include_str!("reference_intro.md");
-/// The subject of findings about the host.
 const HOST: &str = "host";
 
 /// What to examine in addition to the host.
@@ -82,10 +78,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         .iter()
         .flat_map(|(_, data)| &data.storage.devices);
     let devices: Vec<String> = devices.cloned().collect();
-    let required = subject
-        .trials
-        .iter()
-        .map(|trial| Requirements::at_once(trial, subject.trials));
+    let trials = subject.trials.iter();
+    let required = trials.map(|trial| Requirements::at_once(trial, subject.trials));
     let machine = Machine {
         // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),
@@ -105,11 +99,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         data.system_disks.clone_from(&machine.facts.system_disks);
         data.disks = host::device::disks(subject.files);
         let of = path.display().to_string();
-        findings.extend(
-            storage::CHECKS
-                .iter()
-                .map(|check| check.finding(&data, &of, Remedy::on_host)),
-        );
+        let checks = storage::CHECKS.iter();
+        findings.extend(checks.map(|check| check.finding(&data, &of, Remedy::on_host)));
     }
     findings
 }
@@ -118,10 +109,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
 fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
-        match merged
-            .iter_mut()
-            .find(|(known, _)| is_equal(known, &finding))
-        {
+        let mut known = merged.iter_mut();
+        match known.find(|(known, _)| is_equal(known, &finding)) {
             Some((_, subjects)) => subjects.push(finding.of),
             None => merged.push((finding.clone(), vec![finding.of])),
         }
@@ -144,56 +133,6 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
 fn is_equal(one: &Finding, other: &Finding) -> bool {
     (&one.id, one.level, &one.observed, &one.remedy)
         == (&other.id, other.level, &other.observed, &other.remedy)
-}
-
-/// The reference page: all checks, in Markdown.
-pub fn doctor_markdown() -> String {
-    let mut page = INTRO.to_owned();
-    for (title, checks) in families() {
-        page += &format!("\n## {title}\n");
-        for about in checks {
-            page += &section(&about);
-        }
-    }
-    page
-}
-
-fn section(about: &About) -> String {
-    let remedy = match about.remedy {
-        Remedy::Nothing => "none; for information".to_owned(),
-        Remedy::Words(words) => format!("`{words}`"),
-        Remedy::Live(name, value) => format!("`{name} = {value}`, without a restart"),
-        Remedy::Restart(name, value) => format!("`{name} = {value}`, with a restart"),
-    };
-    format!(
-        "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {remedy}\n",
-        about.id, about.why, about.worst, about.source
-    )
-}
-
-/// By family, in the order of the reference page.
-fn families() -> Vec<(&'static str, Vec<About>)> {
-    fn abouts<F: 'static>(checks: impl IntoIterator<Item = &'static Check<F>>) -> Vec<About> {
-        checks.into_iter().map(|check| check.about).collect()
-    }
-    let of_host = FAMILIES.iter();
-    let of_host = of_host.map(|(title, checks)| (*title, abouts(*checks)));
-    let others = [
-        ("File systems and disks", abouts(storage::CHECKS)),
-        ("Servers", server_checks()),
-    ];
-    of_host.chain(others).collect()
-}
-
-/// The checks of all engines, without duplicates.
-fn server_checks() -> Vec<About> {
-    let mut abouts: Vec<About> = Vec::new();
-    for check in engine::servers().flat_map(<dyn Server>::checks) {
-        if abouts.iter().all(|known| known.id != check.about.id) {
-            abouts.push(check.about);
-        }
-    }
-    abouts
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::trial::{Target, Trial};
 /// Each number is the maximum over the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Requirements {
-    /// Requirements of the load on each server.
     pub(super) server: Demand,
     /// Open files of dyno for all loads together.
     pub(super) load_files: u64,
@@ -25,7 +24,7 @@ pub(super) struct Requirements {
 impl Requirements {
     pub(super) fn of(trial: &Trial) -> Self {
         let topology = &trial.planned.topology;
-        let limits = &topology.node.site.limits;
+        let cpus = topology.node.site.limits.cpus.as_ref();
         let servers = u64::from(topology.nodes().max(1));
         let server = server_demand(trial);
         let required = Self {
@@ -37,7 +36,8 @@ impl Requirements {
         match &trial.target {
             Target::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: limits.cpus.as_ref().map_or(0, thousandths),
+                // The range of `site.cpus` excludes an overflow.
+                cpu_thousandths: cpus.map_or(0, |cpus| (cpus.value * 1000.0).round() as u64),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes,
                 ..required
@@ -54,21 +54,16 @@ impl Requirements {
     pub(super) fn at_once(trial: &Trial, trials: &[Trial]) -> Self {
         let together = trial.together(trials).into_iter();
         let each = together.map(|index| Self::of(&trials[index]));
-        each.fold(Self::default(), Self::plus)
+        let plus = |all: Self, one| all.with(one, u64::saturating_add);
+        each.fold(Self::default(), plus)
     }
 
-    fn plus(self, other: Self) -> Self {
-        Self {
-            load_files: self.load_files.saturating_add(other.load_files),
-            private_servers: self.private_servers.saturating_add(other.private_servers),
-            pool_bytes: self.pool_bytes.saturating_add(other.pool_bytes),
-            disk_bytes: self.disk_bytes.saturating_add(other.disk_bytes),
-            ..self.max(other)
-        }
-    }
-
-    /// The maximum of each number.
     pub(super) fn max(self, other: Self) -> Self {
+        self.with(other, u64::max)
+    }
+
+    /// Combines what the servers of both require of the host; of each server, it is the maximum.
+    fn with(self, other: Self, both: fn(u64, u64) -> u64) -> Self {
         let (server, others) = (self.server, other.server);
         Self {
             server: Demand {
@@ -78,11 +73,11 @@ impl Requirements {
                 prepared: server.prepared.max(others.prepared),
                 data_bytes: server.data_bytes.max(others.data_bytes),
             },
-            load_files: self.load_files.max(other.load_files),
-            private_servers: self.private_servers.max(other.private_servers),
-            pool_bytes: self.pool_bytes.max(other.pool_bytes),
+            load_files: both(self.load_files, other.load_files),
+            private_servers: both(self.private_servers, other.private_servers),
+            pool_bytes: both(self.pool_bytes, other.pool_bytes),
             cpu_thousandths: self.cpu_thousandths.max(other.cpu_thousandths),
-            disk_bytes: self.disk_bytes.max(other.disk_bytes),
+            disk_bytes: both(self.disk_bytes, other.disk_bytes),
         }
     }
 }
@@ -105,13 +100,7 @@ fn server_demand(trial: &Trial) -> Demand {
     }
 }
 
-/// Buffer pool of one server, in bytes.
 fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
-}
-
-/// The range of `site.cpus` excludes an overflow.
-fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
-    (cpus.value * 1000.0).round() as u64
 }

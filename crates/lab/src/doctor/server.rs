@@ -12,7 +12,6 @@ use plan::EngineSpec;
 
 use super::Subject;
 use super::requirements::Requirements;
-use super::storage::data_directory;
 use crate::Database;
 use crate::failure::Failure;
 use crate::server_process::{self, is_own};
@@ -83,7 +82,7 @@ fn running(
         Ok(said) => (said.clone(), Ok(said.settings)),
         Err(why) => (ServerReport::default(), Err(why)),
     };
-    let elsewhere = elsewhere(files, database, said.host_name.as_deref());
+    let elsewhere = elsewhere(database, said.host_name.as_deref());
     let is_here = elsewhere.is_none() && settings.is_ok();
     let data_dir = said.data_dir.filter(|_| is_here);
     Some(ServerFacts {
@@ -94,12 +93,10 @@ fn running(
         chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
-        turning_disk: data_dir
-            .as_deref()
-            .and_then(|dir| is_rotational(files, dir)),
+        turning_disk: is_rotational(files, data_dir.as_deref()),
         data_dir,
         elsewhere,
-        memory_bytes: is_here.then(|| memory_bytes(files)).flatten(),
+        memory_bytes: is_here.then(|| Memory::read(files).total_bytes).flatten(),
         servers: 1,
         data_bytes: said.data_bytes,
         demand: required.map(|required| required.server),
@@ -108,13 +105,13 @@ fn running(
 
 /// Why a server is not known to run on this host; `None` if it does. A server that does not report
 /// a host name is identified by its process.
-fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
+fn elsewhere(database: &Database, host_name: Option<&str>) -> Option<String> {
     let server = database.server();
     let addresses = server.map_or_else(Vec::new, |server| server.addresses());
     match host_name {
         Some(name) if is_here(&addresses, name) => None,
         Some(name) => Some(format!("it runs on {name}")),
-        None => server_process::find(files, &**database).err(),
+        None => server_process::find(&**database).err(),
     }
 }
 
@@ -126,12 +123,8 @@ fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
         && addresses.iter().all(|address| is_own(address.ip()))
 }
 
-fn memory_bytes(files: &dyn Files) -> Option<u64> {
-    Memory::read(files).total_bytes
-}
-
-fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
-    Storage::read(files, dir).is_rotational()
+fn is_rotational(files: &dyn Files, dir: Option<&Path>) -> Option<bool> {
+    Storage::read(files, dir?).is_rotational()
 }
 
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
@@ -182,10 +175,10 @@ fn planned_server(
         planned: true,
         data_dir: None,
         elsewhere: None,
-        memory_bytes: memory_bytes(files),
+        memory_bytes: Memory::read(files).total_bytes,
         servers: required.private_servers,
         data_bytes: None,
-        turning_disk: data_directory(server.trial).and_then(|dir| is_rotational(files, &dir)),
+        turning_disk: is_rotational(files, server.trial.data_directory().as_deref()),
         demand: Some(required.server),
     })
 }

@@ -15,12 +15,10 @@ use plan::shown_bytes;
 use super::Subject;
 use super::judges::joined;
 use super::requirements::Requirements;
-use crate::trial::{Target, Trial};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct DataStorage {
     pub(super) storage: Storage,
-    /// Disks that hold the operating system.
     pub(super) system_disks: Vec<String>,
     pub(super) disks: usize,
     /// Bytes that the load is going to store there.
@@ -79,7 +77,7 @@ pub(super) fn data_directories(
     let running = servers.iter().filter_map(|server| server.data_dir.clone());
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
     for trial in subject.trials {
-        if let Some(dir) = data_directory(trial) {
+        if let Some(dir) = trial.data_directory() {
             let bytes = needed.entry(dir).or_default();
             let required = Requirements::at_once(trial, subject.trials);
             *bytes = required.disk_bytes.max(*bytes);
@@ -98,19 +96,6 @@ pub(super) fn data_directories(
         (path, data)
     });
     directories.collect()
-}
-
-/// The directory of the data that a trial loads.
-pub(super) fn data_directory(trial: &Trial) -> Option<PathBuf> {
-    let cache = || crate::home::place().ok();
-    match &trial.target {
-        Target::Given(database) => database.file().map(ToOwned::to_owned),
-        Target::Temporary(_) => cache(),
-        Target::Private(_) => match trial.planned.topology.node.volume.directory() {
-            Some(directory) => Some(directory.value.clone()),
-            None => cache(),
-        },
-    }
 }
 
 /// The fraction of a disk that should stay free: one in `RESERVE`.

@@ -1,3 +1,5 @@
+mod page;
+
 use engine::checks::Demand;
 use host::{Chrony, IdleState, PowerSetting, RequestQueue, StackedDevice};
 use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
@@ -7,6 +9,7 @@ use measure::result::Disk;
 use super::storage::DataStorage;
 use super::*;
 use crate::site::{Site, ThisHost};
+use page::{families, server_checks};
 
 /// Checks that pass on a machine where nothing can be read.
 const FIXED: [&str; 10] = [

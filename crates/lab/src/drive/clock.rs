@@ -51,6 +51,10 @@ impl Clock<'_> {
     pub(crate) fn seconds(self, at: Instant) -> f64 {
         seconds(self.ns(at))
     }
+
+    pub(crate) fn now_s(self) -> f64 {
+        self.seconds(Instant::now())
+    }
 }
 
 pub(crate) fn seconds(ns: u64) -> f64 {

@@ -37,7 +37,8 @@ pub(crate) struct EarlyStop {
     warmup: Vec<Part>,
     seconds: Vec<Part>,
     backlogs: Vec<u64>,
-    ended: Option<Ended>,
+    /// The reason for the early end; `None` if there was none.
+    pub(crate) ended: Option<Ended>,
 }
 
 impl EarlyStop {
@@ -58,11 +59,6 @@ impl EarlyStop {
             backlogs: Vec::new(),
             ended: None,
         }
-    }
-
-    /// The reason for the early end; `None` if there was none.
-    pub(crate) fn ended(&self) -> Option<Ended> {
-        self.ended
     }
 
     /// Adds a second, merged from all loads; returns whether the trial may stop.

@@ -1,13 +1,11 @@
 //! Searches for the highest arrival rate at which response times stay below a limit: a closed loop
 //! that measures the capacity, then a series of open loops, each a trial of its own.
 
-use std::time::Duration;
-
 use measure::find_max::{FoundMax, MAX_STEPS, SearchEnd, SearchStep};
 use measure::setup::Ended;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
-use plan::{Arrivals, FindMax, Limited, Point, Value};
+use plan::{Arrivals, FindMax, Point, Value};
 
 use crate::study::attempt;
 use crate::{Failure, Lab, Progress, Run, Target, Trial};
@@ -24,15 +22,7 @@ const SHORTFALL: f64 = 0.02;
 const DEVIATIONS: f64 = 4.0;
 
 /// Maximum number of trials of a search, including the closed loop.
-const MAX_TRIALS: u32 = 1 + MAX_STEPS as u32;
-
-pub fn max_trials() -> u32 {
-    MAX_TRIALS
-}
-
-pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
-    warmup.saturating_add(step).saturating_mul(MAX_TRIALS)
-}
+pub const MAX_SEARCH_TRIALS: u32 = 1 + MAX_STEPS as u32;
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in the order
 /// in which they run. Trials that are `known` from an interrupted run are not repeated.
@@ -57,7 +47,7 @@ pub fn find_max(
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
-                column: limited_column(wanted.of).to_owned(),
+                column: format!("response_ms.{}", wanted.of),
                 limit_ms: wanted.limit.as_secs_f64() * 1e3,
                 capacity_per_s: None,
                 steps: Vec::new(),
@@ -80,14 +70,6 @@ pub fn find_max(
         }
     }
     first.map_or(Ok(()), Err)
-}
-
-fn limited_column(of: Limited) -> &'static str {
-    match of {
-        Limited::Mean => "response_ms.mean",
-        Limited::P95 => "response_ms.p95",
-        Limited::P99 => "response_ms.p99",
-    }
 }
 
 enum Failed {
@@ -163,13 +145,13 @@ impl SearchRun<'_, '_> {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
-        let ran = attempt(self.lab, &trial, self.run);
-        match ran.map_err(Failed::All)? {
-            (summary, Some(failure)) => {
-                self.finished.push(summary);
+        let ran = attempt(self.lab, &trial, self.run).map_err(Failed::All)?;
+        match ran.failure {
+            Some(failure) => {
+                self.finished.push(ran.summary);
                 Err(Failed::Search(failure))
             }
-            (summary, None) => Ok(summary),
+            None => Ok(ran.summary),
         }
     }
 
@@ -186,7 +168,6 @@ impl SearchRun<'_, '_> {
         (1..).find(|number| !is_used(number)).unwrap_or(u32::MAX)
     }
 
-    /// The trial with the closed loop of the study.
     fn closed(&self) -> Trial {
         let mut trial = self.trial.clone();
         let planned = &mut trial.planned;

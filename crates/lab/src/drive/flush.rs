@@ -10,7 +10,6 @@ use engine::{Flush, Sql};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
-use plan::StatementClass;
 use workload::session::SessionError;
 
 use crate::trial::Target;
@@ -25,13 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) fn flush(trial: &Trial, rig: &Rig, summary: &mut TrialSummary, run: &mut Run<'_>) {
     let is_compared = trial.planned.compare.is_some_and(|one| !one.alternates());
     let is_own = !matches!(trial.target, Target::Given(_));
-    let kinds = trial.statement_kinds();
-    let mut classes = kinds.iter().map(|kind| kind.class);
-    if !is_compared
-        || !is_own
-        || summary.outcome != Outcome::Completed
-        || !classes.any(|class| class == StatementClass::Write)
-    {
+    if !is_compared || !is_own || summary.outcome != Outcome::Completed || !trial.writes() {
         return;
     }
     run.observer.stage("flushing the servers' deferred writes");

@@ -36,17 +36,14 @@ impl Merger {
     }
 
     pub(crate) fn add(&mut self, load: usize, second: Second) {
-        if let Some(pending) = self.loads.get_mut(load) {
-            pending.workers = pending.workers.max(second.workers.len());
-            pending.seconds.push_back(second);
-        }
+        let pending = &mut self.loads[load];
+        pending.workers = pending.workers.max(second.workers.len());
+        pending.seconds.push_back(second);
     }
 
     /// Marks the end of a load after its last second.
     pub(crate) fn end(&mut self, load: usize) {
-        if let Some(pending) = self.loads.get_mut(load) {
-            pending.has_ended = true;
-        }
+        self.loads[load].has_ended = true;
     }
 
     /// The next merged second, once it is complete. A load that ended a phase before the others
@@ -55,11 +52,8 @@ impl Merger {
     pub(crate) fn next(&mut self) -> Option<Second> {
         let phase = self.phase()?;
         loop {
-            let end_ns = self
-                .loads
-                .iter()
-                .filter_map(PendingSeconds::part_end_ns)
-                .max();
+            let ends_ns = self.loads.iter().filter_map(PendingSeconds::part_end_ns);
+            let end_ns = ends_ns.max();
             let mut loads = self.loads.iter_mut();
             match loads.find(|load| load.is_behind(phase, end_ns.unwrap_or(0))) {
                 Some(load) => load.extend()?,
@@ -73,7 +67,8 @@ impl Merger {
     fn phase(&self) -> Option<Phase> {
         let running = self.loads.iter().filter(|load| !load.is_over());
         let phases: Option<Vec<Phase>> = running.map(PendingSeconds::phase).collect();
-        phases?.into_iter().min_by_key(order)
+        // They are declared in the order of time.
+        phases?.into_iter().min_by_key(|phase| *phase as u8)
     }
 }
 
@@ -120,14 +115,6 @@ impl PendingSeconds {
     fn ended_ns(&self, phase: Phase, end_ns: u64) -> Option<u64> {
         let (last, last_ns) = self.merged_until?;
         (last == phase && is_together(last_ns, end_ns)).then_some(last_ns)
-    }
-}
-
-fn order(phase: &Phase) -> u8 {
-    match phase {
-        Phase::Warmup => 0,
-        Phase::Measure => 1,
-        Phase::Drain => 2,
     }
 }
 

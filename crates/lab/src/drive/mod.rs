@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use engine::StatementSettings;
 use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use workload::built_in::BuiltIn;
@@ -89,15 +88,7 @@ fn drive_with(
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
         for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
-            let load = Load {
-                trial,
-                index,
-                database,
-                watch,
-                start,
-                sender: sender.clone(),
-            };
-            load.spawn(scope)?;
+            spawn_load(scope, trial, index, database, watch, start, sender.clone())?;
         }
         let schedule = faults::Schedule {
             trial,
@@ -109,8 +100,7 @@ fn drive_with(
             interrupted: run.interrupted,
         };
         let faults = faults::spawn(scope, schedule)?;
-        let schedule = ledger::Schedule { trial, clock };
-        let ledgers = ledger::spawn(scope, schedule, ledgers)?;
+        let ledgers = ledger::spawn(scope, clock, ledgers)?;
         let sampler = watch::spawn(scope, trial, &watches, clock)?;
         let mut trial_loop = TrialLoop::new(trial, rig, start, monitors, run.observer);
         trial_loop.run(&messages, run.interrupted);
@@ -121,14 +111,11 @@ fn drive_with(
         let probes = probes.map(|of_instance| of_instance.into_iter().flat_map(threads::join));
         let probes = probes.map(Iterator::collect).collect();
         faults.into_iter().chain(ledgers).for_each(threads::join);
-        trial_loop.receive_rest(&messages);
-        let (mut ran, loads) = trial_loop.into_results()?;
-        if let Some(sampler) = sampler {
-            let sampled = threads::join(sampler);
-            let faults = &mut ran.summary.faults;
-            watch::conclude(trial, rig, sampled, probes, loads, faults, run.observer);
+        for message in messages.try_iter() {
+            trial_loop.receive(message);
         }
-        Ok(ran)
+        let sampled = sampler.map_or_else(Vec::new, threads::join);
+        trial_loop.into_results(sampled, probes)
     })
 }
 
@@ -147,7 +134,8 @@ fn prepare_monitors(
     // The trial may end before the monitors.
     let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
     let servers = rig.members().map(Member::monitored).collect();
-    let known = start.map_or_else(Vec::new, |start| start.servers.to_vec());
+    let referee = start.and_then(|start| start.referee.as_ref());
+    let known = referee.map_or_else(Vec::new, |referee| referee.processes());
     let prepared = monitors::prepare(servers, known, on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
@@ -171,65 +159,43 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// An instance's load whose thread has not started.
-struct Load<'a> {
-    trial: &'a Trial,
+/// Starts the thread of an instance's load.
+fn spawn_load<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    trial: &'scope Trial,
     index: usize,
-    database: &'a Database,
-    watch: &'a Watch,
-    start: &'a Start,
+    database: &'scope Database,
+    watch: &'scope Watch,
+    start: &'scope Start,
     sender: Sender<TrialMessage>,
-}
-
-impl<'a> Load<'a> {
-    fn spawn<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Result<(), Failure>
-    where
-        'a: 'scope,
-    {
-        let trial = self.trial;
-        let spec = LoadSpec {
-            turn: self.start.turn.clone(),
-            ..trial.load(self.index, self.database)
-        };
-        let workload = BuiltIn::new(
-            trial.workload,
-            &trial.options,
-            self.database.engine().about().dialect,
-            spec.seed,
-            spec.users,
-        )
-        .map_err(Failure::usage)?;
-        let name = format!("dyno-load-{}", self.index + 1);
-        let run = move || {
-            let ended = catching_panics(|| self.run(&spec, &workload));
-            self.send(TrialMessage::LoadEnded(self.index, ended));
-        };
-        threads::spawn(scope, name, run).map(drop)
-    }
-
-    fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event| self.send(TrialMessage::Load(self.index, event));
-        let planned = &self.trial.planned.load;
-        let sending = StatementSettings {
+) -> Result<(), Failure> {
+    let spec = LoadSpec {
+        turn: start.turn.clone(),
+        ..trial.load(index, database)
+    };
+    let dialect = database.engine().about().dialect;
+    let (seed, users) = (spec.seed, spec.users);
+    let workload = BuiltIn::new(trial.workload, &trial.options, dialect, seed, users);
+    let workload = workload.map_err(Failure::usage)?;
+    let planned = &trial.planned.load;
+    // Without a receiver, the trial is over.
+    let send = move |message| drop(sender.send(message));
+    let run = move || {
+        let load = engine::Load {
+            spec: &spec,
+            workload: &workload,
             protocol: planned.protocol,
             stamp_replies: planned.reply_time == ReplyTime::Kernel,
+            barrier: &start.barrier,
+            route: &watch.route,
+            stop: &start.stop,
+            pulse: trial.has_faults().then_some(&watch.pulse),
+            tell: &mut |event| send(TrialMessage::Load(index, event)),
         };
-        let load = engine::Load {
-            spec,
-            workload,
-            barrier: &self.start.barrier,
-            route: &self.watch.route,
-            stop: &self.start.stop,
-            pulse: self.trial.has_faults().then_some(&self.watch.pulse),
-            tell: &mut tell,
-        };
-        self.database.drive(sending, load)
-    }
-
-    fn send(&self, message: TrialMessage) {
-        // Without a receiver, the trial is over.
-        let _ = self.sender.send(message);
-    }
+        let ended = catching_panics(|| database.drive(load));
+        send(TrialMessage::LoadEnded(index, ended));
+    };
+    threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
 }
 
 /// Turns a panic into an error, because the trial waits for every load to end.

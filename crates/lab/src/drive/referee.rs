@@ -12,7 +12,7 @@ use measure::values::Values;
 
 use crate::Failure;
 use crate::observe::monitors::MonitoredServer;
-use crate::servers::freeze;
+use crate::servers::{ProcessId, freeze};
 
 /// Freezes with signals, not with control groups: a process in the freezer of version 1 cannot be killed, so it
 /// would outlive a killed dyno.
@@ -73,6 +73,12 @@ impl ServersInTurns {
         }
     }
 
+    /// The processes of all servers, which are no foreign programs to any variant.
+    pub(crate) fn processes(&self) -> Vec<ProcessId> {
+        let servers = self.variants.iter().flatten();
+        servers.map(|server| server.monitored.process.clone()).collect()
+    }
+
     /// The metrics of a variant; `server.cpu` covers only its own turns.
     pub(crate) fn metrics(&self, variant: usize) -> Metrics {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,13 +123,10 @@ impl ServersInTurns {
             return;
         }
         let disobeys = |server: &ServerInTurns| {
-            let ServerInTurns {
-                monitored: server,
-                is_own,
-            } = server;
+            let (server, is_own) = (&server.monitored, server.is_own);
             // Its trial notices if a server has died.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
-            *is_own
+            is_own
                 && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };

@@ -6,7 +6,6 @@ use std::time::Duration;
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
 use crate::drive::referee::{ServerInTurns, ServersInTurns};
-use crate::servers::ProcessId;
 use crate::{Member, Rig, Trial};
 
 /// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
@@ -20,9 +19,7 @@ pub(crate) struct Start {
     pub(crate) stop: Arc<Stop>,
     /// The place of the trial among those that take turns; `None` if it runs alone.
     pub(crate) turn: Option<Turn>,
-    /// The servers of all trials that take turns, which are no foreign programs to any of them.
-    pub(crate) servers: Arc<[ProcessId]>,
-    /// Measures and freezes these servers.
+    /// Measures and freezes the servers of all trials that take turns.
     pub(crate) referee: Option<Arc<ServersInTurns>>,
 }
 
@@ -33,7 +30,6 @@ impl Start {
             barrier: Arc::new(Barrier::new(trial.planned.topology.instances)),
             stop: Arc::default(),
             turn: None,
-            servers: Arc::default(),
             referee: None,
         }
     }
@@ -47,11 +43,7 @@ impl Start {
             is_own: member.site().is_some(),
         };
         let servers = |rig: &Rig| rig.members().map(server).collect();
-        let servers: Vec<Vec<ServerInTurns>> = rigs.iter().map(servers).collect();
-        let processes = servers.iter().flatten();
-        let processes = processes
-            .map(|server| server.monitored.process.clone())
-            .collect();
+        let servers = rigs.iter().map(servers).collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
@@ -61,7 +53,6 @@ impl Start {
             barrier: Arc::new(Barrier::new(instances.sum())),
             stop,
             turn: None,
-            servers: processes,
             referee: Some(Arc::clone(&referee)),
         };
         let turns = turns.into_iter().flat_map(|turns| {

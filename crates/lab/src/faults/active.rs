@@ -9,7 +9,6 @@ use plan::{ActsOn, Isolation};
 /// every 5 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The faults that an instance suffers from.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveFaults(Mutex<State>);
 
@@ -59,9 +58,7 @@ impl ActiveFaults {
 
     /// Whether the faults that a node suffers from will be healed: the one that is healed first decides.
     pub(super) fn healing(&self, node: u32) -> Healing {
-        let state = self.lock();
-        let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
-        let healing = of_node.map(|hit| hit.healing).max();
+        let healing = self.on(node).map(|hit| hit.healing).max();
         healing.unwrap_or(Healing::Now)
     }
 
@@ -80,27 +77,26 @@ impl ActiveFaults {
         !state.active.is_empty() || state.healed_at.is_some_and(may_be_away)
     }
 
-    /// Whether a fault explains that a node has ended.
     pub(crate) fn explains_end(&self, node: u32) -> bool {
-        let state = self.lock();
-        let mut of_node = state.active.iter().filter(|hit| hit.node == Some(node));
-        of_node.any(|hit| hit.explains_end)
+        self.on(node).any(|hit| hit.explains_end)
     }
 
     pub(super) fn hits(&self, node: u32) -> bool {
-        let state = self.lock();
-        state.active.iter().any(|hit| hit.node == Some(node))
+        self.on(node).next().is_some()
     }
 
     pub(super) fn isolation(&self, node: u32) -> Isolation {
-        let state = self.lock();
-        let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
-        let isolates = of_node.map(|hit| hit.isolates).max();
+        let isolates = self.on(node).map(|hit| hit.isolates).max();
         isolates.unwrap_or(Isolation::Reachable)
     }
 
     pub(super) fn active(&self) -> Vec<ActiveFault> {
         self.lock().active.clone()
+    }
+
+    fn on(&self, node: u32) -> impl Iterator<Item = ActiveFault> {
+        let active = self.active().into_iter();
+        active.filter(move |hit| hit.node == Some(node))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use super::group::{Turn, wait_for_group};
 use crate::failure::canceled;
 use crate::observe::probe::view_of;
 use crate::servers::Node;
@@ -89,10 +88,6 @@ impl<'a> FaultContext<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
-    fn wait_for_group(&self) -> Result<Turn<'a>, Failure> {
-        wait_for_group(self.instance, self.index, self.over)
-    }
-
     pub(super) fn start_and_join(&self) -> Result<(), Failure> {
         self.start()?;
         self.join()
@@ -139,14 +134,6 @@ impl<'a> FaultContext<'a> {
         Ok((self.start()?, true))
     }
 
-    /// Has the node join its cluster after [`FaultContext::revive`].
-    pub(super) fn join_revived(&self, was_started: bool) -> Result<(), Failure> {
-        match was_started {
-            true => self.join(),
-            false => self.return_to_cluster(),
-        }
-    }
-
     /// Has the node, which has been started again, join its cluster.
     pub(super) fn join(&self) -> Result<(), Failure> {
         match self.successor() {
@@ -176,7 +163,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node, which ran all the time, return to its cluster.
     pub(super) fn return_to_cluster(&self) -> Result<(), Failure> {
         if let Some(primary) = self.successor() {
-            let is_copied = self.was_primary && self.node()?.is_copied_from(primary);
+            let is_copied = self.was_primary && self.node()?.copying(primary).is_some();
             if is_copied {
                 self.node()?.kill();
                 self.start()?;

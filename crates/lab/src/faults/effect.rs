@@ -3,7 +3,6 @@
 mod volumes;
 
 use std::fs;
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -17,7 +16,7 @@ use super::operator::switch_over;
 use super::program::run_program;
 use crate::failure::not_running;
 use crate::servers::{Node, Services};
-use crate::site::Power;
+use crate::site::Machine;
 use crate::volume::Job;
 use crate::{Fact, Failure, Instance};
 
@@ -26,51 +25,33 @@ type Step<'a> = fn(&mut Effect<'a>) -> Result<Instant, Failure>;
 /// Has the nodes that it took away join their cluster.
 type Rejoin<'a> = fn(&mut Effect<'a>) -> Result<(), Failure>;
 
-/// How a kind of fault is done.
-struct Steps<'a> {
-    inject: Step<'a>,
-    heal: Step<'a>,
-    rejoin: Rejoin<'a>,
-    /// Whether its target may be a side of several members.
-    has_sides: bool,
-}
+/// How a kind of fault is injected and healed, and what follows.
+type Steps<'a> = (Step<'a>, Step<'a>, Rejoin<'a>);
 
 fn steps<'a>(kind: FaultKind) -> Steps<'a> {
     match kind {
-        FaultKind::Kill => of(Effect::kill, Effect::start, join),
-        FaultKind::Stop => of(Effect::shut_down, Effect::start, join),
-        FaultKind::Restart => of(Effect::shut_down_unless_dead, Effect::start, join),
-        FaultKind::Pause => of(Effect::pause, Effect::resume, return_to_cluster),
+        FaultKind::Kill => (Effect::kill, Effect::start, join),
+        FaultKind::Stop => (Effect::shut_down, Effect::start, join),
+        FaultKind::Restart => (Effect::shut_down_unless_dead, Effect::start, join),
+        FaultKind::Pause => (Effect::pause, Effect::resume, return_to_cluster),
         FaultKind::Partition => cut(|effect| effect.separate(Lost::Both)),
         FaultKind::Drop => cut(|effect| effect.separate(Lost::Sent)),
         FaultKind::CutClients => cut(|effect| effect.separate(Lost::ToClients)),
-        FaultKind::SlowLink => of(Effect::slow_link, Effect::undo, stay),
-        FaultKind::FillDisk => of(Effect::fill_disk, Effect::free_disk, join_revived),
-        FaultKind::FailDevice => of(Effect::fail_device, Effect::restore_device, join_revived),
-        FaultKind::SlowDevice => of(Effect::slow_device, Effect::speed_up_device, stay),
-        FaultKind::ReplaceDevice => of(Effect::replace_device, Effect::finish_job, stay),
-        FaultKind::Scrub => of(Effect::scrub, Effect::finish_job, stay),
-        FaultKind::FailHost => of(Effect::fail_host, Effect::restore_host, join),
-        FaultKind::CutPower => of(Effect::cut_power, Effect::restore_power, join),
-        FaultKind::Switchover => of(Effect::switch_over, Effect::undo, start_old_primary),
-        FaultKind::Command => of(Effect::run_command, Effect::undo, stay),
-    }
-}
-
-fn of<'a>(inject: Step<'a>, heal: Step<'a>, rejoin: Rejoin<'a>) -> Steps<'a> {
-    Steps {
-        inject,
-        heal,
-        rejoin,
-        has_sides: false,
+        FaultKind::SlowLink => (Effect::slow_link, Effect::undo, stay),
+        FaultKind::FillDisk => (Effect::fill_disk, Effect::free_disk, join_revived),
+        FaultKind::FailDevice => (Effect::fail_device, Effect::restore_device, join_revived),
+        FaultKind::SlowDevice => (Effect::slow_device, Effect::speed_up_device, stay),
+        FaultKind::ReplaceDevice => (Effect::replace_device, Effect::finish_job, stay),
+        FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
+        FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, join),
+        FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
+        FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
+        FaultKind::Command => (Effect::run_command, Effect::undo, stay),
     }
 }
 
 fn cut(inject: Step<'_>) -> Steps<'_> {
-    Steps {
-        has_sides: true,
-        ..of(inject, Effect::undo, return_sides)
-    }
+    (inject, Effect::undo, return_to_cluster)
 }
 
 /// A fault of the study, done to one target.
@@ -82,8 +63,8 @@ pub(super) struct Effect<'a> {
     options: FaultOptions,
     hits_coordinator: bool,
     output: PathBuf,
-    sides: Sides,
-    undo: Undo,
+    pub(super) sides: Sides,
+    undo: Option<Undo>,
     /// The index of a primary that was shut down for a switchover.
     old_primary: Option<usize>,
     /// Whether healing had to start the server again.
@@ -93,10 +74,7 @@ pub(super) struct Effect<'a> {
 }
 
 /// What remains to be undone when the load ends.
-#[derive(Default)]
 enum Undo {
-    #[default]
-    Nothing,
     Repair(BrokenLinks),
     /// A paused server can neither be asked nor shut down.
     Resume,
@@ -107,62 +85,55 @@ enum Undo {
 }
 
 impl<'a> Effect<'a> {
-    /// Chooses what the fault hits; also returns the indexes of the nodes that may be lost because
-    /// of it.
+    /// Chooses what the fault hits.
     pub(super) fn aim(
         number: u32,
         fault: &Fault,
         output: PathBuf,
         context: FaultContext<'a>,
-    ) -> Result<(Self, Vec<usize>), Failure> {
-        let (kind, options) = (fault.kind(), fault.action.options());
-        let (sides, hit) = match steps(kind).has_sides {
-            true => {
-                let sides = Sides::choose(&options, &context)?;
-                let lost = sides.lost.clone();
-                (sides, lost)
-            }
-            false => (Sides::default(), context.index.into_iter().collect()),
-        };
-        let effect = Self {
+    ) -> Result<Self, Failure> {
+        let options = fault.action.options();
+        Ok(Self {
             number,
             context,
-            kind,
-            options,
+            kind: fault.kind(),
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
-            sides,
-            undo: Undo::Nothing,
+            sides: Sides::choose(&options, &context)?,
+            options,
+            undo: None,
             old_primary: None,
             has_restarted: false,
             found: None,
-        };
-        Ok((effect, hit))
+        })
     }
 
     /// Breaks it; returns when that took effect.
     pub(super) fn inject(&mut self) -> Result<Instant, Failure> {
-        (steps(self.kind).inject)(self)
+        let (inject, ..) = steps(self.kind);
+        inject(self)
     }
 
     /// Heals it; returns when it was healed.
     pub(super) fn heal(&mut self) -> Result<Instant, Failure> {
-        (steps(self.kind).heal)(self)
+        let (_, heal, _) = steps(self.kind);
+        heal(self)
     }
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
     pub(super) fn rejoin(&mut self) -> Result<(), Failure> {
-        match self.hits_coordinator {
-            // The coordinator is no member.
-            true => Ok(()),
-            false => (steps(self.kind).rejoin)(self),
+        // The coordinator is no member.
+        if self.hits_coordinator {
+            return Ok(());
         }
+        let (.., rejoin) = steps(self.kind);
+        rejoin(self)
     }
 
     /// Ends what must not outlive the load, after the last of the others.
     pub(super) fn end(&mut self) {
-        if !matches!(self.undo, Undo::Nothing) {
+        if self.undo.is_some() {
             // The trial is over, and what is left ends with its servers.
             let _ = self.undo();
         }
@@ -172,17 +143,17 @@ impl<'a> Effect<'a> {
     /// Undoes the effect, and returns when it is undone.
     fn undo(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
-        match mem::take(&mut self.undo) {
-            Undo::Nothing => Ok(Instant::now()),
-            Undo::Repair(links) => links.heal(),
-            Undo::Resume => context.node()?.resume(),
-            Undo::Remove(path) => remove(&path),
-            Undo::Cancel(job) => context.with_volume(self.options.volume, |made| {
+        match self.undo.take() {
+            None => Ok(Instant::now()),
+            Some(Undo::Repair(links)) => links.heal(),
+            Some(Undo::Resume) => context.node()?.resume(),
+            Some(Undo::Remove(path)) => remove(&path),
+            Some(Undo::Cancel(job)) => context.with_volume(self.options.volume, |made| {
                 made.cancel(job);
                 Ok(Instant::now())
             }),
             // What was broken must not stay so because the load ends meanwhile.
-            Undo::Run(program) => {
+            Some(Undo::Run(program)) => {
                 run_program(&program, &self.output, &context, &AtomicBool::new(false))
             }
         }
@@ -218,22 +189,21 @@ impl Effect<'_> {
     }
 
     fn pause(&mut self) -> Result<Instant, Failure> {
-        self.undo = Undo::Resume;
+        self.undo = Some(Undo::Resume);
         self.context.node()?.pause(self.options.process)
     }
 
     /// A server that does not resume in time is resumed again when the load ends.
     fn resume(&mut self) -> Result<Instant, Failure> {
         let at = self.context.node()?.resume()?;
-        self.undo = Undo::Nothing;
+        self.undo = None;
         Ok(at)
     }
 
     fn fail_host(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
         let mut node = context.node()?;
-        let cut = context.cluster().cut_off(context.index()?, Lost::All)?;
-        self.broke(cut);
+        self.separate(Lost::All)?;
         kill(&mut node, FaultProcess::Both)
     }
 
@@ -258,21 +228,17 @@ impl Effect<'_> {
     }
 
     fn switch_over(&mut self) -> Result<Instant, Failure> {
-        let done = switch_over(&self.context)?;
-        self.old_primary = done.shut_down;
-        Ok(done.refuses_at)
+        let (refuses_at, shut_down) = switch_over(&self.context)?;
+        self.old_primary = shut_down;
+        Ok(refuses_at)
     }
 
     fn run_command(&mut self) -> Result<Instant, Failure> {
-        let FaultOptions {
-            command,
-            heal_command,
-            ..
-        } = &self.options;
-        if !heal_command.is_empty() {
-            self.undo = Undo::Run(heal_command.clone());
+        let (options, context) = (&self.options, self.context);
+        if !options.heal_command.is_empty() {
+            self.undo = Some(Undo::Run(options.heal_command.clone()));
         }
-        run_program(command, &self.output, &self.context, self.context.over)
+        run_program(&options.command, &self.output, &context, context.over)
     }
 }
 
@@ -280,23 +246,19 @@ impl Effect<'_> {
 impl Effect<'_> {
     fn broke(&mut self, links: BrokenLinks) -> Instant {
         let since = links.since;
-        self.undo = Undo::Repair(links);
+        self.undo = Some(Undo::Repair(links));
         since
     }
 
     fn separate(&mut self, lost: Lost) -> Result<Instant, Failure> {
-        let Sides {
-            cut_off, spared, ..
-        } = &self.sides;
-        let broken = self.context.cluster().separate(cut_off, spared, lost)?;
+        let (cluster, sides) = (self.context.cluster(), &self.sides);
+        let broken = cluster.separate(&sides.cut_off, &sides.spared, lost)?;
         Ok(self.broke(broken))
     }
 
     fn slow_link(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        let slow = context
-            .cluster()
-            .slow_down(context.index()?, &self.options.link)?;
+        let (cluster, index) = (self.context.cluster(), self.context.index()?);
+        let slow = cluster.slow_down(index, &self.options.link)?;
         Ok(self.broke(slow))
     }
 }
@@ -306,14 +268,13 @@ fn join(effect: &mut Effect<'_>) -> Result<(), Failure> {
 }
 
 fn join_revived(effect: &mut Effect<'_>) -> Result<(), Failure> {
-    effect.context.join_revived(effect.has_restarted)
+    match effect.has_restarted {
+        true => join(effect),
+        false => return_to_cluster(effect),
+    }
 }
 
 fn return_to_cluster(effect: &mut Effect<'_>) -> Result<(), Failure> {
-    effect.context.return_to_cluster()
-}
-
-fn return_sides(effect: &mut Effect<'_>) -> Result<(), Failure> {
     effect.sides.return_to_cluster(&effect.context)
 }
 
@@ -341,11 +302,11 @@ fn remove(path: &Path) -> Result<Instant, Failure> {
 }
 
 fn services(instance: &Instance) -> Result<&Services, Failure> {
-    let services = instance.cluster.services();
+    let services = instance.cluster.services.as_ref();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
 }
 
-fn power<'a>(context: &FaultContext<'a>) -> Result<&'a dyn Power, Failure> {
+fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
     let power = context.site()?.power();
     power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }
@@ -381,7 +342,7 @@ mod tests {
             over: &AtomicBool::new(true),
         };
         let output = dir.path().join("output");
-        let (mut effect, _) = Effect::aim(1, &fault, output, context).unwrap();
+        let mut effect = Effect::aim(1, &fault, output, context).unwrap();
         // It is interrupted, but may have begun.
         let _ = effect.inject();
         effect.heal().unwrap();

@@ -1,7 +1,7 @@
 //! Promotes a replica in place of a lost primary, where members elect none.
 
 use std::cmp::Reverse;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::fault::{FaultRecord, Promotion};
 
@@ -11,18 +11,14 @@ use super::operator::{follow, promote};
 use crate::{Cluster, Failure};
 
 impl Injection<'_> {
-    /// Whether the primary is gone, and its cluster elects no other.
-    pub(super) fn loses_primary(&self, hit: &[usize]) -> bool {
+    /// How long after the effect dyno promotes a replica in place of the primary; `None`: never, or
+    /// the primary is not lost, or its cluster elects another one.
+    pub(super) fn failover(&self, hit: &[usize]) -> Option<Duration> {
         let cluster = &self.instance.cluster;
         let was_primary = hit.contains(&cluster.primary_index());
-        was_primary && !cluster.elects() && self.rules().loses_primary
-    }
-
-    /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
-    pub(super) fn fails_over_at(&self, effect: Instant) -> Option<Duration> {
+        let is_lost = was_primary && !cluster.elects() && self.rules().loses_primary;
         let topology = &self.schedule.trial.planned.topology;
-        let delay = topology.cluster.as_ref()?.failover?;
-        self.schedule.measured(effect + delay)
+        topology.cluster.as_ref()?.failover.filter(|_| is_lost)
     }
 
     /// Makes a replica the primary, and reports how far that is; the others follow it.
@@ -37,7 +33,7 @@ impl Injection<'_> {
         let is_away = |node| node == lost || self.instance.faults.hits(node);
         let mut promotion = Promotion {
             node: None,
-            asked_s: self.schedule.seconds(Instant::now()),
+            asked_s: self.schedule.clock.now_s(),
             done_s: None,
             error: None,
         };
@@ -48,7 +44,7 @@ impl Injection<'_> {
             promote(cluster, successor)
         });
         match &promoted {
-            Ok(()) => promotion.done_s = Some(self.schedule.seconds(Instant::now())),
+            Ok(()) => promotion.done_s = Some(self.schedule.clock.now_s()),
             Err(error) => promotion.error = Some(error.to_string()),
         }
         record.promotion = Some(promotion);

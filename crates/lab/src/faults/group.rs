@@ -7,8 +7,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::active::Healing;
+use super::context::FaultContext;
 use crate::failure::canceled;
-use crate::{Failure, Instance, Member};
+use crate::{Failure, Member};
 
 /// How often to check whether there is a group to join.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -20,73 +21,67 @@ pub(super) struct Turn<'a> {
     _guard: Option<MutexGuard<'a, ()>>,
 }
 
-/// Waits until there is a group that accepts commits, which the node with this index can join. If a group
-/// has lost its quorum, the member with most of what was agreed on begins it anew, and the others
-/// join it, one after the other.
-pub(super) fn wait_for_group<'a>(
-    instance: &'a Instance,
-    index: Option<usize>,
-    over: &AtomicBool,
-) -> Result<Turn<'a>, Failure> {
-    let cluster = &instance.cluster;
-    let kind = cluster.replication();
-    if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
-        return Ok(Turn {
-            begins: false,
-            _guard: None,
-        });
-    }
-    loop {
-        let guard = cluster.lock_roles();
-        if over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
-        if let Some(begins) = begins(instance, index, over)? {
+impl<'a> FaultContext<'a> {
+    /// Waits until there is a group that accepts commits, which the node can join. If a group has
+    /// lost its quorum, the member with most of what was agreed on begins it anew, and the others
+    /// join it, one after the other.
+    pub(super) fn wait_for_group(&self) -> Result<Turn<'a>, Failure> {
+        let cluster = self.cluster();
+        let kind = cluster.replication;
+        if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
             return Ok(Turn {
-                begins,
-                _guard: Some(guard),
+                begins: false,
+                _guard: None,
             });
         }
-        drop(guard);
-        sleep(POLL_INTERVAL);
-    }
-}
-
-/// Whether the node begins a group or joins one; `None` while other members are not back
-/// yet or it is the turn of one of them. Only members that are back can be compared, so dyno waits
-/// for all that will be healed. One that stays away is given up, with what only it had.
-fn begins(
-    instance: &Instance,
-    index: Option<usize>,
-    over: &AtomicBool,
-) -> Result<Option<bool>, Failure> {
-    let cluster = &instance.cluster;
-    let healing = |member: &Member| instance.faults.healing(member.number);
-    let mut there = Vec::new();
-    for (index, member) in cluster.members().iter().enumerate() {
-        if healing(member) == Healing::Now {
-            there.push((index, member));
+        loop {
+            let guard = cluster.lock_roles();
+            if self.over.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
+            if let Some(begins) = self.begins()? {
+                return Ok(Turn {
+                    begins,
+                    _guard: Some(guard),
+                });
+            }
+            drop(guard);
+            sleep(POLL_INTERVAL);
         }
     }
-    match Group::of(there.iter().map(|(_, member)| *member)) {
-        Group::Lasts => return Ok(Some(false)),
-        Group::Dies => return Ok(None),
-        Group::Lost => {}
-    }
-    let mut members = cluster.members().iter();
-    if members.any(|member| healing(member) == Healing::Later) {
-        return Ok(None);
-    }
-    let positions = there.into_iter();
-    let positions = positions.map(|(index, one)| Some((position(one, over)?, Reverse(index))));
-    let positions: Option<Vec<_>> = positions.collect();
-    let Some((_, Reverse(first))) = positions.and_then(|all| all.into_iter().max()) else {
-        return Ok(None);
-    };
-    match cluster.members()[first].try_lock() {
-        Some(mut node) if node.is_running() => node.begin_group(over).map(|()| Some(false)),
-        Some(_) if index == Some(first) => Ok(Some(true)),
-        _ => Ok(None),
+
+    /// Whether the node begins a group or joins one; `None` while other members are not back yet or
+    /// it is the turn of one of them. Only members that are back can be compared, so dyno waits for
+    /// all that will be healed. One that stays away is given up, with what only it had.
+    fn begins(&self) -> Result<Option<bool>, Failure> {
+        let members = self.cluster().members();
+        let healing = |member: &Member| self.instance.faults.healing(member.number);
+        let there = members.iter().enumerate();
+        let there = there.filter(|&(_, member)| healing(member) == Healing::Now);
+        let there: Vec<_> = there.collect();
+        match Group::of(there.iter().map(|(_, member)| *member)) {
+            Group::Lasts => return Ok(Some(false)),
+            Group::Dies => return Ok(None),
+            Group::Lost => {}
+        }
+        let mut all = members.iter();
+        if all.any(|member| healing(member) == Healing::Later) {
+            return Ok(None);
+        }
+        let positions = there.into_iter();
+        let positions =
+            positions.map(|(index, one)| Some((position(one, self.over)?, Reverse(index))));
+        let positions: Option<Vec<_>> = positions.collect();
+        let Some((_, Reverse(first))) = positions.and_then(|all| all.into_iter().max()) else {
+            return Ok(None);
+        };
+        match members[first].try_lock() {
+            Some(mut node) if node.is_running() => {
+                node.begin_group(self.over).map(|()| Some(false))
+            }
+            Some(_) if self.index == Some(first) => Ok(Some(true)),
+            _ => Ok(None),
+        }
     }
 }
 

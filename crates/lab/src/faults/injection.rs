@@ -50,7 +50,7 @@ impl<'a> Injection<'a> {
         }
         let aimed = self.context();
         let aim = |context| Effect::aim(self.number, &self.fault, self.output(), context);
-        let (mut effect, hit) = match aimed.and_then(aim) {
+        let mut effect = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
@@ -58,17 +58,17 @@ impl<'a> Injection<'a> {
             }
         };
         record.node = effect.context.member().ok().map(|member| member.number);
-        self.begin(&hit);
-        let loses_primary = self.loses_primary(&hit);
+        self.begin(&effect.sides.lost);
+        let failover = self.failover(&effect.sides.lost);
         let injected = effect.inject();
         drop(roles);
         match injected {
             Ok(since) => {
                 self.watch.took_effect(since, self.schedule.clock);
-                record.effect_s = Some(self.schedule.seconds(since));
+                record.effect_s = Some(self.schedule.clock.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
-                self.after(since, loses_primary, &mut effect, &mut record);
+                self.after(since, failover, &mut effect, &mut record);
                 Some(effect)
             }
             Err(error) => {
@@ -136,13 +136,13 @@ impl<'a> Injection<'a> {
     fn after(
         &self,
         since: Instant,
-        loses_primary: bool,
+        failover: Option<Duration>,
         effect: &mut Effect<'_>,
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
         let is_of_volume = self.fault.kind().lasts() && self.fault.kind().is_of_volume();
-        let fails_over_at = self.fails_over_at(since).filter(|_| loses_primary);
+        let fails_over_at = failover.and_then(|after| self.schedule.measured(since + after));
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
             self.watch_for_crash(&effect.context, until, record);
@@ -179,7 +179,7 @@ impl<'a> Injection<'a> {
         };
         while !is_over() {
             if let Some(reason) = context.ended() {
-                let at_s = self.schedule.seconds(Instant::now());
+                let at_s = self.schedule.clock.now_s();
                 record.crash = Some(Crash { at_s, reason });
                 return self.report(record, Ok(()), false);
             }
@@ -221,18 +221,15 @@ impl<'a> Injection<'a> {
 
     /// Whether enough members are left to accept commits.
     fn quorum(&self) -> Result<(), Failure> {
-        let Some(replication) = self.instance.cluster.replication() else {
+        let Some(replication) = self.instance.cluster.replication else {
             return Ok(());
         };
         let members = self.instance.cluster.members();
         let isolation = |member: &Member| self.instance.faults.isolation(member.number);
         let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
         let isolated = members.iter().map(isolation);
-        let lost = replication
-            .traits()
-            .cluster
-            .quorum
-            .lost(count, replication.elects(), isolated);
+        let quorum = replication.traits().cluster.quorum;
+        let lost = quorum.lost(count, replication.elects(), isolated);
         let Some(lost) = lost else { return Ok(()) };
         let failure = Failure::server(format!(
             "quorum lost: {} of {} members are connected, and a commit needs {}",
@@ -249,11 +246,11 @@ impl<'a> Injection<'a> {
     }
 
     fn heal(&self, effect: &mut Effect<'_>, record: &mut FaultRecord) {
-        record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
+        record.heal_asked_s = Some(self.schedule.clock.now_s());
         self.instance.faults.heal(self.number);
         match effect.heal() {
             Ok(healed) => {
-                record.healed_s = Some(self.schedule.seconds(healed));
+                record.healed_s = Some(self.schedule.clock.seconds(healed));
                 record.scrub = effect.found;
                 self.report(record, Ok(()), false);
                 self.rejoin(effect, record);
@@ -263,7 +260,7 @@ impl<'a> Injection<'a> {
                     record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
-                let is_alone = self.instance.cluster.replication().is_none();
+                let is_alone = self.instance.cluster.replication.is_none();
                 let is_expected = self.fails_device() && !self.spares_server();
                 let is_vital = is_alone && !is_expected && !self.is_moot(record);
                 self.report(record, Err(error), is_vital);
@@ -280,7 +277,7 @@ impl<'a> Injection<'a> {
     }
 
     fn record(&self) -> FaultRecord {
-        let asked_s = self.schedule.seconds(Instant::now());
+        let asked_s = self.schedule.clock.now_s();
         let record = FaultRecord::new(&self.fault, self.number, self.instance_number, asked_s);
         match self.step {
             0 => record,

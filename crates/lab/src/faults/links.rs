@@ -30,15 +30,10 @@ pub(crate) enum Lost {
 #[derive(Debug)]
 pub(crate) struct BrokenLinks {
     pub(crate) since: Instant,
-    how: How,
+    /// Makes the links of a site to these peers work again.
+    repair: fn(&Namespace, &[Ipv4Addr]) -> Result<Instant, Failure>,
     /// Sites, and the addresses to which their packets are dropped, limited, or delayed.
     links: Vec<(Arc<dyn Site>, Vec<Ipv4Addr>)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    Cut,
-    Slow,
 }
 
 impl BrokenLinks {
@@ -46,10 +41,7 @@ impl BrokenLinks {
     pub(crate) fn heal(self) -> Result<Instant, Failure> {
         let mut healed = Ok(Instant::now());
         for (site, peers) in &self.links {
-            let done = links_of(&**site).and_then(|links| match self.how {
-                How::Cut => links.restore(peers),
-                How::Slow => links.speed_up(),
-            });
+            let done = links_of(&**site).and_then(|links| (self.repair)(links, peers));
             healed = healed.and(done);
         }
         healed
@@ -57,11 +49,6 @@ impl BrokenLinks {
 }
 
 impl Cluster {
-    /// Cuts a member off from all other members and from the services that they share.
-    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, Failure> {
-        self.separate(&[index], &[], lost)
-    }
-
     /// Drops all packets between one side and the other members and shared services, except the
     /// spared ones. Senders get no error.
     pub(crate) fn separate(
@@ -72,7 +59,7 @@ impl Cluster {
     ) -> Result<BrokenLinks, Failure> {
         let mut broken = BrokenLinks {
             since: Instant::now(),
-            how: How::Cut,
+            repair: Namespace::restore,
             links: Vec::new(),
         };
         let own = self.addresses(|index| side.contains(&index));
@@ -109,7 +96,7 @@ impl Cluster {
         let site = Arc::clone(sites.get(index).ok_or_else(no_links)?);
         Ok(BrokenLinks {
             since: links_of(&*site)?.slow(&peers, how)?,
-            how: How::Slow,
+            repair: |links, _| links.speed_up(),
             links: vec![(site, peers)],
         })
     }
@@ -133,7 +120,7 @@ pub(crate) fn no_links() -> Failure {
     )
 }
 
-/// The sides of a partition, by the indexes of members and sites.
+/// The sides of a partition, or what another fault hits, by the indexes of members and sites.
 #[derive(Default)]
 pub(super) struct Sides {
     /// The members of the side that is lost, or of the target's.
@@ -146,13 +133,17 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The lost side is also cut off from shared services such as the coordinator.
+    /// Empty for servers that dyno did not start. The lost side is also cut off from shared
+    /// services such as the coordinator.
     pub(super) fn choose(
         options: &FaultOptions,
         context: &FaultContext<'_>,
     ) -> Result<Self, Failure> {
+        let Some(target) = context.index else {
+            return Ok(Self::default());
+        };
         let cluster = context.cluster();
-        let (side, bridge) = named(options, context)?;
+        let (side, bridge) = named(options, target, cluster)?;
         let members = cluster.members().len();
         let rest = |index: &usize| !side.contains(index) && bridge != Some(*index);
         let rest: Vec<usize> = (0..members).filter(rest).collect();
@@ -188,10 +179,10 @@ impl Sides {
 /// The members on the target's side, and the bridge.
 fn named(
     options: &FaultOptions,
-    context: &FaultContext<'_>,
+    target: usize,
+    cluster: &Cluster,
 ) -> Result<(Vec<usize>, Option<usize>), Failure> {
-    let cluster = context.cluster();
-    let mut side = vec![context.index()?];
+    let mut side = vec![target];
     for with in &options.with {
         let index = find(*with, cluster, |_| false, &side)?;
         if !side.contains(&index) {

@@ -104,21 +104,21 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     sql(&cluster, 0, "CREATE TABLE t (c TEXT)");
     add_row(&cluster);
     replicated(&cluster, 1);
-    let cut = cluster.cut_off(0, Lost::Both).unwrap();
+    let cut = cluster.separate(&[0], &[], Lost::Both).unwrap();
     does_not_replicate(&cluster, 1);
     cut.heal().unwrap();
     replicated(&cluster, 2);
     // Cut off twice: the member stays cut off until both cuts are healed.
     let [first, second] = [
-        cluster.cut_off(1, Lost::Both),
-        cluster.cut_off(0, Lost::Sent),
+        cluster.separate(&[1], &[], Lost::Both),
+        cluster.separate(&[0], &[], Lost::Sent),
     ];
     first.unwrap().heal().unwrap();
     does_not_replicate(&cluster, 2);
     second.unwrap().heal().unwrap();
     replicated(&cluster, 3);
     // Packets to the replica still arrive.
-    let cut = cluster.cut_off(1, Lost::Sent).unwrap();
+    let cut = cluster.separate(&[1], &[], Lost::Sent).unwrap();
     add_row(&cluster);
     replicated(&cluster, 4);
     cut.heal().unwrap();
@@ -186,7 +186,7 @@ fn members_that_share_an_interface_cannot_be_cut_off() {
     let keep = tempfile::tempdir().unwrap();
     let node = for_tests::node(keep.path());
     let cluster = Cluster::of(vec![node], &NEVER).unwrap();
-    let error = cluster.cut_off(0, Lost::Both).unwrap_err();
+    let error = cluster.separate(&[0], &[], Lost::Both).unwrap_err();
     assert!(
         error
             .remedy

@@ -100,7 +100,9 @@ impl<'a> Schedule<'a> {
                     }
                 }
             }
-            self.wait_until_over();
+            while !self.clock.is_over() {
+                sleep(POLL_INTERVAL);
+            }
             let effects: Vec<_> = threads.into_iter().map(threads::join).collect();
             // Ends what must not outlive the load.
             effects
@@ -141,15 +143,5 @@ impl<'a> Schedule<'a> {
     fn measured(self, at: Instant) -> Option<Duration> {
         let begun = self.clock.barrier.begun()? + self.trial.planned.load.warmup;
         Some(at.saturating_duration_since(begun))
-    }
-
-    fn wait_until_over(self) {
-        while !self.clock.is_over() {
-            sleep(POLL_INTERVAL);
-        }
-    }
-
-    fn seconds(self, at: Instant) -> f64 {
-        self.clock.seconds(at)
     }
 }

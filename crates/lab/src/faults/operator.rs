@@ -45,14 +45,9 @@ pub(super) fn is_lost(context: &FaultContext<'_>) -> bool {
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct SwitchedOver {
-    pub(super) refuses_at: Instant,
-    /// The index of the old primary if it was shut down.
-    pub(super) shut_down: Option<usize>,
-}
-
-/// The context's node takes over.
-pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<SwitchedOver, Failure> {
+/// The context's node takes over. Returns when the old primary refused writes, and its index if it
+/// was shut down.
+pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option<usize>), Failure> {
     let (cluster, to) = (context.cluster(), context.member()?);
     let (index, from, old) = (context.index()?, cluster.primary_index(), cluster.primary());
     if index == from {
@@ -64,10 +59,7 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<SwitchedOver, Fa
             old.lock()?.switch_over(index)?;
         }
         cluster.set_primary(index);
-        return Ok(SwitchedOver {
-            refuses_at: Instant::now(),
-            shut_down: None,
-        });
+        return Ok((Instant::now(), None));
     }
     // A member that does not replicate, such as one whose data has diverged, stays as it is.
     let does_not_replicate = |member: &&Member| role_of(cluster, member) == Some(Role::Detached);
@@ -91,10 +83,7 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<SwitchedOver, Fa
     let replicate = others.map(|(index, _)| context.of(index, false).wait_until_it_replicates());
     match replicate.collect::<Result<(), _>>() {
         Err(error) if !error.is_interrupted() => Err(error),
-        _ => Ok(SwitchedOver {
-            refuses_at,
-            shut_down: is_down.then_some(from),
-        }),
+        _ => Ok((refuses_at, is_down.then_some(from))),
     }
 }
 

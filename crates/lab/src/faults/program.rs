@@ -1,13 +1,13 @@
 //! Runs the programs by which a study breaks and heals what dyno cannot.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::context::FaultContext;
+use crate::servers::read_end;
 use crate::{Failure, Member, process};
 
 /// How long a program of the study may take.
@@ -40,23 +40,10 @@ pub(super) fn run_program(
         Some(status) => process::how_it_ended(status),
         None => format!("did not end within {} s", PROGRAM_LIMIT.as_secs()),
     };
-    let quoted = quoted(output);
+    let quoted = read_end(output, 0, QUOTED_BYTES);
+    let quoted = quoted.trim();
     let message = format!("{program} {how}; its output ends:\n{quoted}");
     Err(Failure::server(message))
-}
-
-/// The end of the output.
-fn quoted(output: &Path) -> String {
-    let read = || {
-        let mut file = File::open(output)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(QUOTED_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(QUOTED_BYTES).read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(bytes)
-    };
-    let bytes = read().unwrap_or_default();
-    String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
 /// What a program is told of its target; of a server that runs already, dyno knows nothing.

@@ -6,8 +6,8 @@ use engine::Sql;
 use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
-use super::Ledger;
-use crate::cluster::{Cluster, Member};
+use super::user::User;
+use crate::{Cluster, Member};
 
 /// How long a user that stays with its server retries an unreachable one, like clients that cache
 /// its address.
@@ -22,29 +22,7 @@ pub(super) struct Connected {
     pub(super) sql: Box<dyn Sql>,
 }
 
-/// The server that a user writes to.
-pub(super) struct Connection<'a> {
-    ledger: &'a Ledger<'a>,
-    /// The user's number, counted from 1.
-    number: u32,
-    kept: Option<Connected>,
-    /// The index of the server that the user stays with; `None` if it follows the primary.
-    home: Option<usize>,
-    /// When that server became unreachable for the user.
-    away_since: Option<Instant>,
-}
-
-impl<'a> Connection<'a> {
-    pub(super) fn new(ledger: &'a Ledger<'a>, number: u32) -> Self {
-        Self {
-            ledger,
-            number,
-            kept: None,
-            home: home(ledger.cluster(), number),
-            away_since: None,
-        }
-    }
-
+impl User<'_> {
     /// Keeps a connection after a transaction unless it failed: after most errors, another member
     /// may be the primary.
     pub(super) fn keep(&mut self, mut connected: Connected, error: Option<&SessionError>) {
@@ -98,7 +76,7 @@ fn stays(user: u32) -> bool {
 
 /// The index of the server that a user starts with. In a cluster whose members are all primaries,
 /// users are spread over all of them.
-fn home(cluster: &Cluster, user: u32) -> Option<usize> {
+pub(super) fn home(cluster: &Cluster, user: u32) -> Option<usize> {
     let members = cluster.members().len();
     match cluster.has_many_primaries() {
         true => usize::try_from(user).ok().map(|user| user % members),

@@ -10,8 +10,7 @@ use measure::ledger::{Contents, Row, Transfer};
 use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_transfers, values};
 
 use super::Ledger;
-use crate::cluster::Member;
-use crate::{Database, Rows};
+use crate::{Database, Member, Rows};
 
 /// How long replicas may take to apply what the primary has: without progress, and in total.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -54,6 +53,22 @@ enum Seen {
     Out(String),
 }
 
+impl Seen {
+    fn accepts_writes(&self) -> bool {
+        match self {
+            Self::Digest { is_primary, .. } => *is_primary,
+            Self::Away(_) | Self::Out(_) => false,
+        }
+    }
+
+    fn digest(&self) -> Option<&Rows> {
+        match self {
+            Self::Digest { digest, .. } => Some(digest),
+            Self::Away(_) | Self::Out(_) => None,
+        }
+    }
+}
+
 /// Waits until all members hold the same, and reads them: at most `limit` transfers of each.
 pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) -> Found {
     let began = Instant::now();
@@ -87,7 +102,7 @@ pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) 
 fn leave_out_unsettled(seen: &mut [Seen], reference: Option<usize>) {
     let wanted = digest_of(seen, reference).cloned();
     for one in seen {
-        if digest(one).is_some() && digest(one) != wanted.as_ref() {
+        if one.digest().is_some() && one.digest() != wanted.as_ref() {
             let why = "dyno was interrupted before it had what the primary has";
             *one = Seen::Out(why.to_owned());
         }
@@ -108,11 +123,7 @@ fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
     }
     let primary = reference(cluster.primary_index(), &seen);
     for (index, one) in seen.iter_mut().enumerate() {
-        if let Seen::Digest {
-            is_primary: true, ..
-        } = one
-            && Some(index) != primary
-        {
+        if one.accepts_writes() && Some(index) != primary {
             let why = "it accepts writes, but another member is the primary";
             *one = Seen::Out(why.to_owned());
         }
@@ -142,30 +153,14 @@ fn ask(ledger: &Ledger<'_>, member: &Member) -> Result<Seen, String> {
 /// The index of the member that the others are compared with: the primary, if possible the `known`
 /// one.
 fn reference(known: usize, seen: &[Seen]) -> Option<usize> {
-    let accepts_writes = |one: &Seen| {
-        matches!(
-            one,
-            Seen::Digest {
-                is_primary: true,
-                ..
-            }
-        )
-    };
-    if seen.get(known).is_some_and(accepts_writes) {
+    if seen.get(known).is_some_and(Seen::accepts_writes) {
         return Some(known);
     }
-    seen.iter().position(accepts_writes)
-}
-
-fn digest(seen: &Seen) -> Option<&Rows> {
-    match seen {
-        Seen::Digest { digest, .. } => Some(digest),
-        Seen::Away(_) | Seen::Out(_) => None,
-    }
+    seen.iter().position(Seen::accepts_writes)
 }
 
 fn digest_of(seen: &[Seen], member: Option<usize>) -> Option<&Rows> {
-    digest(seen.get(member?)?)
+    seen.get(member?)?.digest()
 }
 
 fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
@@ -181,7 +176,8 @@ fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool
 }
 
 fn have_same_digests(before: &[Seen], after: &[Seen]) -> bool {
-    before.iter().map(digest).eq(after.iter().map(digest))
+    let digests = before.iter().map(Seen::digest);
+    digests.eq(after.iter().map(Seen::digest))
 }
 
 fn read_all(ledger: &Ledger<'_>, seen: &[Seen], reference: Option<usize>, limit: usize) -> Found {
@@ -280,7 +276,7 @@ mod tests {
         };
         let mut seen = [member("7"), member("5"), member("7")];
         leave_out_unsettled(&mut seen, Some(0));
-        let is_read = seen.each_ref().map(|one| digest(one).is_some());
+        let is_read = seen.each_ref().map(|one| one.digest().is_some());
         assert_eq!(is_read, [true, false, true]);
     }
 

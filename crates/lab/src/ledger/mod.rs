@@ -19,17 +19,10 @@ use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
 
-use crate::Run;
-use crate::cluster::{Cluster, Member};
-use crate::failure::Failure;
-use crate::observer::Observer;
-use crate::rig::Instance;
-use crate::rig::Rig;
-use crate::threads;
-use crate::trial::Trial;
+use crate::drive::clock::Clock;
+use crate::{Cluster, Failure, Instance, Member, Observer, Rig, Run, Trial, threads};
 
 use recorder::Recorder;
-pub(crate) use schedule::Schedule;
 use user::User;
 
 /// Maximum number of transfers without a record in the history that are read from a member.
@@ -40,6 +33,7 @@ pub(crate) struct Ledger<'a> {
     number: u32,
     instance: &'a Instance,
     planned: &'a plan::Ledger,
+    load: &'a plan::Load,
     seed: u64,
     recorder: Recorder,
 }
@@ -53,33 +47,21 @@ impl<'a> Ledger<'a> {
         self.instance.database.engine().about().dialect
     }
 
-    /// Asks a member for its role.
     fn role(&self, member: &Member, sql: &mut dyn Sql) -> Result<Role, SessionError> {
         let ask = |query: &str| sql.rows(query, connection::ANSWER_LIMIT);
         Ok(self.cluster().view(member, ask)?.state)
     }
 }
 
-/// The outcome of an instance's ledger.
-pub(crate) struct Verified {
-    pub(crate) summary: LedgerSummary,
-    /// Why nothing could be judged: the history is unreadable.
-    pub(crate) unreadable: Option<String>,
-    history: History,
-    contents: Vec<Contents>,
-}
-
-impl Verified {
-    /// Adds what became of the transfers around each fault of its instance.
-    pub(crate) fn add_to(&self, faults: Vec<&mut FaultRecord>) {
-        let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
-        let losses = losses(&self.history, &self.contents, &known);
-        for (fault, loss) in faults.into_iter().zip(losses) {
-            let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
-            if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
-                let fates = in_flight(&self.history, &self.contents, asked_s, effect_s);
-                (recovery.in_flight, recovery.loss) = (Some(fates), loss);
-            }
+/// Adds what became of the transfers around each fault of an instance.
+fn add_losses(history: &History, contents: &[Contents], faults: Vec<&mut FaultRecord>) {
+    let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
+    let losses = losses(history, contents, &known);
+    for (fault, loss) in faults.into_iter().zip(losses) {
+        let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
+        if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
+            let fates = in_flight(history, contents, asked_s, effect_s);
+            (recovery.in_flight, recovery.loss) = (Some(fates), loss);
         }
     }
 }
@@ -107,6 +89,7 @@ pub(crate) fn open<'a>(
             number,
             instance,
             planned,
+            load: &trial.planned.load,
             // Users of different instances must differ.
             seed: trial.load_seed.wrapping_add(u64::from(number)),
             recorder: Recorder::create(path.clone(), opening).map_err(failed)?,
@@ -124,7 +107,7 @@ pub(crate) fn open<'a>(
 /// The users end with the measurement.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    schedule: Schedule<'env>,
+    clock: Clock<'env>,
     ledgers: &'env [Ledger<'env>],
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut started = Vec::new();
@@ -134,7 +117,7 @@ pub(crate) fn spawn<'scope, 'env>(
             started.push(threads::spawn(scope, name, work)?);
             Ok::<_, Failure>(())
         };
-        let user = move |number| User::new(ledger, schedule, number);
+        let user = move |number| User::new(ledger, clock, number);
         for number in 1..=ledger.planned.users() {
             spawn(Box::new(move || user(number).make_transfers()))?;
         }
@@ -144,7 +127,7 @@ pub(crate) fn spawn<'scope, 'env>(
         let members = ledger.cluster().members().len();
         if ledger.planned.replica_reads > 0.0 && members > 1 {
             for index in 0..members {
-                spawn(Box::new(move || reader::read(ledger, schedule, index)))?;
+                spawn(Box::new(move || reader::read(ledger, clock, index)))?;
             }
         }
     }
@@ -152,11 +135,16 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 impl Ledger<'_> {
-    /// Determines what became of each transfer, and drops the tables of a server that dyno did not
-    /// start.
-    pub(crate) fn verify(self, run: &mut Run<'_>) -> Verified {
+    /// Determines what became of each transfer, also of those around the faults of its instance,
+    /// and drops the tables of a server that dyno did not start. If the history is unreadable, also
+    /// returns why: nothing could be judged.
+    pub(crate) fn verify(
+        self,
+        faults: &mut [FaultRecord],
+        run: &mut Run<'_>,
+    ) -> (LedgerSummary, Option<String>) {
         run.observer.stage("checking the ledger");
-        let path = self.recorder.path().display();
+        let path = self.recorder.path.display();
         let (history, unreadable) = match self.recorder.history() {
             Ok(history) => (history, None),
             Err(error) => {
@@ -174,7 +162,7 @@ impl Ledger<'_> {
             .contents
             .first()
             .map(|primary| primary.lists.as_slice());
-        let exported = self.recorder.path().with_extension("edn");
+        let exported = self.recorder.path.with_extension("edn");
         if let Err(error) = std::fs::write(&exported, edn(&history, lists)) {
             run.observer
                 .note(&format!("{}: {error}", exported.display()));
@@ -186,12 +174,10 @@ impl Ledger<'_> {
             },
             ..check(&history, &found.contents, found.unread)
         };
-        Verified {
-            summary,
-            unreadable,
-            history,
-            contents: found.contents,
-        }
+        let own = faults.iter_mut();
+        let own = own.filter(|fault| fault.instance == self.number);
+        add_losses(&history, &found.contents, own.collect());
+        (summary, unreadable)
     }
 
     /// Drops the tables of a server that dyno did not start.

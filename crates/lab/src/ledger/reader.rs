@@ -8,12 +8,12 @@ use workload::session::SessionError;
 
 use super::Ledger;
 use super::connection::ANSWER_LIMIT;
-use super::schedule::Schedule;
 use crate::Database;
+use crate::drive::clock::Clock;
 
 /// Reads the member with this index for one user after another, in turns with the readers of the
 /// other members, until the measurement ends or nothing more can be recorded.
-pub(super) fn read(ledger: &Ledger<'_>, schedule: Schedule<'_>, index: usize) {
+pub(super) fn read(ledger: &Ledger<'_>, clock: Clock<'_>, index: usize) {
     let members = ledger.cluster().members();
     let Some(member) = members.get(index) else {
         return;
@@ -22,8 +22,8 @@ pub(super) fn read(ledger: &Ledger<'_>, schedule: Schedule<'_>, index: usize) {
     let (turn, readers) = (count(index + 1), count(members.len()));
     let mut connection = None;
     let mut users = (1..=ledger.planned.users()).cycle();
-    schedule.take_turns(ledger.planned.replica_reads, turn, readers, || {
-        let at_s = schedule.now_s();
+    ledger.take_turns(clock, ledger.planned.replica_reads, turn, readers, || {
+        let at_s = clock.now_s();
         let Some(user) = users.next() else {
             return Ok(());
         };

@@ -1,8 +1,8 @@
 //! Appends the client's history to a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use measure::ledger::{History, HistoryError, Opening, Record};
@@ -11,7 +11,7 @@ use measure::ledger::{History, HistoryError, Opening, Record};
 /// that it survives a crash of dyno.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// `None` after a failure: nothing that follows a torn line can be read.
     file: Mutex<Option<File>>,
 }
@@ -22,23 +22,13 @@ pub(super) struct Full;
 
 impl Recorder {
     pub(super) fn create(path: PathBuf, opening: Opening) -> std::io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)?;
         let recorder = Self {
+            file: Mutex::new(Some(File::create(&path)?)),
             path,
-            file: Mutex::new(Some(file)),
         };
         let opened = recorder.record(Record::Opened(opening));
         opened.map_err(|Full| std::io::Error::from(std::io::ErrorKind::StorageFull))?;
         Ok(recorder)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Appends a record, with one system call.

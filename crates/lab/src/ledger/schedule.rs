@@ -2,49 +2,33 @@
 
 use std::time::{Duration, Instant};
 
+use super::Ledger;
 use super::recorder::Full;
-use crate::clock::Clock;
-use crate::trial::Trial;
+use crate::drive::clock::Clock;
 
-/// The times of a trial that its ledgers depend on.
-#[derive(Clone, Copy)]
-pub(crate) struct Schedule<'a> {
-    pub(crate) trial: &'a Trial,
-    pub(crate) clock: Clock<'a>,
-}
-
-impl Schedule<'_> {
-    /// Waits until `due`; false if the measurement ends first.
-    fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
-        let load = &self.trial.planned.load;
-        let end = load.longest().map(|time| begun + load.warmup + time);
-        let due = due.filter(|due| end.is_none_or(|end| *due < end));
-        due.is_some_and(|due| self.clock.wait(due))
-    }
-
+impl Ledger<'_> {
     /// Calls `act` at the turns of user number `user` until the measurement ends, or until nothing
     /// more can be recorded. All users together act at `rate`.
     pub(super) fn take_turns(
-        self,
+        &self,
+        clock: Clock<'_>,
         rate: f64,
         user: u32,
         users: u32,
         mut act: impl FnMut() -> Result<(), Full>,
     ) {
-        let Some(begun) = self.clock.begun() else {
+        let Some(begun) = clock.begun() else {
             return;
         };
+        let time = self.load.longest();
+        let end = time.map(|time| begun + self.load.warmup + time);
         let mut turns = Turns::new(begun, rate, user, users);
-        while self.wait(turns.next(Instant::now()), begun) {
-            if act().is_err() {
+        while let Some(due) = turns.next(Instant::now()) {
+            let is_in_time = end.is_none_or(|end| due < end);
+            if !is_in_time || !clock.wait(due) || act().is_err() {
                 return;
             }
         }
-    }
-
-    /// The current time on the trial's clock.
-    pub(super) fn now_s(self) -> f64 {
-        self.clock.seconds(Instant::now())
     }
 }
 

@@ -6,11 +6,8 @@ use std::time::{Duration, Instant};
 use engine::data::{Listener, Mode};
 use measure::ledger::LedgerSummary;
 
-use crate::cluster::Cluster;
 use crate::for_tests::{Silent, run_of, trial};
-use crate::rig::Instance;
-use crate::rig::Rig;
-use crate::{Database, drive};
+use crate::{Cluster, Database, Instance, Rig, drive};
 
 /// The result of the ledger beside a load, while `during` manipulates the server.
 fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
@@ -46,9 +43,9 @@ fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
         scope.spawn(|| during(cluster));
         drive::drive(&trial, &rig, &ledgers, None, &mut run).unwrap();
     });
-    let verified = ledgers.remove(0).verify(&mut run);
+    let (summary, _) = ledgers.remove(0).verify(&mut [], &mut run);
     rig.end(&mut observer);
-    verified.summary
+    summary
 }
 
 fn database(cluster: &Cluster) -> &Database {

@@ -1,14 +1,16 @@
 //! A user of the ledger, who makes one transaction after another on a connection of its own.
 
+use std::time::Instant;
+
 use engine::Sql;
 use measure::ledger::{Appending, Fate, Record, Transfer};
 use workload::ledger::{APPENDERS, Append, Movement, values};
 use workload::session::SessionError;
 
 use super::Ledger;
-use super::connection::{ANSWER_LIMIT, Connection, run};
+use super::connection::{ANSWER_LIMIT, Connected, home, run};
 use super::recorder::Full;
-use super::schedule::Schedule;
+use crate::drive::clock::Clock;
 
 /// The rate of all appends, as a fraction of the rate of transfers. Few suffice.
 const APPEND_SHARE: f64 = 0.2;
@@ -16,43 +18,48 @@ const APPEND_SHARE: f64 = 0.2;
 const MAX_VALUES: usize = 300;
 
 pub(super) struct User<'a> {
-    ledger: &'a Ledger<'a>,
-    schedule: Schedule<'a>,
+    pub(super) ledger: &'a Ledger<'a>,
+    clock: Clock<'a>,
     /// Counted from 1.
-    number: u32,
+    pub(super) number: u32,
     sequence: u64,
-    connection: Connection<'a>,
+    pub(super) kept: Option<Connected>,
+    /// The index of the server that the user stays with; `None` if it follows the primary.
+    pub(super) home: Option<usize>,
+    /// When that server became unreachable for the user.
+    pub(super) away_since: Option<Instant>,
 }
 
 impl<'a> User<'a> {
-    pub(super) fn new(ledger: &'a Ledger<'a>, schedule: Schedule<'a>, number: u32) -> Self {
+    pub(super) fn new(ledger: &'a Ledger<'a>, clock: Clock<'a>, number: u32) -> Self {
         Self {
             ledger,
-            schedule,
+            clock,
             number,
             sequence: 0,
-            connection: Connection::new(ledger, number),
+            kept: None,
+            home: home(ledger.cluster(), number),
+            away_since: None,
         }
     }
 
     /// Makes transfers until the measurement ends or nothing more can be recorded.
     pub(super) fn make_transfers(mut self) {
-        let (schedule, planned) = (self.schedule, self.ledger.planned);
-        schedule.take_turns(planned.rate, self.number, planned.users(), || {
-            self.transfer()
-        });
+        let (ledger, clock, number) = (self.ledger, self.clock, self.number);
+        let (rate, users) = (ledger.planned.rate, ledger.planned.users());
+        ledger.take_turns(clock, rate, number, users, || self.transfer());
     }
 
     /// Reads one list and appends to another one in each transaction, until the measurement ends or
     /// nothing more can be recorded.
     pub(super) fn make_appends(mut self) {
-        let rate = self.ledger.planned.rate * APPEND_SHARE;
-        let schedule = self.schedule;
-        schedule.take_turns(rate, self.number, APPENDERS, || self.append());
+        let (ledger, clock, number) = (self.ledger, self.clock, self.number);
+        let rate = ledger.planned.rate * APPEND_SHARE;
+        ledger.take_turns(clock, rate, number, APPENDERS, || self.append());
     }
 
     fn transfer(&mut self) -> Result<(), Full> {
-        let Some(mut connected) = self.connection.connected() else {
+        let Some(mut connected) = self.connected() else {
             return Ok(());
         };
         self.sequence += 1;
@@ -66,7 +73,7 @@ impl<'a> User<'a> {
         };
         let recorder = &self.ledger.recorder;
         recorder.record(Record::Begun {
-            at_s: self.schedule.now_s(),
+            at_s: self.clock.now_s(),
             transfer,
         })?;
         let statements = movement.statements(self.number, self.sequence);
@@ -76,18 +83,18 @@ impl<'a> User<'a> {
                 .try_for_each(|statement| run(sql, statement))
         });
         recorder.record(Record::Ended {
-            at_s: self.schedule.now_s(),
+            at_s: self.clock.now_s(),
             user: transfer.user,
             sequence: transfer.sequence,
             fate,
             error: error.as_ref().map(ToString::to_string),
         })?;
-        self.connection.keep(connected, error.as_ref());
+        self.keep(connected, error.as_ref());
         Ok(())
     }
 
     fn append(&mut self) -> Result<(), Full> {
-        let Some(mut connected) = self.connection.connected() else {
+        let Some(mut connected) = self.connected() else {
             return Ok(());
         };
         self.sequence += 1;
@@ -95,7 +102,7 @@ impl<'a> User<'a> {
         let value = i64::try_from(append.value).unwrap_or(i64::MAX);
         let recorder = &self.ledger.recorder;
         recorder.record(Record::Appending {
-            at_s: self.schedule.now_s(),
+            at_s: self.clock.now_s(),
             append: Appending {
                 user: self.number.into(),
                 read: append.read.into(),
@@ -113,12 +120,12 @@ impl<'a> User<'a> {
             run(sql, &write)
         });
         recorder.record(Record::Appended {
-            at_s: self.schedule.now_s(),
+            at_s: self.clock.now_s(),
             value,
             fate,
             found: found.filter(|found| found.len() <= MAX_VALUES),
         })?;
-        self.connection.keep(connected, error.as_ref());
+        self.keep(connected, error.as_ref());
         Ok(())
     }
 

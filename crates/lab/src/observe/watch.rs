@@ -1,5 +1,5 @@
 //! Watches the instances of a trial around faults: reads every 10 ms how many transactions have
-//! completed, and computes the recoveries from that and from what probes of the members found.
+//! completed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,10 @@ use std::time::{Duration, Instant};
 
 use client::route::Route;
 use load::{Pulse, TimedError};
-use measure::fault::FaultRecord;
-use measure::recovery::{
-    self, Count, FirstWrite, Observed, Probe, ResponseSecond, TimedError as ObservedError,
-};
-use plan::StatementClass;
+use measure::recovery::{Count, FirstWrite, Observed, TimedError as ObservedError};
 
 use crate::drive::clock::{Clock, seconds};
-use crate::{Failure, Observer, Progress, Rig, Trial, threads};
+use crate::{Failure, Trial, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);
@@ -118,61 +114,13 @@ pub(crate) fn spawn<'scope, 'env>(
     trial: &Trial,
     watches: &'env [Watch],
     clock: Clock<'env>,
-) -> Result<Option<ScopedJoinHandle<'scope, Vec<Sampled>>>, Failure> {
+) -> Result<Option<ScopedJoinHandle<'scope, Vec<Observed>>>, Failure> {
     if !trial.has_faults() {
         return Ok(None);
     }
     let samplers: Vec<Sampler> = watches.iter().map(Sampler::new).collect();
     let sample = move || sample(samplers, clock);
     threads::spawn(scope, "dyno-sampler".to_owned(), sample).map(Some)
-}
-
-/// What the loads of all instances measured.
-pub(crate) struct MeasuredLoads {
-    /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
-    pub(crate) measured_ns: Option<(u64, u64)>,
-    /// The seconds of each load; only in a trial with faults.
-    pub(crate) seconds: Vec<Vec<ResponseSecond>>,
-}
-
-/// Adds to the faults how the instances recovered, from what was read and probed of each of them.
-pub(crate) fn conclude(
-    trial: &Trial,
-    rig: &Rig,
-    sampled: Vec<Sampled>,
-    probes: Vec<Vec<Probe>>,
-    loads: MeasuredLoads,
-    faults: &mut [FaultRecord],
-    observer: &mut dyn Observer,
-) {
-    let (begin_ns, end_ns) = loads.measured_ns.unwrap_or_default();
-    let kinds = trial.statement_kinds();
-    let has_writes = kinds.iter().any(|kind| kind.class == StatementClass::Write);
-    let seen = sampled.into_iter().zip(probes).zip(loads.seconds);
-    for ((number, instance), ((sampled, probes), seconds_of_load)) in
-        (1..).zip(&rig.instances).zip(seen)
-    {
-        let observed = Observed {
-            measured_from_s: seconds(begin_ns),
-            end_s: seconds(end_ns),
-            counts: sampled.counts.into(),
-            seconds: seconds_of_load,
-            errors: sampled.errors,
-            first_writes: match has_writes {
-                true => sampled.first_writes,
-                false => Vec::new(),
-            },
-            probes,
-            has_many_primaries: instance.cluster.has_many_primaries(),
-        };
-        let faults = faults.iter_mut();
-        let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
-        faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
-        recovery::recover(&observed, &mut faults);
-        for series in recovery::series(&observed, &faults) {
-            observer.progress(Progress::FaultSeries(&series));
-        }
-    }
 }
 
 struct Sampler<'a> {
@@ -184,15 +132,8 @@ struct Sampler<'a> {
     asked: Option<(Instant, usize)>,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Sampled {
-    counts: Vec<Count>,
-    errors: Vec<ObservedError>,
-    first_writes: Vec<FirstWrite>,
-}
-
 /// Returns when the loads have ended.
-fn sample(mut samplers: Vec<Sampler<'_>>, clock: Clock<'_>) -> Vec<Sampled> {
+fn sample(mut samplers: Vec<Sampler<'_>>, clock: Clock<'_>) -> Vec<Observed> {
     if clock.begun().is_some() {
         let mut due = Instant::now();
         while !clock.is_over() {
@@ -258,12 +199,18 @@ impl<'a> Sampler<'a> {
             .extend(errors.into_iter().take(room).map(observed));
     }
 
-    fn finish(mut self) -> Sampled {
+    fn finish(mut self) -> Observed {
         self.kept.extend(self.recent);
-        Sampled {
-            counts: self.kept,
+        let firsts = self.watch.pulse.firsts().into_iter();
+        let first_writes = firsts.map(|first| FirstWrite {
+            since_s: seconds(first.since_ns),
+            end_s: first.end_ns.map(seconds),
+        });
+        Observed {
+            counts: self.kept.into(),
             errors: self.errors,
-            first_writes: first_writes(&self.watch.pulse),
+            first_writes: first_writes.collect(),
+            ..Observed::default()
         }
     }
 }
@@ -275,15 +222,6 @@ fn observed(error: TimedError) -> ObservedError {
         message: error.message,
         action: error.action.to_owned(),
     }
-}
-
-fn first_writes(pulse: &Pulse) -> Vec<FirstWrite> {
-    let firsts = pulse.firsts().into_iter();
-    let writes = firsts.map(|first| FirstWrite {
-        since_s: seconds(first.since_ns),
-        end_s: first.end_ns.map(seconds),
-    });
-    writes.collect()
 }
 
 #[cfg(test)]
@@ -323,8 +261,9 @@ mod tests {
         });
     }
 
-    fn times(sampled: &Sampled) -> Vec<f64> {
-        sampled.counts.iter().map(|count| count.t_s).collect()
+    fn times(observed: &Observed) -> Vec<f64> {
+        let counts = observed.counts.within(0.0, f64::INFINITY).iter();
+        counts.map(|count| count.t_s).collect()
     }
 
     #[test]

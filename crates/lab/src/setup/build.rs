@@ -13,8 +13,8 @@ use crate::home::Home;
 use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
 use crate::setup::data::settle;
 use crate::setup::rig::reset;
-use crate::setup::spec::{guest_image, port};
-use crate::site::{Site, ThisHost};
+use crate::setup::spec::port;
+use crate::site::Site;
 use crate::template::{Template, Templates};
 use crate::{Cluster, Failure, Instance, Progress, Run, Trial, servers, site};
 
@@ -28,11 +28,6 @@ pub(crate) struct Building<'a, 'r> {
 }
 
 impl Building<'_, '_> {
-    pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
-        let topology = &self.trial.planned.topology;
-        site::set_up(home, topology, topology.nodes(), &guest_image())
-    }
-
     /// Loads each server's data from scratch.
     pub(crate) fn rebuilt(
         &mut self,
@@ -78,9 +73,8 @@ impl Building<'_, '_> {
         self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
-        let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, node, this_host.files(), self.run.interrupted);
+            let copy = template.copy_to(number, node, self.run.interrupted);
             Ok(copy?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -157,9 +151,10 @@ impl Building<'_, '_> {
                 node.join(self.run.interrupted)?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, self.run.interrupted)?;
-            let formation = cluster.replication().map(|_| began.elapsed());
-            let instance = Instance::on(cluster.with_services(services));
+            let mut cluster = Cluster::of(nodes, self.run.interrupted)?;
+            let formation = cluster.replication.map(|_| began.elapsed());
+            cluster.services = services;
+            let instance = Instance::on(cluster);
             formed.extend(instance.map(|instance| Instance {
                 formation,
                 ..instance

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use client::route::Route;
 use engine::replication::{Replication, Role, View};
-use host::Files;
 use measure::instance::ServerProcess;
 use plan::Follow;
 use workload::session::SessionError;
@@ -28,14 +27,14 @@ pub(crate) struct Cluster {
     /// The index of the member that accepts writes, as far as dyno knows.
     primary: AtomicUsize,
     /// `None` for a single server, and for servers that dyno did not start.
-    replication: Option<&'static dyn Replication>,
+    pub(crate) replication: Option<&'static dyn Replication>,
     /// Whether several of the servers that dyno did not start were primaries when they were first
     /// asked.
     has_many_primaries: AtomicBool,
     /// Locked while dyno, as the cluster's administrator, decides which member is the primary.
     roles: Mutex<()>,
     /// Services that the members share; ends after the members.
-    services: Option<Services>,
+    pub(crate) services: Option<Services>,
 }
 
 #[derive(Debug)]
@@ -116,10 +115,6 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn with_services(self, services: Option<Services>) -> Self {
-        Self { services, ..self }
-    }
-
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -127,16 +122,8 @@ impl Cluster {
     /// The sites of the members, in the order of their numbers, then those of the shared services.
     pub(crate) fn sites(&self) -> Vec<&Arc<dyn Site>> {
         let members = self.members.iter().filter_map(Member::site);
-        let services = self.services.iter().map(Services::site);
+        let services = self.services.iter().map(|services| &services.site);
         members.chain(services).collect()
-    }
-
-    pub(crate) fn services(&self) -> Option<&Services> {
-        self.services.as_ref()
-    }
-
-    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
-        self.replication
     }
 
     pub(crate) fn is_started(&self) -> bool {
@@ -161,7 +148,6 @@ impl Cluster {
             .map_or_else(found, <dyn Replication>::has_many_primaries)
     }
 
-    /// Records whether several servers that dyno did not start are primaries.
     pub(crate) fn set_many_primaries(&self, has_many: bool) {
         self.has_many_primaries.store(has_many, Ordering::Relaxed);
     }
@@ -206,7 +192,7 @@ impl Cluster {
         ask: impl FnOnce(&str) -> Result<Rows, SessionError>,
     ) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
-            let questions = replication.questions();
+            let questions = replication.traits().questions;
             return Ok((questions.view)(&ask(questions.view_query)?));
         }
         let server = member.database.server();
@@ -222,9 +208,12 @@ impl Cluster {
     }
 
     /// Searches for the processes of servers that dyno did not start.
-    pub(crate) fn find_processes(&mut self, files: &dyn Files) {
-        let members = self.members.iter_mut();
-        members.for_each(|member| member.find_process(files));
+    pub(crate) fn find_processes(&mut self) {
+        for member in &mut self.members {
+            if let Server::Found(process) = &mut member.server {
+                *process = Some(server_process::find(&*member.database));
+            }
+        }
     }
 
     /// The nodes, in the order of their numbers, and the services that they share.
@@ -263,12 +252,6 @@ impl Member {
         }
     }
 
-    fn find_process(&mut self, files: &dyn Files) {
-        if let Server::Found(process) = &mut self.server {
-            *process = Some(server_process::find(files, &*self.database));
-        }
-    }
-
     /// For the result; `None` if nobody searched for it, or if it has ended.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
         let pid = match &self.server {
@@ -297,11 +280,8 @@ impl Member {
                 let data = data.or_else(|| self.database.file());
                 let here: Arc<dyn Site> = Arc::new(ThisHost::default());
                 let process = found.map(|found| found.pid).into();
-                (
-                    here,
-                    process,
-                    data.map(ToOwned::to_owned).into_iter().collect(),
-                )
+                let directories = data.map(ToOwned::to_owned).into_iter().collect();
+                (here, process, directories)
             }
         };
         MonitoredServer {

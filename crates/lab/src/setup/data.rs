@@ -1,8 +1,6 @@
 //! The data of a trial: its tables are loaded and read, and written to disk, so that the disk is idle
 //! when a load starts.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,7 +74,7 @@ pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Resul
 
 fn drop_pages(dir: &OpenDir) -> Result<(), Failure> {
     for entry in dir.entries()? {
-        let name = OsStr::from_bytes(entry.name.to_bytes());
+        let name = &entry.name;
         match entry.kind() {
             FileType::Directory => drop_pages(&dir.open_dir(name)?)?,
             FileType::RegularFile => match fadvise(dir.open_file(name)?, 0, None, Advice::DontNeed)

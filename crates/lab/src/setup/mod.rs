@@ -28,7 +28,6 @@ use crate::setup::data::prepare_for;
 use crate::setup::place::placed;
 use crate::setup::rig::{ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
-use crate::site::{Site, ThisHost};
 use crate::template::{Recipe, Template};
 use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home, site, volume};
 
@@ -118,14 +117,13 @@ impl Lab {
                 .map_err(|failure| placed(failure, spec, &trial.planned.topology)),
         }?;
         self.report_leftovers(run.observer);
-        let host = ThisHost::default();
         for instance in &mut rig.instances {
             let database = &instance.database;
             if trial.planned.monitors && !database.is_in_process() {
                 // A server that cannot list its settings can still be driven.
                 let settings = database.server().map(|server| server.changed_settings());
                 instance.settings = settings.and_then(Result::ok).unwrap_or_default();
-                instance.cluster.find_processes(host.files());
+                instance.cluster.find_processes();
             }
         }
         Ok(rig)
@@ -186,12 +184,13 @@ impl Lab {
         run: &mut Run<'_>,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
+        let topology = &trial.planned.topology;
         let reuse_key = ReuseKey {
             spec: spec.clone(),
-            node: trial.planned.topology.node.clone(),
-            network: trial.planned.topology.network(),
+            node: topology.node.clone(),
+            network: topology.network(),
             recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-            instances: trial.planned.topology.nodes(),
+            instances: topology.nodes(),
         };
         let kept = self.kept.take();
         let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
@@ -214,7 +213,7 @@ impl Lab {
             run,
         };
         let began = Instant::now();
-        let sites = building.sites(&home)?;
+        let sites = site::set_up(&home, topology, topology.nodes(), &guest_image())?;
         let sites_took = began.elapsed();
         let (data, reset) = match kept {
             Some(kept) => kept,

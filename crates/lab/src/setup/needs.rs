@@ -1,9 +1,9 @@
 //! What a trial needs, to be compared with what a host has available before anything starts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use host::{Files, Memory};
+use host::{Files, LOCAL, Memory, Space};
 use plan::EngineSpec;
 
 use super::spec::{config, engine_of};
@@ -53,12 +53,10 @@ fn of_servers(
 ) -> Needs {
     let instances = u64::from(instances.max(1));
     let data = template_bytes.unwrap_or(server.data_bytes);
-    let is_built = template_bytes.is_some();
-    let template_bytes = if is_built { 0 } else { data };
-    let build_time = if is_built {
-        Duration::ZERO
-    } else {
-        START * 2 + Duration::from_secs(rows.div_ceil(LOAD_ROWS_PER_S))
+    let loading = Duration::from_secs(rows.div_ceil(LOAD_ROWS_PER_S));
+    let (template_bytes, build_time) = match template_bytes {
+        Some(_) => (0, Duration::ZERO),
+        None => (data, START * 2 + loading),
     };
     let each = data.saturating_add(server.log_bytes);
     let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);
@@ -74,43 +72,17 @@ fn of_servers(
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disk {
-    pub path: PathBuf,
-    /// Bytes available to an unprivileged user.
-    pub free_bytes: u64,
-    /// Whether the file system is in memory.
-    pub is_memory: bool,
-    device: u64,
-}
-
-pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
-    let space = files.space(path);
-    let space = space.map_err(Failure::at("read the file system of", path))?;
-    Ok(Disk {
-        path: path.to_owned(),
-        free_bytes: space.free_bytes,
-        is_memory: space.is_memory,
-        device: space.device,
-    })
-}
-
-impl Disk {
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.device == other.device
-    }
-}
-
-/// Bytes available to an unprivileged user on the file system of `path`.
-pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, Failure> {
-    disk(files, path).map(|disk| disk.free_bytes)
+/// The space on the file system of `path`.
+pub fn space(path: &Path) -> Result<Space, Failure> {
+    let space = LOCAL.space(path);
+    space.map_err(Failure::at("read the file system of", path))
 }
 
 /// Memory available to new processes without swapping, within the limits of this process's control
 /// groups.
-pub fn available_memory(files: &dyn Files) -> Result<u64, Failure> {
+pub fn available_memory() -> Result<u64, Failure> {
     let failed = Failure::at("read", Path::new("/proc/meminfo"));
-    let available = Memory::read(files).available_bytes;
+    let available = Memory::read(&LOCAL).available_bytes;
     available.ok_or_else(|| failed(std::io::Error::other("no MemAvailable")))
 }
 

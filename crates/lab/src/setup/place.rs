@@ -41,9 +41,9 @@ fn span<T>(value: &Option<Spanned<T>>) -> Option<Span> {
 }
 
 fn span_in_volume(volume: &Volume, name: &str) -> Option<Span> {
-    match (name, volume.directory()) {
-        ("directory", directory) => directory.map(|directory| directory.span),
-        ("scheduler", _) => span(&volume.scheduler),
+    match name {
+        "directory" => span(&volume.directory),
+        "scheduler" => span(&volume.scheduler),
         _ => {
             let made = volume.file_system.as_ref()?;
             Some(match &made.devices {

@@ -1,8 +1,7 @@
 //! The instances of a trial, with their data, ready to be driven.
 
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow, Space};
 use measure::setup::Setup;
@@ -10,7 +9,7 @@ use measure::warning::Warning;
 use plan::EngineSpec;
 
 use crate::faults::ActiveFaults;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
 use crate::template::Recipe;
 use crate::{Cluster, Database, Failure, Member, Observer, Trial};
@@ -104,27 +103,6 @@ impl Rig {
         Some(all)
     }
 
-    /// What dyno found out about the site of the nodes.
-    pub(crate) fn platform(&self) -> Option<String> {
-        self.members().next()?.site()?.platform()
-    }
-
-    /// Whether the nodes ran on emulated CPUs.
-    pub(crate) fn is_emulated(&self) -> bool {
-        let mut sites = self.members().filter_map(Member::site);
-        sites.any(|site| site.is_emulated())
-    }
-
-    /// The driven databases, for messages.
-    pub(crate) fn shown(&self) -> String {
-        let mut databases = self.databases();
-        let first = databases.next().map(|database| database.shown());
-        match databases.count() {
-            0 => first.unwrap_or_default(),
-            more => format!("{} and {more} more", first.unwrap_or_default()),
-        }
-    }
-
     /// Warns about foreign servers and logins that the running servers see or have refused.
     pub(crate) fn strangers(&self) -> Option<Warning> {
         let nodes = self.members().filter_map(|member| member.lock().ok());
@@ -138,17 +116,21 @@ impl Rig {
         (!seen.is_empty()).then_some(Warning::Strangers { seen })
     }
 
-    /// The setup of a trial on these instances.
     pub(crate) fn setup(&self, trial: &Trial) -> Setup {
         let Some(first) = self.databases().next() else {
             return trial.planned_setup();
         };
+        let first_site = self.members().next().and_then(Member::site);
+        let mut sites = self.members().filter_map(Member::site);
         Setup {
-            server: self.shown(),
+            server: match self.instances.len() {
+                1 => first.shown(),
+                count => format!("{} and {} more", first.shown(), count - 1),
+            },
             tls: first.server().and_then(|server| server.tls()),
             workers: trial.workers(first),
-            platform: self.platform(),
-            emulated: self.is_emulated(),
+            platform: first_site.and_then(|site| site.platform()),
+            emulated: sites.any(|site| site.is_emulated()),
             ..trial.setup_of(first)
         }
     }
@@ -156,13 +138,9 @@ impl Rig {
     /// The number of the first node that ended by itself, and how. With `is_likely`, waits briefly
     /// for one to end, because a connection to it broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
-        let deadline = Instant::now() + REPORT_LIMIT;
-        loop {
-            let death = self.first_dead();
-            if death.is_some() || !is_likely || Instant::now() > deadline {
-                return death;
-            }
-            sleep(POLL_INTERVAL);
+        match is_likely {
+            true => process::poll(REPORT_LIMIT, || self.first_dead()),
+            false => self.first_dead(),
         }
     }
 

@@ -1,21 +1,22 @@
 //! A study's private servers as the laboratory needs them, and what is known of them without running
 //! a program or changing a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::data::Wanted;
 use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
 use crate::setup::place::placed;
-use crate::{Failure, home, servers, template, volume};
+use crate::template::Recipe;
+use crate::template::cache::bytes_of;
+use crate::{Failure, home, servers, volume};
 
 /// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
-    let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     let version = spec.version.as_ref().map(|version| version.as_str());
-    servers::find(engine, basedir, version)
+    servers::find(engine, basedir(spec), version)
         .map_err(|failure| placed(failure, spec, &Topology::default()))
 }
 
@@ -24,7 +25,6 @@ pub(crate) fn guest_image() -> PathBuf {
     engine::installations().unwrap_or_default().join("guest")
 }
 
-/// The engine of a study as a server.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
     let name = spec.engine.as_str();
     let engine = engine::by_name(name).and_then(Engine::server);
@@ -52,22 +52,21 @@ pub fn preview(
     topology: &Topology,
     wanted: &Wanted<'_>,
 ) -> Result<Option<u64>, Failure> {
-    look(spec, topology, wanted).map_err(|failure| placed(failure, spec, topology))
+    let look = || -> Result<Option<u64>, Failure> {
+        let engine = engine_of(spec)?;
+        engine::exists(engine, basedir(spec))?;
+        volume::check(&topology.node, &servers::account()?)?;
+        let cache = home::place()?;
+        volume::fillable::check_all(topology, &cache)?;
+        let config = config(spec);
+        let fits = |recipe: &Recipe| {
+            recipe.is_of(engine, &config, wanted) && spec.has_version(&recipe.version)
+        };
+        Ok(bytes_of(&home::templates_in(&cache), fits))
+    };
+    look().map_err(|failure| placed(failure, spec, topology))
 }
 
-fn look(
-    spec: &EngineSpec,
-    topology: &Topology,
-    wanted: &Wanted<'_>,
-) -> Result<Option<u64>, Failure> {
-    let engine = engine_of(spec)?;
-    let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
-    engine::exists(engine, basedir)?;
-    let account = crate::setup::servers::account()?;
-    volume::check(&topology.node, &account)?;
-    let cache = home::place()?;
-    volume::fillable::check_all(topology, &cache)?;
-    let accepts = |version: &str| spec.has_version(version);
-    let bytes = template::bytes_in(&cache, engine, &accepts, wanted, &config(spec));
-    Ok(bytes)
+fn basedir(spec: &EngineSpec) -> Option<&Path> {
+    spec.basedir.as_ref().map(|basedir| basedir.value.as_path())
 }

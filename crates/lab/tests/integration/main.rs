@@ -12,7 +12,6 @@ mod private;
 mod access;
 mod containers;
 mod doctor;
-mod doctor_reference;
 mod elsewhere;
 mod environment;
 mod foreign;

@@ -11,7 +11,7 @@ use crate::private::{
 use engine::{Installed, MARIADB, POSTGRES, Server};
 use lab::servers::{self, Node};
 use machine::home::Home;
-use machine::site::{Destination, Site, Ssh};
+use machine::site::{Destination, Machine, Site};
 use testkit::SshHost;
 
 fn destination(config: &Path) -> Destination {
@@ -21,7 +21,7 @@ fn destination(config: &Path) -> Destination {
     }
 }
 
-fn start(home: &Home, site: Ssh, engine: &'static dyn Server, keep: &Path) -> Node {
+fn start(home: &Home, site: Machine, engine: &'static dyn Server, keep: &Path) -> Node {
     let installed = installed(engine);
     servers::check_program(site.machine().unwrap(), &installed).unwrap();
     let data = empty_data(home, &installed);
@@ -38,7 +38,7 @@ fn servers_live_on_another_host_and_leave_nothing() {
     let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
     let keep = tempfile::tempdir().unwrap();
     for engine in BOTH {
-        let site = Ssh::new(&home, &destination(&host.config()), below.path()).unwrap();
+        let site = Machine::new(&home, &destination(&host.config()), below.path()).unwrap();
         let mut node = start(&home, site, engine, keep.path());
         assert_eq!(value(&node, "SELECT 40 + 2"), "42");
         assert!(node.data_dir().starts_with(below.path()));
@@ -59,7 +59,7 @@ fn servers_live_on_another_host_and_leave_nothing() {
 #[test]
 fn the_files_of_a_host_are_read_over_the_connection() {
     let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
-    let site = Ssh::new(&home, &destination(&host.config()), below.path()).unwrap();
+    let site = Machine::new(&home, &destination(&host.config()), below.path()).unwrap();
     let (there, here) = (site.files(), machine::site::ThisHost::default());
     let here = here.files();
     let dir = below.path();
@@ -85,7 +85,7 @@ fn the_files_of_a_host_are_read_over_the_connection() {
 
 /// Why a host cannot be used.
 fn refused(config: &Path, below: &Path) -> String {
-    match Ssh::new(&kept_home(), &destination(config), below) {
+    match Machine::new(&kept_home(), &destination(config), below) {
         Err(error) if error.key.as_deref() == Some("site.host") => {
             format!("{error}; {}", error.remedy.as_deref().unwrap())
         }
@@ -124,7 +124,7 @@ fn a_host_that_cannot_be_used_is_refused_with_the_reason() {
 #[test]
 fn a_server_program_that_a_host_lacks_is_named() {
     let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
-    let site = Ssh::new(&home, &destination(&host.config()), below.path()).unwrap();
+    let site = Machine::new(&home, &destination(&host.config()), below.path()).unwrap();
     let check = |installed: &Installed| {
         let checked = servers::check_program(site.machine().unwrap(), installed);
         checked.unwrap_err().to_string()
@@ -146,7 +146,7 @@ fn a_dyno() {
     killed::play(|home, _, place| {
         let config = fs::read_to_string(place.join("config")).unwrap();
         let to = destination(Path::new(&config));
-        let site = Ssh::new(home, &to, &place.join("below")).unwrap();
+        let site = Machine::new(home, &to, &place.join("below")).unwrap();
         let node = start(home, site, MARIADB, &place.join("keep"));
         fs::write(place.join("pid"), node.pid().unwrap().to_string()).unwrap();
         killed::ready();

@@ -12,7 +12,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use workload::session::Connect;
 use workload::virtual_user::VirtualUser;
 
-use crate::barrier::Broken;
 use crate::clock::Clock;
 use crate::control::{Control, Stage, lock};
 use crate::outcome::LoadError;
@@ -304,12 +303,15 @@ impl Runtime for Simulation {
         self.run_until(until_ns, happened);
     }
 
-    fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken> {
+    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
         if let Some((together, _)) = &self.0.together {
             self.run_until(together.start_ns, || false);
         }
-        match stop.is_interrupted() || self.0.others_failed.get() {
-            true => Err(Broken),
+        if stop.is_interrupted() {
+            return Err(LoadError::Interrupted);
+        }
+        match self.0.others_failed.get() {
+            true => Err(LoadError::OtherFailed),
             false => Ok(self.now_ns()),
         }
     }

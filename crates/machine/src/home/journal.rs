@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::ssh::Destination;
 
-/// The journal's name in a run directory.
 pub(super) const FILE: &str = "undo";
 
 /// How to undo a step.
@@ -34,9 +33,7 @@ pub(super) const FILE: &str = "undo";
 pub(crate) enum Undo {
     /// Remove something of this host.
     Remove(Target),
-    /// Remove a directory of another host.
     RemoveRemote { to: Destination, dir: PathBuf },
-    /// Restore IO schedulers.
     RestoreSchedulers(Vec<Scheduled>),
 }
 
@@ -82,14 +79,12 @@ struct Line {
     undo: Option<Undo>,
 }
 
-/// A journal that is open for appending.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: Mutex<File>,
 }
 
-/// A recorded step.
 #[derive(Debug)]
 pub(crate) struct Step {
     journal: Arc<Journal>,

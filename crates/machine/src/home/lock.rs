@@ -5,14 +5,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
 use super::trust::{self, untrusted};
 use crate::failure::{Fact, Failure};
-use crate::process::{POLL_INTERVAL, TOOL_LIMIT};
+use crate::process::{self, TOOL_LIMIT};
 
 /// Servers do not inherit a held lock: the file is closed on exec.
 #[derive(Debug)]
@@ -27,19 +26,13 @@ impl Lock {
     }
 
     fn exclusive_within(limit: Duration, path: &Path) -> Result<Self, Failure> {
-        let deadline = Instant::now() + limit;
-        loop {
-            if let Some(lock) = Self::try_exclusive(path)? {
-                return Ok(lock);
-            }
-            if Instant::now() > deadline {
-                let (path, limit_s) = (path.display(), limit.as_secs());
-                let message = format!("another dyno has held {path} for more than {limit_s} s");
-                let remedy = "resume or end that process, which may be stopped or wait for a disk";
-                return Err(Failure::server(message).remedy(remedy));
-            }
-            sleep(POLL_INTERVAL);
-        }
+        let taken = process::poll(limit, || Self::try_exclusive(path).transpose());
+        taken.unwrap_or_else(|| {
+            let (path, limit_s) = (path.display(), limit.as_secs());
+            let message = format!("another dyno has held {path} for more than {limit_s} s");
+            let remedy = "resume or end that process, which may be stopped or wait for a disk";
+            Err(Failure::server(message).remedy(remedy))
+        })
     }
 
     /// `None` while another process holds the lock in any mode.

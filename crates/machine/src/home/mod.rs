@@ -45,7 +45,7 @@ use lock::Lock;
 
 use crate::failure::Failure;
 
-pub use sweep::{Undone, undo_steps};
+pub use sweep::undo_steps;
 
 /// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
@@ -101,24 +101,14 @@ pub struct Unmounted {
 pub struct Leftover {
     /// Its directory in the cache.
     pub path: PathBuf,
-    pub why: String,
-    pub remedy: Option<String>,
-}
-
-impl Leftover {
-    pub fn new(path: &Path, error: &Failure) -> Self {
-        Self {
-            path: path.to_owned(),
-            why: error.to_string(),
-            remedy: error.remedy.clone(),
-        }
-    }
+    pub failure: Failure,
 }
 
 impl std::fmt::Display for Leftover {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "could not remove {}: {}", self.path.display(), self.why)?;
-        match &self.remedy {
+        let Self { path, failure } = self;
+        write!(f, "could not remove {}: {failure}", path.display())?;
+        match &failure.remedy {
             Some(remedy) => write!(f, " ({remedy})"),
             None => Ok(()),
         }
@@ -202,7 +192,6 @@ impl Home {
         )
     }
 
-    /// Records how to undo a step that is about to be taken.
     pub(crate) fn record(&self, number: u32, undo: Undo) -> Result<Step, Failure> {
         self.inner.journal.record(number, undo)
     }

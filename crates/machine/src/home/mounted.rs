@@ -6,8 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::LOCAL;
 use host::mounts::{self, Mount};
@@ -16,7 +15,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::device;
 use crate::failure::Failure;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 
 /// How long killed processes may keep a file system in use.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
@@ -30,13 +29,16 @@ const PLACEHOLDER: &str = "autofs";
 
 /// The depth of the mount point above `path`, which is absolute and without symbolic links;
 /// `None` for a file system in memory, or if the mount is unknown.
-pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(&LOCAL), path)
+pub(super) fn depth(mounts: &[Mount], path: &Path) -> Option<usize> {
+    let mount = mounts::containing(mounts, path)?;
+    let is_lasting = !IN_MEMORY.contains(&mount.file_system.as_str());
+    is_lasting.then(|| names(&mount.point))
 }
 
 /// Whether a file system is mounted at this depth above `path` and not hidden by another.
-pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(&LOCAL), depth, path)
+pub(super) fn is_at(mut mounts: Vec<Mount>, depth: usize, path: &Path) -> bool {
+    mounts.retain(|mount| mount.file_system != PLACEHOLDER);
+    mounts::containing(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
 }
 
 /// Unmounts the file systems that dyno created and mounted below a directory of its own, the last
@@ -66,10 +68,13 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
 }
 
 fn take_down(mount: &Mount) -> Result<(), Failure> {
-    let files = device::release(&mount.point, Path::new(&mount.source));
+    let files = device::scrub_files(Path::new(&mount.source));
+    if !files.is_empty() {
+        device::cancel_jobs(&mount.point);
+    }
     unmount(&mount.point)?;
+    // Not before: the scrub program writes them again before it closes the file system.
     for file in files {
-        // The file exists only for file systems that can scrub.
         let _ = fs::remove_file(file);
     }
     Ok(())
@@ -90,31 +95,14 @@ fn is_made(mount: &Mount) -> bool {
 
 /// Retries, because processes that were just killed may still have files open.
 fn unmount(point: &Path) -> Result<(), Failure> {
-    let deadline = Instant::now() + BUSY_LIMIT;
-    loop {
-        let flags = match Instant::now() < deadline {
-            true => UnmountFlags::NOFOLLOW,
-            false => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
-        };
-        match rustix::mount::unmount(point, flags) {
-            Err(Errno::BUSY) if !flags.contains(UnmountFlags::DETACH) => sleep(POLL_INTERVAL),
-            unmounted => {
-                return unmounted.map_err(Failure::at("unmount", point));
-            }
-        }
-    }
-}
-
-fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
-    let mount = mounts::containing(mounts, path)?;
-    let is_lasting = !IN_MEMORY.contains(&mount.file_system.as_str());
-    is_lasting.then(|| names(&mount.point))
-}
-
-fn is_at_in(mounts: &[Mount], depth: usize, path: &Path) -> bool {
-    let mut mounts = mounts.to_vec();
-    mounts.retain(|mount| mount.file_system != PLACEHOLDER);
-    mounts::containing(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
+    let unmount = |flags| rustix::mount::unmount(point, flags);
+    let unmounted = process::poll(BUSY_LIMIT, || match unmount(UnmountFlags::NOFOLLOW) {
+        Err(Errno::BUSY) => None,
+        unmounted => Some(unmounted),
+    });
+    let at_last = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+    let unmounted = unmounted.unwrap_or_else(|| unmount(at_last));
+    unmounted.map_err(Failure::at("unmount", point))
 }
 
 /// The number of names in a path, without the root.
@@ -141,9 +129,9 @@ mod tests {
     #[test]
     fn a_disk_is_recognized_whatever_its_number() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        let depth = depth_in(&mounted(&[ROOT, DISK]), path).unwrap();
+        let depth = depth(&mounted(&[ROOT, DISK]), path).unwrap();
         assert_eq!(depth, 2);
-        let exists = |lines: &[&str]| is_at_in(&mounted(lines), depth, path);
+        let exists = |lines: &[&str]| is_at(mounted(lines), depth, path);
         assert!(exists(&[ROOT, DISK]) && exists(&[ROOT, AGAIN]));
         assert!(exists(&[ROOT, PLACE_HELD, AGAIN]));
         assert!(!exists(&[ROOT]) && !exists(&[ROOT, PLACE_HELD]) && !exists(&[]));
@@ -152,15 +140,15 @@ mod tests {
     #[test]
     fn a_covered_file_system_does_not_count() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        let depth = depth_in(&mounted(&[ROOT]), path).unwrap();
-        assert!(is_at_in(&mounted(&[ROOT]), depth, path));
-        assert!(!is_at_in(&mounted(&[ROOT, COVER]), depth, path));
+        let depth = depth(&mounted(&[ROOT]), path).unwrap();
+        assert!(is_at(mounted(&[ROOT]), depth, path));
+        assert!(!is_at(mounted(&[ROOT, COVER]), depth, path));
     }
 
     #[test]
     fn a_file_system_in_memory_has_no_depth() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        assert_eq!(depth_in(&mounted(&[ROOT, MEMORY]), path), None);
-        assert_eq!(depth_in(&mounted(&[]), path), None);
+        assert_eq!(depth(&mounted(&[ROOT, MEMORY]), path), None);
+        assert_eq!(depth(&mounted(&[]), path), None);
     }
 }

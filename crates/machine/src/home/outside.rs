@@ -5,9 +5,9 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use host::{LOCAL, mounts};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
@@ -16,7 +16,7 @@ use super::trust::{self, untrusted};
 use super::{Home, containers, marker, mounted, root};
 use crate::failure::{Fact, Failure};
 use crate::ip;
-use crate::process::POLL_INTERVAL;
+use crate::process;
 use crate::tree;
 
 /// How long the kernel may take to notice that a group's last process has ended.
@@ -44,7 +44,7 @@ impl Outside {
         if kind == Kind::Directory {
             let parent = fs::canonicalize(parent).map_err(Failure::at("create", &target.path))?;
             target.path = parent.join(&name);
-            target.mount_depth = mounted::depth(&target.path);
+            target.mount_depth = mounted::depth(&mounts::all(&LOCAL), &target.path);
         }
         let step = home.record(number, Undo::Remove(target.clone()))?;
         let path = &target.path;
@@ -107,7 +107,7 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
     };
     match removed {
         Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => {
-            let is_mounted = |depth| mounted::is_at(depth, path);
+            let is_mounted = |depth| mounted::is_at(mounts::all(&LOCAL), depth, path);
             Ok(target.mount_depth.is_none_or(is_mounted))
         }
         removed => removed.map(|()| true),
@@ -149,17 +149,11 @@ fn remove_namespace(path: &Path) -> io::Result<()> {
 }
 
 fn remove_group(path: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + EMPTY_LIMIT;
-    loop {
-        match fs::remove_dir(path) {
-            Err(error)
-                if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline =>
-            {
-                sleep(POLL_INTERVAL);
-            }
-            removed => return removed,
-        }
-    }
+    let removed = process::poll(EMPTY_LIMIT, || match fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,
+        removed => Some(removed),
+    });
+    removed.unwrap_or_else(|| fs::remove_dir(path))
 }
 
 #[cfg(test)]

@@ -77,7 +77,6 @@ impl Record {
     }
 }
 
-/// The command that removes a directory.
 fn removal(dir: &Path) -> String {
     script(REMOVE, &[dir.as_os_str(), MARKER.as_ref()])
 }

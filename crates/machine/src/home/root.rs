@@ -19,7 +19,6 @@ const MAX_SOCKET_BYTES: usize = 107;
 /// The longest path below the root: a server's socket.
 const BELOW_ROOT: &str = "/run/ffffffffffffff/s100.100000/own/s.sock";
 
-/// The directory that the environment selects.
 pub(super) fn from_environment() -> Result<PathBuf, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     place(|name| std::env::var_os(name), is_root).ok_or_else(|| {

@@ -16,7 +16,6 @@ use crate::failure::Failure;
 
 /// Microseconds since 1970 in hexadecimal: 13 digits until 2112.
 const NAME_DIGITS: std::ops::RangeInclusive<usize> = 13..=14;
-/// The file's name in a run directory.
 pub(super) const HOST: &str = "host";
 /// What identifies a host: its installation and its current boot.
 const IDENTITY: [&str; 3] = [

@@ -135,8 +135,9 @@ fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
         if relation(pid, run, account)? == Relation::None {
             continue;
         }
-        let Some(handle) = open(pid).map_err(|error| still_running(pid, error.to_string()))? else {
-            continue;
+        let handle = match process::handle(pid) {
+            Err(Errno::SRCH) => continue,
+            handle => handle.map_err(|error| still_running(pid, error.to_string()))?,
         };
         // Checked again, because the process ID may have been reused before the handle was opened.
         match relation(pid, run, account)? {
@@ -146,15 +147,6 @@ fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
         }
     }
     Ok(found)
-}
-
-/// `None` if there is no such process.
-fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
-    match process::handle(pid) {
-        Ok(handle) => Ok(Some(handle)),
-        Err(Errno::SRCH) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, Failure> {
@@ -399,12 +391,12 @@ mod tests {
     fn only_a_process_that_is_gone_has_no_handle() {
         let child = Command::new("true").spawn().unwrap();
         let pid = child.id();
-        assert!(open(pid).unwrap().is_some());
+        process::handle(pid).unwrap();
         let mut child = child;
         child.wait().unwrap();
-        assert!(open(pid).unwrap().is_none());
+        assert_eq!(process::handle(pid).unwrap_err(), Errno::SRCH);
         // Other errors do not count as an ended process.
-        assert_eq!(open(0).unwrap_err(), Errno::INVAL);
+        assert_eq!(process::handle(0).unwrap_err(), Errno::INVAL);
     }
 
     #[test]

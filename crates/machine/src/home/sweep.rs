@@ -42,7 +42,7 @@ pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> 
         match try_claim(&dir) {
             Ok(Some(dead)) => found.push(dead),
             Ok(None) => {}
-            Err(error) => left.push(Leftover::new(&dir, &error)),
+            Err(failure) => left.push(Leftover { path: dir, failure }),
         }
     }
     Ok((found, left))
@@ -81,8 +81,9 @@ pub(super) fn remove(
         ..Cleaned::default()
     };
     for dead in found {
-        if let Err(error) = remove_dead(root, &dead, account, &mut cleaned) {
-            cleaned.left.push(Leftover::new(&dead.dir, &error));
+        if let Err(failure) = remove_dead(root, &dead, account, &mut cleaned) {
+            let path = dead.dir;
+            cleaned.left.push(Leftover { path, failure });
         }
     }
     cleaned
@@ -116,25 +117,17 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Resu
     remove_content(root, dir, undone.unmounted.is_empty())
 }
 
-/// The outcome of undoing everything but files that a run set up.
-#[derive(Debug, Default)]
-pub struct Undone {
-    /// Disk space of what was removed outside the run directory.
-    pub bytes: u64,
-    pub unmounted: Vec<Unmounted>,
-}
-
 /// Undoes what a run recorded, and ends its mounts.
-fn undo_all(run: &Path) -> Result<Undone, Failure> {
+fn undo_all(run: &Path) -> Result<Cleaned, Failure> {
     let undone = undo_steps(run);
     let ended = mounted::end_below(run);
     undone.and_then(|undone| ended.map(|()| undone))
 }
 
 /// Undoes the steps of a run's journal, the last one first. One failure does not keep the others
-/// from being undone; returns the first.
-pub fn undo_steps(run: &Path) -> Result<Undone, Failure> {
-    let mut undone = Undone::default();
+/// from being undone; returns the first. Counts only what was outside the run directory.
+pub fn undo_steps(run: &Path) -> Result<Cleaned, Failure> {
+    let mut undone = Cleaned::default();
     let mut failed = Ok(());
     let steps = journal::remaining(run)?;
     let journal = (!steps.is_empty())
@@ -151,7 +144,7 @@ pub fn undo_steps(run: &Path) -> Result<Undone, Failure> {
 }
 
 /// Returns false for a step that remains, and one that is not this run's: what it names stays.
-fn undo_step(run: &Path, number: u32, undo: &Undo, undone: &mut Undone) -> Result<bool, Failure> {
+fn undo_step(run: &Path, number: u32, undo: &Undo, undone: &mut Cleaned) -> Result<bool, Failure> {
     let name = format!("{}{number}", outside::own_prefix(run));
     let is_own = |path: &Path| path.is_absolute() && path.file_name() == Some(name.as_ref());
     match undo {

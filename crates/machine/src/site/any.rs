@@ -22,6 +22,8 @@ use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
 
+/// The exit code of another machine's session, ssh, if the connection fails.
+const NO_CONNECTION: i32 = 255;
 /// The address of this host, to which nobody else can connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
 
@@ -42,21 +44,10 @@ pub trait Site: fmt::Debug + Send + Sync {
         LOOPBACK
     }
 
-    /// The only port that can be reached, which is forwarded from the same port of this host;
-    /// `None` if all can.
-    fn port(&self) -> Option<u16> {
-        None
-    }
-
     /// What dyno found out about the site, such as the program that runs its container; `None` if
     /// that adds nothing to the plan.
     fn platform(&self) -> Option<String> {
         None
-    }
-
-    /// Whether CPUs are emulated.
-    fn is_emulated(&self) -> bool {
-        false
     }
 
     /// What contains and limits the site's processes; `None` if nothing can.
@@ -73,23 +64,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     fn links(&self) -> Option<&Namespace> {
         None
     }
-
-    /// `None` if the site cannot be switched off.
-    fn power(&self) -> Option<&dyn Power> {
-        None
-    }
-}
-
-/// The power supply of a machine: without it, the machine loses its processes and the content of
-/// its memory.
-pub trait Power {
-    fn is_off(&self) -> bool;
-
-    /// Switches the machine off, and returns once it is off.
-    fn cut(&self) -> Instant;
-
-    /// Switches the machine on again, with what was on its disk.
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
 }
 
 /// The processes of a site, which are on this host or on another machine.
@@ -121,9 +95,9 @@ impl dyn Site + '_ {
 
     /// How a program ended, as the rest of a sentence that begins with its name.
     pub fn how_it_ended(&self, status: ExitStatus) -> String {
-        match self.is_here() {
-            true => process::how_it_ended(status),
-            false => Machine::how_it_ended(status),
+        match status.code() {
+            Some(NO_CONNECTION) if !self.is_here() => "lost the connection to its host".to_owned(),
+            _ => process::how_it_ended(status),
         }
     }
 
@@ -158,15 +132,15 @@ impl dyn Site + '_ {
 
     /// Kills all processes of the node with this directory, and removes their shared memory.
     pub fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
-        match (self.machine(), self.power()) {
-            (None, _) => {
+        match self.machine() {
+            None => {
                 let ended = survivors::end(dir, account).map(drop);
                 survivors::remove_shared_memory(dir, account);
                 ended
             }
             // A guest's processes end with it.
-            (Some(_), Some(power)) if power.is_off() => Ok(()),
-            (Some(machine), _) => machine.end_processes(dir),
+            Some(machine) if machine.is_off() => Ok(()),
+            Some(machine) => machine.end_processes(dir),
         }
     }
 }
@@ -197,6 +171,22 @@ impl dyn Site + '_ {
             Failure::server("this kind of site cannot limit the requests to devices")
         })?;
         host.limit_io(devices, limits)
+    }
+
+    /// `None` if the site cannot be switched off.
+    pub fn power(&self) -> Option<&Machine> {
+        self.machine().filter(|machine| machine.is_guest())
+    }
+
+    /// Whether CPUs are emulated.
+    pub fn is_emulated(&self) -> bool {
+        self.machine().is_some_and(Machine::is_emulated)
+    }
+
+    /// The only port that can be reached, which is forwarded from the same port of this host;
+    /// `None` if all can.
+    pub fn port(&self) -> Option<u16> {
+        self.machine()?.port()
     }
 
     /// The address at which dyno reaches a server that listens on `port`.

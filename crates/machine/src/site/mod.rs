@@ -7,15 +7,13 @@ mod launched;
 mod machine;
 mod network;
 mod set_up;
-mod ssh;
 mod this_host;
 mod vm;
 
 pub use crate::ssh::{Destination, shown};
-pub use any::{LOOPBACK, Power, Site};
+pub use any::{LOOPBACK, Site};
 pub use launched::{Launched, Process, Program};
 pub use machine::Machine;
 pub use network::{Namespace, Switch};
 pub use set_up::{beside, set_up};
-pub use ssh::Ssh;
 pub use this_host::ThisHost;

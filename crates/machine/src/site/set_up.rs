@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plan::SiteKind;
 
-use super::{Namespace, Site, Ssh, Switch, ThisHost};
+use super::{Machine, Namespace, Site, Switch, ThisHost};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::ssh::Destination;
@@ -29,9 +29,9 @@ pub fn set_up(
                     host: host.name.value.clone(),
                     ssh_config: host.ssh_config.clone(),
                 };
-                Arc::new(Ssh::new(home, &to, &host.directory)?)
+                Arc::new(Machine::new(home, &to, &host.directory)?)
             }
-            (SiteKind::Vm, ..) => Arc::new(Ssh::guest(home, &planned.limits, guest_image)?),
+            (SiteKind::Vm, ..) => Arc::new(Machine::guest(home, &planned.limits, guest_image)?),
             (_, _, Some(switch)) => Arc::new(Namespace::new(home, switch, planned)?),
             (_, _, None) => Arc::new(ThisHost::new(home, planned)?),
         })

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use measure::fault::Scrub;
 
@@ -18,8 +18,8 @@ use crate::locked;
 use crate::process;
 use crate::tool::{Tool, shown};
 
-/// How often to check whether a job is done.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The size of a failed device: less than any file system needs.
+const FAILED_BYTES: u64 = 512;
 /// Exit code of `btrfs scrub` if there are errors that it could not correct.
 const UNCORRECTABLE: i32 = 3;
 
@@ -34,12 +34,12 @@ pub struct Job {
 impl Made {
     /// Makes a device, numbered from 1, fail all requests; returns when it did.
     pub fn fail(&self, device: u32) -> Result<Instant, Failure> {
-        self.with_device(device, LoopDevice::fail)
+        self.with_device(device, |device| device.limit(FAILED_BYTES))
     }
 
     /// Restores a device with the content that it had when it failed; returns when it was back.
     pub fn restore(&self, device: u32) -> Result<Instant, Failure> {
-        self.with_device(device, LoopDevice::restore)
+        self.with_device(device, |device| device.limit(0))
     }
 
     /// The major and minor numbers of a device.
@@ -67,11 +67,10 @@ impl Made {
     pub fn replace(&self, device: u32) -> Result<Job, Failure> {
         self.numbers(device)?;
         let new = self.new_device()?;
-        let arguments = ["replace", "start", "-B", "-f", "-r"].map(str::to_owned);
-        let mut arguments = Vec::from(arguments);
-        arguments.extend([device.to_string(), shown(new.path()), shown(self.path())]);
+        let (id, path, point) = (device.to_string(), shown(new.path()), shown(self.path()));
+        let arguments = ["replace", "start", "-B", "-f", "-r", &id, &path, &point];
         Ok(Job {
-            child: Tool::BTRFS.start(arguments)?,
+            child: Tool::BTRFS.start(&arguments)?,
             replacement: Some((device, new)),
         })
     }
@@ -80,10 +79,9 @@ impl Made {
     pub fn scrub(&self) -> Result<Job, Failure> {
         // A scrub sees only committed data, and a server's fsync does not commit.
         self.sync()?;
-        let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
-        let arguments = arguments.into_iter().chain([shown(self.path())]);
+        let arguments = ["scrub", "start", "-B", "-R", &shown(self.path())];
         Ok(Job {
-            child: Tool::BTRFS.start(arguments)?,
+            child: Tool::BTRFS.start(&arguments)?,
             replacement: None,
         })
     }
@@ -91,7 +89,7 @@ impl Made {
     /// Waits until a job is done; returns the result of a scrub.
     pub fn finish(&self, job: &mut Job, over: &AtomicBool) -> Result<Option<Scrub>, Failure> {
         let status = loop {
-            if let Some(status) = process::wait(&mut job.child, POLL_INTERVAL) {
+            if let Some(status) = process::wait(&mut job.child, process::POLL_INTERVAL) {
                 break status;
             }
             if over.load(Ordering::Relaxed) {
@@ -169,10 +167,8 @@ fn read(pipe: Option<impl Read>) -> Vec<u8> {
 /// Parses the output of `btrfs scrub start -R`.
 fn found(printed: &str) -> Scrub {
     let number = |name: &str| -> u64 {
-        let mut lines = printed.lines().filter_map(|line| line.split_once(':'));
-        let line = lines.find(|(key, _)| key.trim() == name);
-        line.and_then(|(_, value)| value.trim().parse().ok())
-            .unwrap_or_default()
+        let value = host::field(printed, name, ':');
+        value.map_or(0, |value| value.parse().unwrap_or_default())
     };
     let kinds = [
         "read_errors",

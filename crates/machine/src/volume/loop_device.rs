@@ -25,8 +25,6 @@ const GET_FREE: Opcode = 0x4C82;
 /// Detach on last close, and bypass the page cache, since the file system below caches already.
 const AUTO_CLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
-/// The size of a failed device: less than any file system needs.
-const FAILED_BYTES: u64 = 512;
 /// The kernel's limit of a device's file name.
 const NAME_BYTES: usize = 64;
 /// How many times another program may take the free device first.
@@ -118,18 +116,9 @@ impl LoopDevice {
         )))
     }
 
-    /// Makes the device fail all requests, even while in use; returns when it did.
-    pub(crate) fn fail(&self) -> Result<Instant, Failure> {
-        self.limit(FAILED_BYTES)
-    }
-
-    /// Makes the device serve all requests again, with the content of its file; returns when it
-    /// did.
-    pub(crate) fn restore(&self) -> Result<Instant, Failure> {
-        self.limit(0)
-    }
-
-    fn limit(&self, bytes: u64) -> Result<Instant, Failure> {
+    /// Makes the device fail requests beyond its first `bytes`, even while in use; 0 removes the
+    /// limit. Returns when it did.
+    pub(crate) fn limit(&self, bytes: u64) -> Result<Instant, Failure> {
         let limited = set_status(&self.device, info(bytes, &name_of(&self.file)));
         limited.map_err(Failure::at("change the size of", &self.path))?;
         Ok(Instant::now())

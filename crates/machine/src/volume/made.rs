@@ -14,23 +14,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use host::{Files, LOCAL};
 use plan::{Devices, DiskLimits};
 
-use super::file_system::{FileSystem, file_system};
 use super::loop_device::LoopDevice;
-use super::{Volume, directory};
+use super::{Volume, directory, file_system};
 use crate::device::{self, Claim};
 use crate::failure::{Failure, disk_full};
 use crate::home::outside::Outside;
 use crate::home::{Home, mounted, root};
 use crate::locked;
-use crate::site::{Site, ThisHost};
 use crate::tool::{Tool, no_volume, shown};
 use crate::tree;
 
 #[derive(Debug)]
 pub struct Made {
-    kind: Box<dyn FileSystem>,
     plan: plan::FileSystem,
     /// The directory of the loop devices' files and of the mount point.
     base: PathBuf,
@@ -61,7 +59,7 @@ fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
             "run dyno as root, or mount one and name its mount point with `directory`",
         ));
     }
-    file_system(plan).check()?;
+    file_system::check(plan)?;
     if plan.deduplicate.value {
         Tool::DUPEREMOVE.check()?;
     }
@@ -88,7 +86,6 @@ impl Made {
             None => make_dir(home.new_path("volume"))?,
         };
         let mut made = Self {
-            kind: file_system(plan),
             plan: plan.clone(),
             mount_point: base.join(mounted::MOUNT_POINT),
             base,
@@ -110,11 +107,11 @@ impl Made {
 
     fn format(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let devices = self.devices();
-        let made = self.kind.make(&devices, interrupted);
+        let made = file_system::make(&self.plan, &devices, interrupted);
         if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
             // The device was empty before. A signature that remains is reported when the device is
             // used next.
-            let _ = Tool::WIPEFS.run(["-a", "-q", &shown(device)]);
+            let _ = Tool::WIPEFS.run(&["-a", "-q", &shown(device)]);
         }
         made
     }
@@ -159,12 +156,10 @@ impl Made {
     /// Sparse files must not fill the disk below them while the server runs.
     fn has_room(&self) -> Result<(), Failure> {
         let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
-        let host = ThisHost::default();
         let path = &self.base;
-        let space = host.files().space(path);
-        let free_bytes = space
-            .map_err(Failure::at("read the file system of", path))?
-            .free_bytes;
+        let space = LOCAL.space(path);
+        let space = space.map_err(Failure::at("read the file system of", path))?;
+        let free_bytes = space.free_bytes;
         if needed_bytes <= free_bytes {
             return Ok(());
         }
@@ -176,21 +171,16 @@ impl Made {
 
     pub(super) fn mount(&self) -> Result<(), Failure> {
         let devices = self.devices();
-        let mut options = self.kind.mount_options(&devices);
+        let mut options = file_system::mount_options(&self.plan, &devices);
         let typed = self.plan.mount_options.iter();
         options.extend(typed.map(|typed| typed.value.clone()));
         // Of contradictory options, the last one counts.
         options.push("nosuid,nodev".to_owned());
+        let (kind, options) = (self.plan.kind.name(), options.join(","));
         let first = devices.first().map(|device| shown(device));
-        let arguments = [
-            "-t".to_owned(),
-            self.plan.kind.name().to_owned(),
-            "-o".to_owned(),
-            options.join(","),
-            first.unwrap_or_default(),
-            shown(&self.mount_point),
-        ];
-        Tool::MOUNT.run(arguments).map(drop)
+        let (first, point) = (first.unwrap_or_default(), shown(&self.mount_point));
+        let arguments = ["-t", kind, "-o", &options, &first, &point];
+        Tool::MOUNT.run(&arguments).map(drop)
     }
 
     pub(super) fn unmount(&self) -> Result<(), Failure> {
@@ -211,7 +201,28 @@ impl Made {
 
     fn all_used_bytes(&self) -> Result<u64, Failure> {
         self.sync()?;
-        self.kind.used_bytes(&self.mount_point, &self.devices())
+        file_system::used_bytes(&self.plan, &self.mount_point, &self.devices())
+    }
+
+    /// Bytes on the devices for everything written since the volume was made, with all copies and
+    /// parity.
+    pub fn used_bytes(&self) -> Result<u64, Failure> {
+        Ok(self.all_used_bytes()?.saturating_sub(self.empty_bytes))
+    }
+
+    /// Bytes on the devices per byte of data, without compression and deduplication.
+    pub fn raw_per_byte(&self) -> f64 {
+        self.plan.profile.raw_per_byte(self.plan.device_count())
+    }
+
+    /// Shares equal blocks of the data if the study asks for it.
+    pub fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        if !self.plan.deduplicate.value {
+            return Ok(());
+        }
+        let (hashes, point) = ("--hashfile=:memory:", shown(&self.mount_point));
+        let arguments = ["-d", "-r", "-q", "-b", "16k", hashes, &point];
+        Tool::DUPEREMOVE.work(&arguments, interrupted)
     }
 }
 
@@ -224,31 +235,12 @@ impl Volume for Made {
         Some(self)
     }
 
-    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
-        let bytes = self.all_used_bytes()?;
-        Ok(Some(bytes.saturating_sub(self.empty_bytes)))
-    }
-
-    fn raw_per_byte(&self) -> f64 {
-        self.plan.profile.raw_per_byte(self.plan.device_count())
-    }
-
-    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        if !self.plan.deduplicate.value {
-            return Ok(());
-        }
-        let options = ["-d", "-r", "-q", "-b", "16k", "--hashfile=:memory:"];
-        let options = options.into_iter().map(str::to_owned);
-        let arguments = options.chain([shown(&self.mount_point)]);
-        Tool::DUPEREMOVE.work(arguments, interrupted)
-    }
-
     fn end(&self) -> Result<(), Failure> {
         if !self.base.exists() {
             return Ok(());
         }
         self.unmount()?;
-        self.kind.forget(&self.devices());
+        file_system::forget(&self.plan, &self.devices());
         locked(&self.loops).clear();
         if let Some(device) = self.plan.named_device() {
             device::wipe_own(device)?;

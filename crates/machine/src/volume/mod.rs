@@ -16,7 +16,6 @@ use crate::account::Account;
 use crate::failure::{Failure, of_log};
 use crate::home::Home;
 
-pub use crate::device::LABEL;
 pub use crate::tool::no_volume;
 pub use devices::Job;
 pub use made::Made;
@@ -26,26 +25,10 @@ pub trait Volume: fmt::Debug + Send + Sync {
     /// The directory that contains the data directory.
     fn path(&self) -> &Path;
 
-    /// Bytes on the devices for everything written since the volume was made, with all copies and
-    /// parity. `None` for a directory, whose file system also holds other files.
-    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
-        Ok(None)
-    }
-
-    /// Bytes on the devices per byte of data, without compression and deduplication.
-    fn raw_per_byte(&self) -> f64 {
-        1.0
-    }
-
-    /// The file system that dyno made for the volume; `None` for a directory.
+    /// The file system that dyno made for the volume; `None` for a directory, whose file system also
+    /// holds other files.
     fn made(&self) -> Option<&Made> {
         None
-    }
-
-    /// Shares equal blocks of the data if the study asks for it.
-    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let _ = interrupted;
-        Ok(())
     }
 
     /// Removes the data and whatever was set up for it.
@@ -59,7 +42,7 @@ pub fn create(
     own: PathBuf,
     interrupted: &AtomicBool,
 ) -> Result<Arc<dyn Volume>, Failure> {
-    Ok(match (&volume.file_system, volume.directory()) {
+    Ok(match (&volume.file_system, volume.directory.as_ref()) {
         (Some(plan), below) => Arc::new(Made::new(
             home,
             plan,
@@ -91,7 +74,7 @@ pub fn check(node: &plan::Node, account: &Account) -> Result<(), Failure> {
 }
 
 fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
-    if let Some(below) = volume.directory() {
+    if let Some(below) = &volume.directory {
         directory::check(below, account)?;
     }
     match &volume.file_system {
@@ -102,7 +85,8 @@ fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
 
 /// A directory on the disk that holds such volumes.
 pub fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
-    volume.directory().map_or(home.root(), |below| below)
+    let below = volume.directory.as_ref();
+    below.map_or(home.root(), |below| below)
 }
 
 #[cfg(test)]

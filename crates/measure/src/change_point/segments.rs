@@ -1,7 +1,7 @@
 //! Candidates for the beginnings of levels, the segmentation with the least squared error at a price
 //! for each change, and how likely their steps are by chance.
 
-use crate::interval::mean;
+use crate::interval::{mean, squares};
 use crate::long_run::first_correlation;
 use crate::student;
 
@@ -101,11 +101,6 @@ pub(super) fn levels<'a>(values: &'a [f64], cuts: &'a [usize]) -> impl Iterator<
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([values.len()]);
     starts.zip(ends).map(|(start, end)| &values[start..end])
-}
-
-pub(super) fn squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

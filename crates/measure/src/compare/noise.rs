@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Block, Boundary, percent, starts_in_turns};
-use crate::interval::mean;
+use crate::interval::{mean, squares};
 use crate::summary::TrialSummary;
 
 /// Minimum and maximum number of pairs per start: with fewer, one unlucky block decides; more hardly help.
@@ -128,9 +128,7 @@ impl NoiseRun {
 
 impl Squares {
     fn add(&mut self, values: &[f64]) {
-        let mean = mean(values);
-        let squares = values.iter().map(|value| (value - mean).powi(2));
-        self.sum += squares.sum::<f64>();
+        self.sum += squares(values);
         self.degrees += values.len() as f64 - 1.0;
     }
 }

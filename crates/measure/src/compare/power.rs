@@ -41,19 +41,10 @@ pub(super) fn after_repeats(ratio: &LogRatio, least: f64, error_rate: f64) -> Op
 /// The repeats needed with the noise as observed.
 fn repeats_needed(ratio: &LogRatio, least: f64, error_rate: f64) -> Option<u32> {
     let is_enough = |repeats: u32| power(ratio, least, error_rate, repeats) >= POWER;
-    if !is_enough(MOST_REPEATS) {
-        return None;
-    }
-    // Enough repeats stay enough when there are more, so bisection finds the number.
-    let (mut few, mut many) = (1, MOST_REPEATS);
-    while many - few > 1 {
-        let middle = few.midpoint(many);
-        match is_enough(middle) {
-            true => many = middle,
-            false => few = middle,
-        }
-    }
-    Some(many)
+    // Enough repeats stay enough when there are more.
+    let repeats: Vec<u32> = (2..=MOST_REPEATS).collect();
+    let few = repeats.partition_point(|repeats| !is_enough(*repeats));
+    repeats.get(few).copied()
 }
 
 /// The repeats needed, estimated from single runs. Their own intervals do not include differences

@@ -1,8 +1,9 @@
 //! The change between two variants from their turns in one start: a jackknife over rounds (Efron and
 //! Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981).
 
-use super::{LogRatio, mean};
+use super::LogRatio;
 use crate::column;
+use crate::interval::squares;
 use crate::latency::RESOLUTION;
 use crate::quantile::is_known;
 use crate::slice::SHORTEST_SECOND_NS;
@@ -72,9 +73,8 @@ fn replicates(trial: &TrialSummary, column: &str) -> Option<Vec<f64>> {
 
 /// A log ratio with its standard error, from the log ratios that omit one round or group each.
 fn jackknife(ratio: f64, without: &[f64], least_error: f64) -> Option<LogRatio> {
-    let (n, middle) = (without.len() as f64, mean(without));
-    let squares: f64 = without.iter().map(|one| (one - middle).powi(2)).sum();
-    let error = ((n - 1.0) / n * squares).sqrt();
+    let n = without.len() as f64;
+    let error = ((n - 1.0) / n * squares(without)).sqrt();
     // Checked first, because `max` ignores NaN.
     let is_finite = ratio.is_finite() && error.is_finite();
     let error = error.max(least_error);

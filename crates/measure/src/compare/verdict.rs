@@ -85,7 +85,7 @@ impl Comparison {
             }
             Decision::Undecided { repeats_needed } => format!(
                 "undecided: if the true change is {1:+.1} %, {0} would decide it",
-                repeats(repeats_needed),
+                repeats("about", repeats_needed),
                 self.change_pct.value
             ),
             Decision::NoVerdict { reason } => reason.to_string(),
@@ -116,18 +116,10 @@ impl fmt::Display for NoVerdict {
                 "no verdict: the servers were not restarted, so this applies to these two running \
                  servers only; a restart alone can change it by several percent",
             ),
-            Self::SingleRun {
-                repeats_needed: None,
-            } => write!(
-                f,
-                "no verdict from a single run: more than {MOST_REPEATS} repeats of each needed"
-            ),
-            Self::SingleRun {
-                repeats_needed: Some(repeats),
-            } => write!(
-                f,
-                "no verdict from a single run: at least {repeats} repeats of each needed"
-            ),
+            Self::SingleRun { repeats_needed } => {
+                let needed = repeats("at least", *repeats_needed);
+                write!(f, "no verdict from a single run: {needed} of each needed")
+            }
             Self::CarryOver { change_pct } => write!(
                 f,
                 "no verdict: turns disturb each other by {change_pct}; run it with alternate = \"never\""
@@ -151,9 +143,9 @@ impl fmt::Display for Change {
 }
 
 /// For example `about 12 repeats`.
-fn repeats(needed: Option<u32>) -> String {
+fn repeats(qualifier: &str, needed: Option<u32>) -> String {
     match needed {
-        Some(repeats) => format!("about {repeats} repeats"),
+        Some(repeats) => format!("{qualifier} {repeats} repeats"),
         None => format!("more than {MOST_REPEATS} repeats"),
     }
 }

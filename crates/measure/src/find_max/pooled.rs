@@ -7,7 +7,7 @@
 //! estimate, because a curve that bends would shift it. The interval is a jackknife over groups of
 //! adjacent probes (Efron and Stein 1981), so that it includes stalls and slow drift.
 
-use crate::interval::student_t;
+use crate::interval::{squares, student_t};
 
 /// Probes farther from the estimate than this share of it do not count.
 const WIDE: f64 = 0.25;
@@ -94,14 +94,9 @@ pub(super) fn separated(probes: &[Probe], limit: f64) -> Option<(f64, f64)> {
         probes.iter().partition(|probe| probe.exceeds(limit));
     let seen: f64 = below.iter().map(|probe| probe.amount).sum();
     let allowed: f64 = below.iter().map(|probe| probe.transactions * limit).sum();
-    let highest = below
-        .iter()
-        .map(|probe| probe.rate_per_s)
-        .reduce(f64::max)?;
-    let lowest = above
-        .iter()
-        .map(|probe| probe.rate_per_s)
-        .reduce(f64::min)?;
+    let rate = |probe: &&Probe| probe.rate_per_s;
+    let highest = below.iter().map(rate).reduce(f64::max)?;
+    let lowest = above.iter().map(rate).reduce(f64::min)?;
     (highest < lowest && seen <= NOTHING * allowed).then_some((highest, lowest))
 }
 
@@ -245,9 +240,7 @@ fn half_width(probes: &[Probe], limit: f64, line: Line) -> Option<f64> {
     };
     let rates = (0..groups).map(without).collect::<Option<Vec<f64>>>()?;
     let count = groups as f64;
-    let mean = rates.iter().sum::<f64>() / count;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    let error = (squares * (count - 1.0) / count).sqrt();
+    let error = (squares(&rates) * (count - 1.0) / count).sqrt();
     Some(CALIBRATION * student_t(count - 2.0) * error)
 }
 

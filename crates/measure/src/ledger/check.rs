@@ -19,7 +19,7 @@ pub struct Contents {
     pub lists: Vec<(i64, Vec<i64>)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Row {
     /// The row's primary key, which the server generated.
     pub key: i64,
@@ -175,11 +175,11 @@ fn diverged(history: &History, members: &[Contents]) -> u64 {
 /// Whether a member has applied what the first member has up to some point: it has no other rows,
 /// and none that began after a missing one had been acknowledged.
 fn is_behind(history: &History, first: &Contents, other: &Contents) -> bool {
-    let known: HashSet<(i64, Transfer)> = first.rows.iter().map(identity).collect();
-    let has: HashSet<(i64, Transfer)> = other.rows.iter().map(identity).collect();
+    let known: HashSet<&Row> = first.rows.iter().collect();
+    let has: HashSet<&Row> = other.rows.iter().collect();
     let entry = |row: &Row| history.find(row.transfer.user, row.transfer.sequence);
     let rows = first.rows.iter();
-    let missing = rows.filter(|row| !has.contains(&identity(row)));
+    let missing = rows.filter(|row| !has.contains(row));
     let acknowledged = missing.filter_map(|row| entry(row)?.ended_s);
     let missing_since_s = acknowledged.min_by(f64::total_cmp);
     let rows = other.rows.iter();
@@ -189,10 +189,6 @@ fn is_behind(history: &History, first: &Contents, other: &Contents) -> bool {
         && has.is_subset(&known)
         && other.is_balanced(history)
         && last_begun_s.is_none_or(|last_s| missing_since_s.is_none_or(|since_s| last_s <= since_s))
-}
-
-fn identity(row: &Row) -> (i64, Transfer) {
-    (row.key, row.transfer)
 }
 
 /// A read is stale if it missed a transfer of its user that was acknowledged before the read began.

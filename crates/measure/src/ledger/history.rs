@@ -184,13 +184,6 @@ pub enum HistoryError {
 }
 
 impl History {
-    pub fn new(opening: Opening) -> Self {
-        Self {
-            opening,
-            ..Self::default()
-        }
-    }
-
     /// Reads a stored history. A last line without a newline does not count: it was being written
     /// when the writer died. A transfer without an end has an unknown outcome.
     pub fn read(mut file: impl BufRead) -> Result<Self, HistoryError> {

@@ -139,19 +139,8 @@ impl FaultSeries {
     }
 }
 
-/// The series around each fault that had an effect, from 5 s before it to 60 s after it, or to the
-/// next one.
-pub fn series(observed: &Observed, faults: &[&mut FaultRecord]) -> Vec<FaultSeries> {
-    let struck = || faults.iter().filter(|fault| fault.effect_s.is_some());
-    let ends = struck().skip(1).map(|next| next.asked_s);
-    let ends = ends.chain([observed.end_s]);
-    struck()
-        .zip(ends)
-        .map(|(fault, end_s)| around(observed, fault, end_s))
-        .collect()
-}
-
-fn around(observed: &Observed, fault: &FaultRecord, end_s: f64) -> FaultSeries {
+/// The series from 5 s before a fault to 60 s after it, or to `end_s`.
+pub(super) fn around(observed: &Observed, fault: &FaultRecord, end_s: f64) -> FaultSeries {
     let from_s = fault.asked_s - BEFORE_S;
     let to_s = end_s.min(fault.asked_s + AFTER_S);
     let counts = observed.counts.within(from_s, to_s);

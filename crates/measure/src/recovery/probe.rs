@@ -79,12 +79,6 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     first_s
 }
 
-/// When the affected member was in service again and stayed so until the end of the window. `None`
-/// if it never was out of service.
-pub(super) fn rejoined(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<Observation> {
-    returned(probes, hit?, window)
-}
-
 /// When all members were in service again that were in service at the request; `None` if none of
 /// them ever was out of service.
 pub(super) fn redundant(probes: &[Probe], window: Window) -> Option<Observation> {
@@ -97,7 +91,9 @@ pub(super) fn redundant(probes: &[Probe], window: Window) -> Option<Observation>
     returns.max_by(Observation::order)
 }
 
-fn returned(probes: &[Probe], server: u32, window: Window) -> Option<Observation> {
+/// When a member was in service again and stayed so until the end of the window. `None` if it never
+/// was out of service.
+pub(super) fn returned(probes: &[Probe], server: u32, window: Window) -> Option<Observation> {
     let of_server = probes.iter().filter(|probe| probe.server == server);
     let inside = of_server
         .filter(|probe| probe.asked_s >= window.origin_s && probe.answered_s < window.end_s);

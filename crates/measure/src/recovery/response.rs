@@ -1,5 +1,6 @@
 //! Response times around a fault.
 
+use super::Observation;
 use crate::latency::{Buckets, TotalLatency, ms};
 use crate::slice::Second;
 
@@ -16,12 +17,10 @@ pub struct ResponseSecond {
 
 impl From<&Second> for ResponseSecond {
     fn from(second: &Second) -> Self {
-        let mut response = TotalLatency::default();
-        response.accumulate(&second.slice.response);
         Self {
             begin_s: second.start_ns as f64 / 1e9,
             end_s: second.end_ns as f64 / 1e9,
-            response: Buckets::of(&response),
+            response: Buckets::of(&second.slice.response),
             backlog: second.backlog,
         }
     }
@@ -46,13 +45,13 @@ fn p99_ms(seconds: &[ResponseSecond], which: impl Fn(&&ResponseSecond) -> bool) 
 }
 
 /// When the backlog of an open loop that grew after `from_s` was worked off, so that no more
-/// arrivals waited than at any earlier time of the load.
-pub(super) fn backlog_gone_s(
+/// arrivals waited than at any earlier time of the load; `None` if none grew.
+pub(super) fn backlog_gone(
     seconds: &[ResponseSecond],
     before_s: (f64, f64),
     from_s: f64,
     end_s: f64,
-) -> Backlog {
+) -> Option<Observation> {
     let waiting = |one: &ResponseSecond| one.backlog.unwrap_or(0);
     let is_before = |one: &&ResponseSecond| one.begin_s >= before_s.0 && one.end_s <= before_s.1;
     let usual = seconds.iter().filter(is_before).map(waiting).max();
@@ -61,20 +60,10 @@ pub(super) fn backlog_gone_s(
     let mut later = seconds
         .iter()
         .filter(|one| one.end_s > from_s && one.end_s <= end_s);
-    match later.by_ref().find(|one| waiting(one) > usual) {
-        None => Backlog::None,
-        Some(_) => later
-            .find(|one| waiting(one) <= usual)
-            .map_or(Backlog::Left, |one| Backlog::GoneAt(one.end_s)),
-    }
+    later.find(|one| waiting(one) > usual)?;
+    let gone_s = later.find(|one| waiting(one) <= usual).map(|one| one.end_s);
+    Some(gone_s.map_or(Observation::Longer(end_s), Observation::Exactly))
 }
 
 /// Number of arrivals that may wait without being a backlog.
 const FEW_WAITING: u64 = 10;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Backlog {
-    None,
-    GoneAt(f64),
-    Left,
-}

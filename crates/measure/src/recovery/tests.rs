@@ -194,10 +194,9 @@ fn a_fault_without_effect_has_no_recovery_and_does_not_end_that_of_another_one()
     let mut faults = [fault(20.0, 20.0), fault(22.0, 22.0)];
     faults[1].effect_s = None;
     let observed = observed(60.0, failover);
-    recover(&observed, &mut faults.iter_mut().collect::<Vec<_>>());
+    let series = recover(&observed, &mut faults.iter_mut().collect::<Vec<_>>());
     close(faults[0].recovery.as_ref().unwrap().back_s, 7.55, 0.05);
     assert_eq!(faults[1].recovery, None);
-    let series = series(&observed, &faults.iter_mut().collect::<Vec<_>>());
     assert_eq!(series.len(), 1);
     assert!(series[0].t_s.last().unwrap() > &59.0);
 }
@@ -660,7 +659,7 @@ fn a_distribution_has_its_values_and_what_never_happened_is_longest() {
 fn seconds_are_counted_from_the_effect() {
     let observed = observed(30.0, failover);
     let mut fault = fault(20.0, 20.001);
-    let series = series(&observed, &[&mut fault]).remove(0);
+    let series = recover(&observed, &mut [&mut fault]).remove(0);
     assert_eq!(series.place(), fault.place());
     let seconds = series.by_second(fault.origin_s().unwrap());
     let covered: Vec<i32> = seconds.keys().copied().collect();

@@ -1,7 +1,6 @@
 //! How throughput fell and returned.
 
-use super::response::{self, Backlog};
-use super::{Counts, Observed, Window};
+use super::{Counts, Observation, Observed, Window, response};
 use crate::change_point;
 use crate::fault::Recovery;
 use crate::interval::{Estimate, estimate};
@@ -176,10 +175,10 @@ impl Before {
         };
         let span_s = (self.from_s, self.to_s);
         let from_s = window.origin_s;
-        match response::backlog_gone_s(&observed.seconds, span_s, from_s, window.end_s) {
-            Backlog::None => Some(back_s),
-            Backlog::GoneAt(gone_s) => Some(back_s.max(gone_s)),
-            Backlog::Left => None,
+        match response::backlog_gone(&observed.seconds, span_s, from_s, window.end_s) {
+            None => Some(back_s),
+            Some(Observation::Exactly(gone_s)) => Some(back_s.max(gone_s)),
+            Some(Observation::Longer(_)) => None,
         }
     }
 
@@ -264,7 +263,7 @@ fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
     let changes = change_point::in_seconds(&per_s);
     let begin = changes.last().map_or(0, |change| change.at);
     let last = per_s.get(begin..)?;
-    if last.len() < change_point::SECONDS.shortest {
+    if last.len() < change_point::SECONDS {
         return None;
     }
     let level = median(last.iter().copied());

@@ -12,7 +12,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
 use super::blocks::Adjusted;
 use super::{NoLaw, Observation};
-use crate::interval::mean;
+use crate::interval::{mean, squares};
 
 /// Probability of rejecting a true law.
 pub(crate) const CHANCE: f64 = 0.01;
@@ -74,23 +74,19 @@ pub(super) fn test(
 }
 
 fn levels(points: &[(f64, f64)]) -> Vec<Level> {
-    let mut sizes: Vec<f64> = points.iter().map(|(size, _)| *size).collect();
-    sizes.sort_by(f64::total_cmp);
-    sizes.dedup();
-    let level = |size: f64| {
-        let here = points
-            .iter()
-            .filter(|(other, _)| other.total_cmp(&size).is_eq());
-        let logs: Vec<f64> = here.map(|(_, log)| *log).collect();
-        let mean = mean(&logs);
+    let mut points = points.to_vec();
+    points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let levels = points.chunk_by(|(one, _), (other, _)| one.total_cmp(other).is_eq());
+    let level = |here: &[(f64, f64)]| {
+        let logs: Vec<f64> = here.iter().map(|(_, log)| *log).collect();
         Level {
-            size,
-            mean,
+            size: here[0].0,
+            mean: mean(&logs),
             count: logs.len() as f64,
-            squares: logs.iter().map(|log| (log - mean).powi(2)).sum(),
+            squares: squares(&logs),
         }
     };
-    sizes.into_iter().map(level).collect()
+    levels.map(level).collect()
 }
 
 fn by_repeats(

@@ -8,7 +8,7 @@
 use super::blocks::Adjusted;
 use super::{FARTHEST, LEAST_R_SQUARED, NoLaw, Peak, Serial};
 use crate::curve::bisect;
-use crate::interval::{Estimate, mean, student_t};
+use crate::interval::{Estimate, squares, student_t};
 use crate::least_squares;
 
 /// A smaller share is 0 except for rounding.
@@ -203,6 +203,5 @@ fn with_best_rate(points: &[(f64, f64)], contention: f64, coherency: f64) -> f64
     let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0.ln();
     let off = |(size, log): &(f64, f64)| log - shape(*size);
     let offs: Vec<f64> = points.iter().map(off).collect();
-    let alone = mean(&offs);
-    offs.iter().map(|off| (off - alone).powi(2)).sum()
+    squares(&offs)
 }

@@ -59,13 +59,6 @@ pub struct Paired {
     pub high: f64,
 }
 
-impl Paired {
-    /// Whether the interval includes 1, so that the number may be on either side of its limit.
-    fn is_on_both_sides(&self) -> bool {
-        self.low < 1.0 && self.high > 1.0
-    }
-}
-
 words! {
     Caveat {
         /// The limit lies within the number's interval; or, if the limit has an interval too, within
@@ -283,8 +276,8 @@ fn judge_at(
                 .caveats
                 .extend(is_spoiled.then_some(Caveat::CarryOver));
             let holds = match against.paired {
-                Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
-                None => threshold.compare.holds(value, against.limit),
+                Some(paired) => threshold.compare(paired.ratio, 1.0),
+                None => threshold.compare(value, against.limit),
             };
             let mut caveats = result.caveats.iter();
             result.verdict = match caveats.any(|caveat| caveat.leaves_open(holds)) {
@@ -382,7 +375,7 @@ fn paired(
 /// Why another run could give another verdict.
 fn caveats(found: &PointEstimate, value: f64, against: &Against, column: &str) -> Vec<Caveat> {
     let is_within = match against.paired {
-        Some(paired) => paired.is_on_both_sides(),
+        Some(paired) => paired.low < 1.0 && paired.high > 1.0,
         None if found.is_censored => value < against.limit,
         None => (value - against.limit).abs() < reach(found, against),
     };

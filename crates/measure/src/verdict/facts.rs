@@ -7,16 +7,12 @@ use crate::summary::TrialSummary;
 /// `None` means that something was not measured.
 pub(super) struct Facts<'a> {
     pub(super) trial: &'a TrialSummary,
-    /// Whether the monitors see the servers' host.
-    pub(super) sees_servers: bool,
 }
 
-impl<'a> Facts<'a> {
-    pub(super) fn of(trial: &'a TrialSummary) -> Self {
-        Self {
-            trial,
-            sees_servers: trial.setup.in_process || trial.metrics.contains_key("server.cpu"),
-        }
+impl Facts<'_> {
+    /// Whether the monitors see the servers' host.
+    pub(super) fn sees_servers(&self) -> bool {
+        self.trial.setup.in_process || self.metric("server.cpu").is_some()
     }
 
     /// A metric's mean over the measure phase.
@@ -106,7 +102,7 @@ impl<'a> Facts<'a> {
         let misses = self.metric("server.cache.misses_per_s")?;
         let reads = misses.min(self.metric("disk.read_iops")?);
         match reads > 0.0 {
-            _ if !self.sees_servers => None,
+            _ if !self.sees_servers() => None,
             true => Some(reads * self.metric("disk.read_await_ms")?),
             false => Some(0.0),
         }
@@ -116,7 +112,7 @@ impl<'a> Facts<'a> {
     /// was busy.
     fn log_share_by_commits(&self) -> Option<f64> {
         let commits = self.share_of(self.commit_ms_per_s()?)?;
-        let at_work = match self.sees_servers {
+        let at_work = match self.sees_servers() {
             true => self.disk_share()?,
             // Disks of another host are invisible; its server's own count must suffice.
             false => f64::from(self.metric("server.log.fsyncs_per_s")? > 0.0),

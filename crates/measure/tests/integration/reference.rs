@@ -5,10 +5,13 @@ use std::path::Path;
 
 use measure::find_max::{SearchEnd, StepVerdict};
 use measure::instance::ResetHow;
+use measure::metric::{Group, METRICS};
 use measure::setup::Outcome;
 use measure::threshold::ThresholdVerdict;
 use measure::warning::Warning;
 use serde::de::DeserializeOwned;
+
+const REFERENCE_INTRO: &str = include_str!("../../src/reference_intro.md");
 
 fn page(name: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -56,10 +59,28 @@ fn docs_counters_md_has_a_source_for_every_metric_that_a_server_counts() {
     assert!(missing.is_empty(), "not in docs/counters.md: {missing:?}");
 }
 
+/// The reference page of the metrics, generated from their table.
+fn metrics_markdown() -> String {
+    let mut page = REFERENCE_INTRO.to_owned();
+    for group in Group::ALL {
+        page += &format!("\n## {group}\n\n| metric | unit | meaning |\n|---|---|---|\n");
+        for metric in METRICS.iter().filter(|metric| metric.group == group) {
+            let names = metric.patterns().join("`, `");
+            let unit = if metric.unit.is_empty() {
+                "–"
+            } else {
+                metric.unit
+            };
+            page += &format!("| `{names}` | {unit} | {} |\n", metric.meaning);
+        }
+    }
+    page
+}
+
 #[test]
 fn docs_metrics_md_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
-    let page = measure::metrics_markdown();
+    let page = metrics_markdown();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &page).unwrap();
@@ -74,7 +95,7 @@ fn docs_metrics_md_is_up_to_date() {
 /// The page names the columns that are no metrics too.
 #[test]
 fn the_page_names_every_column() {
-    let page = measure::metrics_markdown();
+    let page = metrics_markdown();
     for name in measure::column::all_names() {
         let times = ["response_ms.", "service_ms.", "generator.delay_ms."];
         let statistic = times.iter().find_map(|times| name.strip_prefix(times));

@@ -1,12 +1,12 @@
 //! The one list of keys, with their ranges, defaults and documentation.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
-    bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes,
-    running, span, started, word, work,
+    bench, bench_as, count, fixed, key, needs, option, optional, running, span, started, word, work,
 };
 use super::name::{
     CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
@@ -38,8 +38,8 @@ pub static SECTIONS: &[&str] = &[
 ];
 
 /// Every key, in the order of the reference page within each section.
-pub static KEYS: &[Key] =
-    &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, volume::DATA, volume::LOG]);
+pub static KEYS: LazyLock<Vec<Key>> =
+    LazyLock::new(|| [GENERAL, volume::DATA, volume::LOG].concat());
 
 #[rustfmt::skip]
 const GENERAL: &[Key] = &[
@@ -186,7 +186,7 @@ const GENERAL: &[Key] = &[
         "Servers of each cluster, including the primary.")),
     needs(Needs::Manager, key("topology.ttl", span(Duration::from_secs(5), HOUR), "\"30s\"",
         "How long a cluster manager waits for a primary that does not answer before it makes another server the primary. The intervals of its checks follow from it. Only for clusters with a manager.")),
-    members(bench_as("", "Which member of a cluster virtual users connect to, for a URL with several hosts: the one that accepts writes, wherever it moves; any, in turn; hosts, the next one in the list once one fails; or fixed, the first one.",
+    needs(Needs::Members, bench_as("", "Which member of a cluster virtual users connect to, for a URL with several hosts: the one that accepts writes, wherever it moves; any, in turn; hosts, the next one in the list once one fails; or fixed, the first one.",
         key("topology.follow", Kind::Choice(Follow::WORDS), "\"primary\"",
         "Which members virtual users connect to: `primary` (the one that accepts writes, wherever it moves), `any` (all in turn), `hosts` (as an application with a list of hosts: one until it fails or refuses a write, then the next), or `fixed` (the first one, whatever happens to it). For a cluster, or a `server.url` with several hosts."))),
     needs(Needs::Cluster, optional("topology.failover", span(ZERO, HOUR),
@@ -198,7 +198,7 @@ const GENERAL: &[Key] = &[
     needs(Needs::Cluster, key("topology.network", Kind::Choice(Network::WORDS), "\"loopback\"",
         "How members reach each other: `loopback` (all on this host's loopback interface) or `namespaces` (each in a network namespace with an address of its own, so that links between members can be cut; needs root).")),
 
-    processes(optional(LEDGER_RATE, Kind::Number { min: 0.0, max: 10_000.0 },
+    needs(Needs::Process, optional(LEDGER_RATE, Kind::Number { min: 0.0, max: 10_000.0 },
         "Transfers per second of each instance; 0 means no ledger. Default: 50 in a study with `[ledger]` or `[chaos]`.")),
     needs(Needs::Ledger, key("ledger.replica_reads", Kind::Number { min: 0.0, max: 10_000.0 }, "0",
         "Reads per second of each instance, from its members in turn, which measure how stale they are.")),
@@ -232,11 +232,6 @@ const GENERAL: &[Key] = &[
 
 /// The name of a variant: not a key of the study, but read like one.
 pub static VARIANT_NAME: Key = word("variant.name", 60);
-
-/// Whether the list has a section of this name.
-pub fn is_section(name: &str) -> bool {
-    SECTIONS.contains(&name)
-}
 
 impl Key {
     pub fn find(name: &str) -> Option<&'static Self> {

@@ -44,15 +44,6 @@ pub(super) const fn started(key: Key) -> Key {
     needs(Needs::StartedServer, key)
 }
 
-/// Only for servers that run as processes.
-pub(super) const fn processes(key: Key) -> Key {
-    needs(Needs::Process, key)
-}
-
-pub(super) const fn members(key: Key) -> Key {
-    needs(Needs::Members, key)
-}
-
 /// Only for a server that is already running.
 pub(super) const fn running(key: Key) -> Key {
     needs(Needs::RunningServer, key)
@@ -81,22 +72,6 @@ pub(super) const fn work(key: Key) -> Key {
 
 pub(super) const fn option(key: Key) -> Key {
     work(bench(key))
-}
-
-/// Several lists of keys as one of `N`, which is the sum of their lengths.
-pub(super) const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
-    let mut all = [optional("", Kind::Boolean, ""); N];
-    let (mut list, mut at) = (0, 0);
-    while list < lists.len() {
-        let mut i = 0;
-        while i < lists[list].len() {
-            all[at] = lists[list][i];
-            at += 1;
-            i += 1;
-        }
-        list += 1;
-    }
-    all
 }
 
 pub(super) const fn count(min: u64, max: u64) -> Kind {

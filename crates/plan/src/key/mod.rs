@@ -11,7 +11,7 @@ mod volume;
 pub use definition::{Flag, Key, Kind, Needs, Work, last};
 pub use fault::FAULT_KEYS;
 pub(crate) use list::default;
-pub use list::{KEYS, SECTIONS, VARIANT_NAME, is_group, is_section};
+pub use list::{KEYS, SECTIONS, VARIANT_NAME, is_group};
 pub use make::word;
 pub use name::{
     BASELINE, CHAOS, COMPARE, FAULT, IN_PROCESS_USERS, LEDGER_RATE, OPEN_LOOP_USERS, SIZES, SWEEP,
@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(unique.len(), flags.len());
         assert!(
             KEYS.iter()
-                .all(|key| key.section().is_empty() || is_section(key.section()))
+                .all(|key| key.section().is_empty() || SECTIONS.contains(&key.section()))
         );
     }
 

@@ -14,8 +14,6 @@ const IOPS: Kind = count(1, 1_000_000_000);
 /// A kind of file system, or none.
 const FILE_SYSTEMS: &[&str] = &["none", "ext4", "xfs", "btrfs"];
 
-pub(super) const COUNT: usize = DATA.len() + LOG.len();
-
 macro_rules! volume_keys {
     // The documentation of the directory, and the keys that only this volume has.
     ($section:literal, $directory:literal $(, $own:expr)*) => {

@@ -28,17 +28,15 @@ pub(crate) struct Difference {
     pub(crate) name: String,
     pub(crate) base: String,
     pub(crate) new: String,
-    /// Whether the two are of one study, which then says so itself.
-    #[serde(skip)]
-    together: bool,
 }
 
 impl Difference {
-    /// Whether the studies wanted it: `settings` are those that they set differently.
-    pub(super) fn is_intended(&self, settings: &[IntendedSetting]) -> bool {
+    /// Whether the studies wanted it: `settings` are those that they set differently; `together`:
+    /// the two are of one study, which then says so itself.
+    pub(super) fn is_intended(&self, settings: &[IntendedSetting], together: bool) -> bool {
         match self.category {
             Category::Environment => false,
-            Category::Setup => self.together,
+            Category::Setup => together,
             Category::Setting => settings.iter().any(|setting| setting.name == self.name),
         }
     }
@@ -51,7 +49,6 @@ pub(super) fn all(
     merged: &RunResult,
     intended: &[IntendedSetting],
 ) -> Vec<Difference> {
-    let together = std::ptr::eq(base.result, new.result);
     let trials = on_both(merged);
     let sides = [base, new].map(|side| that_ran(of_variant(trials.iter().copied(), side.name)));
     let host = |side: &Side<'_>| -> Facts {
@@ -69,7 +66,7 @@ pub(super) fn all(
         (Category::Setting, settings),
         (Category::Environment, [host(base), host(new)]),
     ];
-    let found = found.map(|(category, [base, new])| differing(category, &base, &new, together));
+    let found = found.map(|(category, [base, new])| differing(category, &base, &new));
     found.into_iter().flatten().collect()
 }
 
@@ -83,7 +80,7 @@ fn place(name: &str) -> &str {
     run.map_or(name, |(at, _)| &name[..at])
 }
 
-fn differing(category: Category, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
+fn differing(category: Category, base: &Facts, new: &Facts) -> Vec<Difference> {
     // Servers report only settings that differ from their defaults.
     let absent = match category {
         Category::Setting => DEFAULT,
@@ -100,7 +97,6 @@ fn differing(category: Category, base: &Facts, new: &Facts, together: bool) -> V
         name: name.to_owned(),
         base: value(base, name),
         new: value(new, name),
-        together,
     });
     pairs.filter(|pair| pair.base != pair.new).collect()
 }

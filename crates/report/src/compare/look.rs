@@ -86,17 +86,14 @@ pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let undecided = looks.iter().map(|(_, look)| look);
     let undecided = undecided.filter(|look| !look.comparison.is_conclusive());
     let more: Vec<Option<u32>> = undecided.map(Look::more_starts).collect();
-    let most = more
-        .iter()
-        .copied()
-        .max_by_key(|starts| starts.unwrap_or(u32::MAX));
+    let most = more.iter().max_by_key(|starts| starts.unwrap_or(u32::MAX));
     Some(PointState {
         starts,
         verdicts: verdicts.collect(),
         is_conclusive: more.is_empty(),
         // All variants run until none of them needs further starts.
         goes_on: looks.iter().any(|(_, look)| look.goes_on),
-        more_starts: most.flatten(),
+        more_starts: most.copied().flatten(),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
 use crate::keys;
 use crate::list::{around, distinct, grouped};
-use crate::sheet::{self, Block, Section, Sheet};
+use crate::sheet::{Block, Section, Sheet, tables};
 
 impl Answer for ResultComparison {
     fn sheet(&self) -> Sheet {
@@ -25,9 +25,9 @@ impl Answer for ResultComparison {
             Section::new(OTHERS, vec![Block::Words(words)])
         });
         let sections = intended.into_iter().chain([others]);
-        let version = &self.merged.environment.dyno_version;
         let lead = words::lead(self);
-        let mut answer = Sheet::answer(title(self), version, lead, &self.cautions, blocks);
+        let (title, version) = (&self.merged.title, &self.merged.environment.dyno_version);
+        let mut answer = Sheet::answer(title, version, lead, &self.cautions, blocks);
         answer.sections.extend(sections);
         answer
     }
@@ -74,24 +74,18 @@ impl Answer for ResultComparison {
     }
 
     fn figures(&self) -> Option<Figures> {
-        Some(Figures::of_two(&self.merged, self.names()))
+        Some(Figures::overview_of(&self.merged, Some(self.names())))
     }
 }
 
 const OTHERS: &str = "Other differences";
 
-fn title(both: &ResultComparison) -> String {
-    format!("{} against {}", both.new, both.base)
-}
-
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &ResultComparison) -> Section {
-    let words = [words::found(both)]
-        .into_iter()
-        .chain(carried::caution(&both.points));
-    let mut answer: Vec<Block> = sheet::words(words).collect();
+    let mut answer = vec![Block::Words(words::found(both))];
+    answer.extend(carried::caution(&both.points).map(Block::Words));
     answer.extend(blocks(both));
-    Section::new(title(both), answer)
+    Section::new(&both.merged.title, answer)
 }
 
 /// Several variants in the report of their study, each against the first.
@@ -108,8 +102,8 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
-    let mut blocks: Vec<Block> = sheet::words(words).collect();
-    blocks.extend(sheet::tables([verdicts(all), recoveries::grid(all)]));
+    let mut blocks: Vec<Block> = words.into_iter().map(Block::Words).collect();
+    blocks.extend(tables([verdicts(all), recoveries::grid(all)]));
     Section::new(format!("Variants against {base}"), blocks)
 }
 
@@ -120,7 +114,7 @@ fn blocks(both: &ResultComparison) -> Vec<Block> {
     grids.push(verdicts(alone));
     let platforms = of_platforms(both).map(Block::Words).into_iter();
     let grids = grids.into_iter().map(Block::Table);
-    let recoveries = sheet::tables([recoveries::grid(alone)]);
+    let recoveries = tables([recoveries::grid(alone)]);
     platforms.chain(grids).chain(recoveries).collect()
 }
 

@@ -25,7 +25,7 @@ fn spoken(column: &str) -> &'static str {
 
 /// How the second compares with the first, number by number.
 pub(super) fn lead(both: &ResultComparison) -> String {
-    format!("{} against {}. {}", both.new, both.base, found(both))
+    format!("{}. {}", both.merged.title, found(both))
 }
 
 pub(super) fn found(both: &ResultComparison) -> String {
@@ -49,7 +49,7 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
     });
     let sentence = first.find_map(|(column, _)| sentence(both, column, None));
     let sentence = sentence.unwrap_or_default();
-    format!("{} against {}. {sentence}", both.new, both.base)
+    format!("{}. {sentence}", both.merged.title)
 }
 
 /// Why nothing was tested, where all have one reason; of single runs, the fewest repeats that any
@@ -81,10 +81,8 @@ pub(super) fn missing(reason: NoVerdict) -> String {
 /// Without the reason why `untested`, which another sentence gives. `None` for a number that no
 /// point has, or that another one implies everywhere.
 fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) -> Option<String> {
-    let told = both
-        .points
-        .iter()
-        .filter(|point| !matches!(point.test_order(column), TestOrder::Never(_)));
+    let points = both.points.iter();
+    let told = points.filter(|one| !matches!(one.test_order(column), TestOrder::Never(_)));
     let numbers = told.flat_map(|point| &point.numbers);
     let found = numbers.filter(|number| number.column == column);
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();

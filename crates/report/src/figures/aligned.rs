@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::thin::Packed;
 use super::trial::record;
-use crate::keys::{self, trials_of};
+use crate::{keys, point};
 
 /// Most repeats that a page draws, of all points together. Medians are over all repeats.
 const MOST_DRAWN: usize = 400;
@@ -41,8 +41,7 @@ pub(super) fn aligned(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Vec<Al
         let seconds = series.by_second(record(trial, series)?.origin_s()?);
         (!seconds.is_empty()).then_some(seconds)
     };
-    let axes = keys::axes(result);
-    let points = keys::groups(&trials_of(result), &axes, &axes);
+    let points = point::of_result(result);
     let most = MOST_DRAWN / points.len().max(1);
     let points = points.iter().filter_map(|point| {
         let repeats = point.trials.iter();
@@ -71,6 +70,7 @@ impl Aligned {
         let is_most = |second: i32| 2 * n(second) >= repeats.len();
         let drawn = if repeats.len() > 1 { most_drawn } else { 0 };
         let drawn = repeats.iter().take(drawn);
+        let drawn = drawn.map(|one| packed(&|second| one.get(&second).copied()));
         Some(Self {
             name,
             from,
@@ -78,9 +78,7 @@ impl Aligned {
                 Some(at(second).filter(|_| is_most(second))?.median().bound())
             }),
             n: all.clone().map(n).collect(),
-            repeats: drawn
-                .map(|one| packed(&|second| one.get(&second).copied()))
-                .collect(),
+            repeats: drawn.collect(),
         })
     }
 }

@@ -7,7 +7,7 @@ use super::aligned::aligned;
 use super::overview::{Sweep, sweep};
 use crate::keys;
 use crate::list::{clause, joined_known};
-use crate::sheet::{Block, Figure};
+use crate::sheet::Block;
 
 /// Throughput, response time and CPU time by the swept key, or `by` something else; nothing of a
 /// result without a sweep.
@@ -22,7 +22,7 @@ pub(crate) fn of_sweep(result: &RunResult, by: Option<&str>) -> Vec<Block> {
             what.to_lowercase()
         );
         let caption = format!("{what} {by}{how}");
-        Block::Figure(Figure { id, label, caption })
+        Block::Figure { id, label, caption }
     };
     let rates = format!(".{}", marks(&sweep, ""));
     let start = ", from the intended start of a transaction.";
@@ -84,22 +84,20 @@ pub(crate) fn recoveries(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Opt
     let label = "Line chart of throughput around the first fault at each point; the table of \
                  recoveries has the main times.";
     let is_drawn = !aligned(result, faults).is_empty();
-    is_drawn.then(|| {
-        Block::Figure(Figure {
-            id: "recovery",
-            label: label.to_owned(),
-            caption,
-        })
+    is_drawn.then(|| Block::Figure {
+        id: "recovery",
+        label: label.to_owned(),
+        caption,
     })
 }
 
 fn of_curves(which: &str, caption: String) -> Block {
-    Block::Figure(Figure {
+    Block::Figure {
         id: "curves",
         label: format!(
             "Line chart of response time by percentile {which}; the tables have the main \
              percentiles."
         ),
         caption,
-    })
+    }
 }

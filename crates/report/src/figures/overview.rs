@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::aligned::{Aligned, aligned};
 use crate::cell::{Cell, runs};
 use crate::keys::{self, VARIANT, others, trials_of};
-use crate::{lead, scale, search};
+use crate::{lead, point, scale, search};
 
 /// The categories of CPU time, from the bottom of the stack to its top.
 pub(super) const CPU: [&str; 8] = [
@@ -34,25 +34,23 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    pub(super) fn of(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Self {
+    /// With the curves of two `variants` in pairs, if it compares them.
+    pub(super) fn of(
+        result: &RunResult,
+        faults: &[Vec<FaultSeries>],
+        variants: Option<[&str; 2]>,
+    ) -> Self {
         let trials = result.trials.iter();
         let names = trials.map(|trial| keys::trial_name(trial, result));
         Self {
             sweep: sweep(result),
             searches: searches(result),
             scale: scale(result),
-            curves: curves(result),
+            curves: variants.map_or_else(|| curves(result), |two| curves_of_two(result, two)),
             recoveries: aligned(result, faults),
             cpu: CPU,
             names: names.collect(),
             best: lead::best_trial(result),
-        }
-    }
-
-    pub(super) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
-        Self {
-            curves: curves_of_two(result, variants),
-            ..Self::of(result, &[])
         }
     }
 }
@@ -87,16 +85,6 @@ struct Mark {
     runs: Vec<f64>,
 }
 
-impl From<Cell> for Mark {
-    fn from(cell: Cell) -> Self {
-        Self {
-            value: cell.value(),
-            half: cell.half_width(),
-            runs: Vec::new(),
-        }
-    }
-}
-
 impl From<Option<Estimate>> for Mark {
     fn from(estimate: Option<Estimate>) -> Self {
         Self {
@@ -113,7 +101,7 @@ impl Mark {
         let few = cell.has_few_trials().then(|| runs(trials, column));
         Self {
             runs: few.unwrap_or_default(),
-            ..cell.into()
+            ..cell.estimate.into()
         }
     }
 }
@@ -194,7 +182,7 @@ fn scale_line(ladder: scale::Ladder) -> ScaleLine {
     let rungs = ladder.rungs.iter();
     ScaleLine {
         x: rungs.clone().map(|rung| rung.size).collect(),
-        tps: rungs.map(|rung| rung.tps.into()).collect(),
+        tps: rungs.map(|rung| rung.tps.estimate.into()).collect(),
         usl: at.iter().filter_map(usl).collect(),
         amdahl: at.iter().map(amdahl).collect(),
         at,
@@ -256,21 +244,17 @@ fn searches(result: &RunResult) -> Vec<Search> {
     let searches = result.searches.iter().map(|search| {
         let steps = search.steps.iter();
         let overloaded = steps.filter(|step| step.verdict == StepVerdict::Overloaded);
+        let overloaded = overloaded.map(|step| Rate {
+            rate: step.rate_per_s,
+            tps: step.achieved_per_s,
+            ms: step.value_ms.map(Estimate::exact).into(),
+        });
         Search {
-            name: match result.searches.len() {
-                1 => String::new(),
-                _ => search::name(search, result),
-            },
+            name: search::name(search, result),
             column: measure::column::heading(&search.column),
             limit: search.limit_ms,
             curve: search.curve().into_iter().map(Rate::from).collect(),
-            overloaded: overloaded
-                .map(|step| Rate {
-                    rate: step.rate_per_s,
-                    tps: step.achieved_per_s,
-                    ms: step.value_ms.map(Estimate::exact).into(),
-                })
-                .collect(),
+            overloaded: overloaded.collect(),
             knee: search.knee().map(Rate::from).into_iter().collect(),
             highest: search.rate.map(|rate| Some(rate).into()),
         }
@@ -290,18 +274,13 @@ struct Curve {
 
 /// Of every point of the study; of a search, of each step.
 fn curves(result: &RunResult) -> Vec<Curve> {
-    let (trials, axes) = (trials_of(result), keys::axes(result));
-    let groups: Vec<Vec<&TrialSummary>> = match result.searches.is_empty() {
-        true => {
-            let points = keys::groups(&trials, &axes, &axes).into_iter();
-            points.map(|point| point.trials).collect()
-        }
-        false => trials.into_iter().map(|step| vec![step]).collect(),
-    };
-    let curves = groups.iter();
-    curves
-        .filter_map(|trials| curve(trials, None, result))
-        .collect()
+    let of = |trials: &[&TrialSummary]| curve(trials, None, result);
+    if result.searches.is_empty() {
+        let points = point::of_result(result).into_iter();
+        return points.filter_map(|point| of(&point.trials)).collect();
+    }
+    let steps = result.trials.iter();
+    steps.filter_map(|step| of(&[step])).collect()
 }
 
 /// Of both variants at each point, one after the other.
@@ -330,14 +309,12 @@ fn curve(
     });
     let parts: Vec<_> = parts.collect();
     let points = together(&parts);
+    let ms = points.iter().map(|point| rounded_to(point.ms, 1000.0));
     Some(Curve {
         name,
         pair,
         count: parts.iter().map(|(count, _)| count).sum(),
         quantile: points.iter().map(|point| point.quantile).collect(),
-        ms: points
-            .iter()
-            .map(|point| rounded_to(point.ms, 1000.0))
-            .collect(),
+        ms: ms.collect(),
     })
 }

@@ -15,19 +15,15 @@ const NUMBERS_OF_LOAD: usize = 7;
 
 /// How many seconds each point covers, so that all series fit.
 pub(crate) fn factor(series: &[Vec<SeriesPoint>], monitors: &[Vec<MonitorPoint>]) -> usize {
-    let load: usize = series
-        .iter()
-        .map(|points| points.len() * NUMBERS_OF_LOAD)
-        .sum();
+    let load = series.iter().map(|points| points.len() * NUMBERS_OF_LOAD);
     let metrics = monitors.iter().map(|points| {
         let each = points.first().map_or(0, |point| {
             point.values.keys().filter(|name| is_drawn(name)).count()
         });
         points.len() * (each + 1)
     });
-    (load + metrics.sum::<usize>())
-        .div_ceil(MOST_NUMBERS)
-        .max(1)
+    let numbers = load.chain(metrics).sum::<usize>();
+    numbers.div_ceil(MOST_NUMBERS).max(1)
 }
 
 /// Whether the page has a metric's series. The series of each core and of each server's own

@@ -6,9 +6,9 @@ use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
 use crate::grid::{Columns, Grid};
+use crate::keys::{self, Group};
 use crate::list::distinct;
-use crate::point::{self, Point};
-use crate::{findings, keys};
+use crate::{findings, point};
 
 pub(crate) fn grid(result: &RunResult) -> Grid {
     let (points, axes) = (point::of_result(result), keys::axes(result));
@@ -18,16 +18,16 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
         _ => None,
     };
     let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
-    let mean = |point: &Point<'_>, column| Cell::of(&point.trials, column).value();
-    let failures = |point: &Point<'_>| point.trials.iter().map(|trial| trial.failures()).sum();
-    let columns = Columns::<&Point<'_>>::new()
+    let mean = |point: &Group<'_>, column| Cell::of(&point.trials, column).value();
+    let failures = |point: &Group<'_>| point.trials.iter().map(|trial| trial.failures()).sum();
+    let columns = Columns::<&Group<'_>>::new()
         .each(&axes, |columns, key| {
             columns.key(keys::short(key, &axes), |point| {
                 keys::value(point.trials.first()?, key)
             })
         })
         .with("n", |point| counted(&point.trials).len())
-        .with("tps", |point| point.tps)
+        .with("tps", Group::tps)
         .with("mean ms", move |point| mean(point, "response_ms.mean"))
         .with("p95", move |point| mean(point, "response_ms.p95"))
         .with("p99", move |point| mean(point, "response_ms.p99"))
@@ -43,9 +43,9 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
 
 /// The trials of the same point of the variant that the others are compared with.
 fn of_base<'a>(
-    point: &Point<'a>,
+    point: &Group<'a>,
     base: &str,
-    points: &'a [Point<'a>],
+    points: &'a [Group<'a>],
     axes: &[&str],
 ) -> &'a [&'a TrialSummary] {
     let is_same = |other: &TrialSummary, own: &TrialSummary| {
@@ -61,13 +61,13 @@ fn of_base<'a>(
 }
 
 /// Of its throughput, without an interval: whether there is a difference is a question of its own.
-fn change(point: &Point<'_>, base: &[&TrialSummary]) -> Option<Change> {
+fn change(point: &Group<'_>, base: &[&TrialSummary]) -> Option<Change> {
     let change = Cell::change(base, &point.trials, "tps", 1).as_change()?;
     let interval = None;
     Some(Change { interval, ..change })
 }
 
-fn bound(point: &Point<'_>) -> Option<String> {
+fn bound(point: &Group<'_>) -> Option<String> {
     let bounds = counted(&point.trials).into_iter();
     let bounds = bounds.filter_map(|trial| Some(trial.verdict.as_ref()?.bound));
     match distinct(bounds).as_slice() {

@@ -17,7 +17,7 @@ pub(super) fn section(result: &RunResult) -> Section {
     let mut blocks = vec![Block::Facts(facts(result))];
     let data = data(result);
     if !data.is_empty() {
-        blocks.push(Block::heading("Data"));
+        blocks.push(Block::Heading("Data".to_owned()));
         blocks.push(Block::Facts(data));
     }
     Section::named("setup", "Setup", blocks)

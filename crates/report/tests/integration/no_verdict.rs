@@ -92,7 +92,7 @@ fn variants(names: &'static [&'static str]) -> RunResult {
     result.design.axes = vec!["variant".to_owned()];
     for trial in &mut result.trials {
         let name = trial.setup.planned.point["load.threads"].to_string();
-        trial.setup.planned.point = plan::Point::from([("variant", name.as_str())]);
+        trial.setup.planned.point = plan::Point::from_iter([("variant", name.as_str())]);
     }
     result
 }

@@ -10,9 +10,10 @@ use measure::fault::{FaultRecord, Loss, Recovery};
 use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
 use measure::slice::Phase;
-use measure::threshold::{Baseline, Threshold, ThresholdVerdict, judge};
+use measure::threshold::{Baseline, Threshold, ThresholdResult, ThresholdVerdict, judge};
 use measure::warning::Warning;
 use plan::{FaultKind, Point};
+use report::thresholds::sentences;
 use report::{Answer, Report};
 
 #[test]
@@ -128,19 +129,20 @@ fn a_paired_ratio_is_told_with_its_interval() {
     let (mut result, _) = common::study(&[8, 8, 8, 8]);
     for (at, trial) in result.trials.iter_mut().enumerate() {
         let variant = ["base", "new"][at % 2].to_owned();
-        trial.setup.planned.point = Point::from([("variant", variant.as_str())]);
+        trial.setup.planned.point = Point::from_iter([("variant", variant.as_str())]);
         trial.setup.planned.repeat = 1 + at as u32 / 2;
         let tps = [100.0, 99.0, 200.0, 201.0][at];
         trial.transactions.per_s.as_mut().unwrap().value = tps;
     }
     let threshold = Threshold::parse_line("tps >= baseline").unwrap();
     result.thresholds = judge(&[threshold], &result.trials, Baseline::Variant("base"));
-    let told = report::thresholds::undecided(&result);
+    let told = sentences(&result, ThresholdResult::is_undecided);
     let [told] = told.as_slice() else {
         panic!("{told:?}")
     };
     says(told, &["99.7 % of the limit (90.7–109.7 %) over 2 pairs"]);
-    assert_eq!(report::thresholds::misses(&result), [""; 0]);
+    let missed = sentences(&result, ThresholdResult::is_missed);
+    assert_eq!(missed, [""; 0]);
 }
 
 #[test]
@@ -148,7 +150,7 @@ fn hostile_words_stay_in_their_xml() {
     let mut result = verdict();
     let bad = "]]></testcase><x a='\"&\u{1}";
     result.title = bad.into();
-    result.thresholds[0].point = Point::from([(bad, bad)]);
+    result.thresholds[0].point = Point::from_iter([(bad, bad)]);
     result.thresholds[3].verdict = ThresholdVerdict::NoBaseline { reason: bad.into() };
     let xml = report::junit::xml(&result).unwrap();
     assert_eq!(xml.matches("</testcase>").count(), 6, "{xml}");
@@ -244,7 +246,7 @@ fn hostile_words_are_inert() {
     result.environment.command = bad.into();
     let trial = &mut result.trials[0];
     trial.setup.planned.label = bad.into();
-    trial.setup.planned.point = Point::from([(bad, bad)]);
+    trial.setup.planned.point = Point::from_iter([(bad, bad)]);
     trial.errors[0].example = bad.into();
     trial.setup.engine = bad.into();
     trial.by_statement[0].name = bad.into();

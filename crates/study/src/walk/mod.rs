@@ -20,7 +20,7 @@ use crate::read::{built_in, read};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use crate::syntax::type_words;
-use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, Key, Kind, SECTIONS, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
 /// No key has a name of more parts, so deeper tables need not be entered.
@@ -53,8 +53,8 @@ impl Walk {
         let mut part = Part::default();
         for (typed, value) in root.iter() {
             let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
-            let is_section =
-                [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref()) || key::is_section(name);
+            let is_section = [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
+                || SECTIONS.contains(&name.as_ref());
             match (name.as_ref(), value.get_ref()) {
                 (SIZES, DeValue::Table(table)) => self.sizes(table),
                 (VARIANT, DeValue::Array(list)) => self.variants(list),

@@ -10,7 +10,7 @@ use crate::read::read;
 use crate::source::SourceText;
 use crate::syntax::too_deep;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use plan::{Origin, Span, Value};
+use plan::{Origin, Span, TextError, Value};
 
 struct Override<'t> {
     /// The full name of the key, or the text that names no key.
@@ -126,10 +126,10 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 }
 
 /// Reads the text of an option like an override of its key.
-pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, String)> {
+pub fn read_option(key: &'static Key, text: &str) -> Result<Value, TextError> {
     let name = Name::of(key);
     let read = read(&name, value(Some(&name), text).get_ref());
-    read.map_err(|diagnostic| (diagnostic.message, diagnostic.help))
+    read.map_err(|diagnostic| TextError::new(diagnostic.message, diagnostic.help))
 }
 
 /// Hides passwords in URLs that were recognized as values; others are already hidden by their

@@ -102,7 +102,7 @@ tps = \"> 5\"
         },
         invalid_condition: |_, condition| {
             let bad = condition.starts_with('>');
-            bad.then(|| ("no".to_owned(), "yes".to_owned()))
+            bad.then(|| plan::TextError::new("no", "yes"))
         },
     };
     let error = study.check(&known).unwrap_err();

@@ -19,7 +19,7 @@ fn quickstart() {
     let last = &plan.trials[3];
     assert_eq!(last.load.longest(), Some(Duration::from_secs(10)));
     assert_eq!((last.number, last.load.threads), (4, 8));
-    assert_eq!(last.point, Point::from([("load.threads", 8)]));
+    assert_eq!(last.point, Point::from_iter([("load.threads", 8)]));
     assert_eq!(engine(last).engine.value, "sqlite");
     assert_eq!(
         (last.data.tables, last.data.rows, last.data.seed),

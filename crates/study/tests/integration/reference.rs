@@ -1,12 +1,16 @@
 //! The page for readers is the table of keys.
 
+mod pages;
+
 use std::fs;
 use std::path::Path;
+
+use pages::reference_pages;
 
 #[test]
 fn the_pages_are_up_to_date() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    for (file, page) in study::reference_pages(engine::catalog()) {
+    for (file, page) in reference_pages(engine::catalog()) {
         let path = docs.join(file);
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, &page).unwrap();
@@ -22,13 +26,13 @@ fn the_pages_are_up_to_date() {
 /// The first table has the twelve keys that most studies need; no key is left out.
 #[test]
 fn the_usual_keys_come_first_and_every_key_is_on_one_page() {
-    let pages = study::reference_pages(engine::catalog());
+    let pages = reference_pages(engine::catalog());
     let (_, usual) = pages[0].1.split_once("## The usual keys").unwrap();
     let (usual, rest) = usual.split_once("\n## ").unwrap();
     assert_eq!(usual.matches("\n| `").count(), 12, "{usual}");
     let others = pages[1..].iter().map(|(_, page)| page.as_str());
     let all = std::iter::once(rest).chain(others).collect::<String>();
-    for key in plan::key::KEYS {
+    for key in plan::key::KEYS.iter() {
         let has_page =
             key.section() == "log_volume" || all.contains(&format!("\n| `{}` |", key.last()));
         assert!(has_page, "{}", key.name);
@@ -38,7 +42,7 @@ fn the_usual_keys_come_first_and_every_key_is_on_one_page() {
 /// The examples on the page are studies, or become one with what they leave out.
 #[test]
 fn every_example_is_a_study() {
-    let pages = study::reference_pages(engine::catalog());
+    let pages = reference_pages(engine::catalog());
     let examples = pages
         .iter()
         .flat_map(|(_, page)| page.split("```").skip(1).step_by(2));

@@ -10,7 +10,7 @@ use serde_json::json;
 fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
     let node = &trial.topology.node;
     let cpus = node.site.limits.cpus.as_ref().map(|cpus| cpus.value);
-    let directory = node.volume.directory();
+    let directory = node.volume.directory.as_ref();
     (cpus, directory.map(|directory| directory.as_path()))
 }
 

@@ -61,7 +61,7 @@ fn variants_are_the_slowest_axis_and_their_values_win() {
     assert_eq!(small.variant(), Some("small pool"));
     assert_eq!(
         small.point,
-        Point::from([
+        Point::from_iter([
             ("variant", Value::from("small pool")),
             ("load.threads", Value::Integer(1)),
         ])

@@ -13,16 +13,9 @@ use crate::reply::{self, Done};
 /// are skipped and have no limit but the server's.
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
-/// A whole reply. Data for LOAD DATA LOCAL starts with the sequence number that it carries;
-/// [`ReplyReader::expect_rest`] then reads the result.
-pub type Reply = reply::Reply<Prepared, u8>;
-
-/// A statement that the server has prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prepared {
-    pub statement: u32,
-    pub params: u16,
-}
+/// A whole reply. A prepared statement has a number. Data for LOAD DATA LOCAL starts with the
+/// sequence number that it carries; [`ReplyReader::expect_rest`] then reads the result.
+pub type Reply = reply::Reply<u32, u8>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -38,7 +31,7 @@ enum State {
     /// Definitions after a PREPARE to skip, EOF packets included.
     Definitions {
         left: u32,
-        prepared: Prepared,
+        statement: u32,
     },
 }
 
@@ -261,8 +254,8 @@ impl ReplyReader {
     #[inline]
     fn last_definition_skipped(&self) -> Option<Reply> {
         match self.state {
-            State::Definitions { left: 0, prepared } if !self.continues => {
-                Some(Reply::Prepared(prepared))
+            State::Definitions { left: 0, statement } if !self.continues => {
+                Some(Reply::Prepared(statement))
             }
             _ => None,
         }

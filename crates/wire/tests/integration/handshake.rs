@@ -185,7 +185,7 @@ proptest! {
             let bytes = common::bytes_of(&ErrPacket::Error(error));
             prop_assert_eq!(code_and_text(&bytes), (Some(code.into()), text.replace(['\n', '\r'], " ")));
             let parsed = wire::mysql::parse_error(&bytes).unwrap();
-            prop_assert_eq!(parsed.sqlstate_bytes(), if state.is_some() { sqlstate } else { *b"HY000" });
+            prop_assert_eq!(parsed.sqlstate, if state.is_some() { sqlstate } else { *b"HY000" });
             // A server that takes no more connections says so instead of its greeting.
             prop_assert_eq!(Greeting::parse(&bytes).unwrap().unwrap_err(), parsed);
         }

@@ -104,6 +104,12 @@ pub(crate) fn statement_count(steps: &'static [Step], options: &Options) -> u64 
         .sum()
 }
 
+/// Whether none of the statements has a copy for each table.
+pub(crate) fn has_one_table(steps: &[Step]) -> bool {
+    let mut statements = steps.iter().flat_map(|step| step.statements);
+    !statements.any(Template::is_per_table)
+}
+
 pub(crate) fn is_empty(steps: &'static [Step], options: &Options) -> bool {
     planned(steps, options).next().is_none()
 }
@@ -138,7 +144,7 @@ fn numbered(
         NumberedStatement {
             first,
             params: template.params,
-            is_lookup: template.is_lookup,
+            is_lookup: template.is_lookup(),
         }
     };
     let steps = planned(steps, options).map(|(step, times)| NumberedStep {

@@ -15,8 +15,6 @@ pub(crate) struct Template {
     /// what is in braces.
     sql: &'static str,
     pub(super) params: Params,
-    /// Whether it looks up one row by its id.
-    pub(super) is_lookup: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,13 +44,11 @@ pub(super) enum RowId {
 
 pub(super) const BEGIN: Template = other("begin", "{begin}");
 pub(super) const COMMIT: Template = other("commit", "COMMIT");
-pub(super) const POINT_SELECT: Template = Template {
-    label: "point_select",
-    class: StatementClass::Read,
-    sql: "SELECT c FROM {table} WHERE id=?",
-    params: Params::Key,
-    is_lookup: true,
-};
+pub(super) const POINT_SELECT: Template = read(
+    "point_select",
+    "SELECT c FROM {table} WHERE id=?",
+    Params::Key,
+);
 pub(super) const SIMPLE_RANGE: Template = read(
     "simple_range",
     "SELECT c FROM {table} WHERE id BETWEEN ? AND ?",
@@ -73,27 +69,25 @@ pub(super) const DISTINCT_RANGE: Template = read(
     "SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c",
     Params::Range,
 );
-pub(super) const INDEX_UPDATE: Template = write_by_id(
+pub(super) const INDEX_UPDATE: Template = write(
     "index_update",
     "UPDATE {table} SET k=k+1 WHERE id=?",
     Params::Key,
 );
-pub(super) const NON_INDEX_UPDATE: Template = write_by_id(
+pub(super) const NON_INDEX_UPDATE: Template = write(
     "non_index_update",
     "UPDATE {table} SET c=? WHERE id=?",
     Params::ValueAndKey,
 );
-pub(super) const DELETE: Template =
-    write_by_id("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
+pub(super) const DELETE: Template = write("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
 /// Inserts the row again that [`DELETE`] has deleted.
 pub(super) const REINSERT: Template = insert(RowId::LastKey);
-/// Inserts a row whose id the user gives.
 pub(super) const INSERT_WITH_ID: Template = insert(RowId::Own);
-/// Inserts a row whose id the server gives.
-pub(super) const INSERT: Template = Template {
-    sql: "INSERT INTO {table} {generated_row}",
-    ..insert(RowId::Server)
-};
+pub(super) const INSERT: Template = write(
+    "insert",
+    "INSERT INTO {table} {generated_row}",
+    Params::Row(RowId::Server),
+);
 pub(super) const RANDOM_POINTS: Template = read(
     "random_points",
     "SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({points})",
@@ -111,7 +105,6 @@ const fn other(label: &'static str, sql: &'static str) -> Template {
         class: StatementClass::Other,
         sql,
         params: Params::None,
-        is_lookup: false,
     }
 }
 
@@ -121,34 +114,35 @@ const fn read(label: &'static str, sql: &'static str, params: Params) -> Templat
         class: StatementClass::Read,
         sql,
         params,
-        is_lookup: false,
     }
 }
 
-const fn write_by_id(label: &'static str, sql: &'static str, params: Params) -> Template {
+const fn write(label: &'static str, sql: &'static str, params: Params) -> Template {
     Template {
         label,
         class: StatementClass::Write,
         sql,
         params,
-        is_lookup: true,
     }
 }
 
 const fn insert(id: RowId) -> Template {
-    Template {
-        label: "insert",
-        class: StatementClass::Write,
-        sql: "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
-        params: Params::Row(id),
-        is_lookup: false,
-    }
+    write(
+        "insert",
+        "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+        Params::Row(id),
+    )
 }
 
 impl Template {
     /// Whether there is one for each table.
     pub(super) fn is_per_table(&self) -> bool {
         self.sql.contains("{table}")
+    }
+
+    /// Whether it looks up one row by its id.
+    pub(super) fn is_lookup(&self) -> bool {
+        matches!(self.params, Params::Key | Params::ValueAndKey)
     }
 
     /// Its text for a table, from 1. `writes`: whether the transaction around it

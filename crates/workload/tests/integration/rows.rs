@@ -2,15 +2,10 @@
 
 use proptest::prelude::*;
 use workload::distribution::{Distribution, DistributionError};
-use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::rows::{Checksum, TableRows};
 
 fn table(seed: u64, rows: u64, table: u32) -> Result<TableRows, DistributionError> {
-    let spec = DataSpec {
-        seed,
-        rows,
-        distribution: Distribution::SPECIAL,
-    };
-    TableRows::new(&spec, table)
+    TableRows::new(seed, table, rows, &Distribution::SPECIAL)
 }
 
 fn part(table: &TableRows, keys: impl IntoIterator<Item = u64>) -> (Vec<u8>, Checksum) {

@@ -14,7 +14,7 @@ use crate::common::open;
 /// A target without anything of the environment.
 #[track_caller]
 pub(crate) fn target(url: &str, password: Option<&str>, tls: &TlsOptions) -> Target {
-    Target::parse_with(url, password, "nobody", tls, &|_| None).unwrap()
+    Target::parse(url, password, "nobody", tls, &|_| None).unwrap()
 }
 
 /// `root` over TCP, in clear.

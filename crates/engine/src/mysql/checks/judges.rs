@@ -4,7 +4,7 @@ use measure::finding::Level::{self, Note, Passed, Severe, Warning};
 use measure::finding::check::{Judged, graded, passed, severe, unknown, warning};
 use plan::shown_bytes;
 
-use crate::checks::{DEFAULT_BYTES, Demand, Facts};
+use crate::checks::{DEFAULT_BYTES, Demand, Facts, OWN_CONNECTIONS};
 use crate::mysql::{MARIADB, MYSQL};
 
 /// Values that repair torn pages; `DETECT_ONLY` does not.
@@ -122,7 +122,6 @@ pub(super) fn log_size(server: &Facts) -> Judged {
     Ok(graded(level, observed).with("LOG_SIZE", name))
 }
 
-/// The kind of disk, for messages.
 fn disk(server: &Facts) -> &'static str {
     match server.turning_disk {
         Some(true) => "on a spinning disk",
@@ -163,8 +162,6 @@ pub(super) fn io_threads(server: &Facts) -> Judged {
     Ok(graded(Note.when(are_few), observed))
 }
 
-/// Connections of dyno besides the load's: for monitors, and for reading the settings.
-const OWN_CONNECTIONS: u64 = 2;
 /// Files of a server besides those of connections and tables.
 const OTHER_FILES: u64 = 100;
 

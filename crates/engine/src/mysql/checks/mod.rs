@@ -117,7 +117,6 @@ const OTHERS: [&str; 6] = [
     "version",
 ];
 
-/// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
     names(&[defaults::OF_MARIADB, defaults::OF_MYSQL], &OTHERS)
 }

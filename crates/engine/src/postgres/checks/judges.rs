@@ -5,7 +5,7 @@ use measure::finding::check::{Judged, Observed, graded, note, passed, severe, un
 use plan::shown_bytes;
 
 use super::VACUUMS;
-use crate::checks::Facts;
+use crate::checks::{Facts, OWN_CONNECTIONS};
 use crate::postgres::settings::{self, MEGABYTE, PAGE_BYTES};
 
 /// The unit of `checkpoint_timeout`, in milliseconds.
@@ -21,7 +21,6 @@ fn ms(server: &Facts, name: &str, unit: f64) -> Result<f64, Observed> {
     server.parsed(name, |text| settings::ms(text, unit))
 }
 
-/// Grades a time in milliseconds.
 pub(super) fn timed(server: &Facts, name: &str, unit: f64, level: impl Fn(f64) -> Level) -> Judged {
     let time = ms(server, name, unit)?;
     server.graded(name, |_| level(time))
@@ -154,8 +153,6 @@ pub(super) fn vacuums(server: &Facts) -> Judged {
     }
 }
 
-/// Connections of dyno besides the load's: for monitors, and for reading the settings.
-const OWN_CONNECTIONS: u64 = 2;
 /// Time limits of sessions, in milliseconds.
 const TIMEOUTS: [&str; 4] = [
     "statement_timeout",

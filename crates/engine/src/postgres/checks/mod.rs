@@ -151,7 +151,6 @@ const OTHERS: [&str; 3] = [
     "huge_pages_status",
 ];
 
-/// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
     names(&[defaults::DEFAULTS], &OTHERS)
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::fault::FaultRecord;
 use measure::instance::{NodeEvent, NodeEventKind};
-use measure::metric::{Metrics, MonitorPoint};
+use measure::metric::MonitorPoint;
 use measure::others;
 use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 use measure::summarize::Summarizer;
-use measure::summary::Turn;
+use measure::summary::{TrialSummary, Turn};
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
@@ -39,19 +39,15 @@ pub(crate) struct TrialLoop<'a> {
     loads: Vec<LoadState>,
     merger: Merger,
     gather: Summarizer,
-    started_at: String,
+    /// What is known of the result besides the seconds.
+    summary: TrialSummary,
     /// Beginning and end of the measured seconds, on the loads' clock.
     measured_ns: Option<(u64, u64)>,
     /// `None` if nothing is monitored, or once they have stopped.
     monitors: Option<Monitors>,
     is_sampling: bool,
-    metrics: Metrics,
     early_stop: EarlyStop,
-    /// The failure that ended the trial, and the outcome.
     ended_by: Option<(Outcome, Failure)>,
-    events: Vec<NodeEvent>,
-    faults: Vec<FaultRecord>,
-    turns: Vec<Turn>,
     told_of_others: bool,
 }
 
@@ -84,16 +80,16 @@ impl<'a> TrialLoop<'a> {
         Self {
             merger: Merger::new(loads.len()),
             gather: Summarizer::new(&kinds),
-            started_at: wall_clock_of(start.barrier.origin()),
+            summary: TrialSummary {
+                started_at: Some(wall_clock_of(start.barrier.origin())),
+                reset: rig.reset.clone(),
+                ..TrialSummary::new(trial.planned_setup())
+            },
             measured_ns: None,
             monitors,
             is_sampling: false,
-            metrics: Metrics::new(),
             early_stop: EarlyStop::new(trial),
             ended_by: None,
-            events: Vec::new(),
-            faults: Vec::new(),
-            turns: Vec::new(),
             told_of_others: false,
             trial,
             rig,
@@ -122,14 +118,7 @@ impl<'a> TrialLoop<'a> {
         self.stop_monitors();
     }
 
-    /// Receives the remaining messages once all threads of the trial have ended.
-    pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
-        messages
-            .try_iter()
-            .for_each(|message| self.receive(message));
-    }
-
-    fn receive(&mut self, message: TrialMessage) {
+    pub(crate) fn receive(&mut self, message: TrialMessage) {
         match message {
             TrialMessage::Load(index, event) => self.load_event(index, event),
             TrialMessage::LoadEnded(index, ended) => {
@@ -154,10 +143,8 @@ impl<'a> TrialLoop<'a> {
     /// Reports, once per trial, that other programs use CPU time, while the user can still stop
     /// them.
     fn tell_of_others(&mut self, point: &MonitorPoint) {
-        let metrics = point
-            .values
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value));
+        let metrics = point.values.iter();
+        let metrics = metrics.map(|(name, value)| (name.as_str(), *value));
         if let Some((share, busiest)) = others::distorting(metrics).filter(|_| !self.told_of_others)
         {
             self.told_of_others = true;
@@ -174,16 +161,16 @@ impl<'a> TrialLoop<'a> {
 
     fn record_event(&mut self, event: NodeEvent) {
         self.observer.progress(Progress::Event(&event));
-        self.events.push(event);
+        self.summary.events.push(event);
     }
 
     /// Replaces an earlier record of the fault.
     fn record_fault(&mut self, fault: FaultRecord) {
         self.observer.progress(Progress::Fault(&fault));
-        let mut faults = self.faults.iter_mut();
+        let mut faults = self.summary.faults.iter_mut();
         match faults.find(|one| one.place() == fault.place()) {
             Some(before) => *before = fault,
-            None => self.faults.push(fault),
+            None => self.summary.faults.push(fault),
         }
     }
 
@@ -230,7 +217,7 @@ impl<'a> TrialLoop<'a> {
                 let (begin_ns, _) = self.measured_ns.unwrap_or((second.start_ns, 0));
                 self.measured_ns = Some((begin_ns, second.end_ns));
                 let turn = self.start.turn.as_ref().map(|_| Turn::from(&second));
-                self.turns.extend(turn);
+                self.summary.turns.extend(turn);
             }
             if self.early_stop.observe(&second) {
                 self.start.stop.enough();
@@ -244,7 +231,7 @@ impl<'a> TrialLoop<'a> {
     fn load_ended(&mut self, index: usize, ended: Result<LoadOutcome, LoadError>) {
         let failure = match &ended {
             Ok(load) if self.is_expected(index, &load.end) => None,
-            ended => results::failure_of_load(self.rig.databases().nth(index), ended),
+            ended => results::failure_of_load(&self.rig.instances[index].database, ended),
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
             // The death of the server explains more than its load's error.
@@ -269,16 +256,12 @@ impl<'a> TrialLoop<'a> {
             return Some(failed(failure, None));
         }
         let at = self.start.barrier.origin().elapsed();
+        let reason = failure.message.lines().next().unwrap_or_default();
         let event = NodeEvent {
             at_s: at.as_secs_f64(),
             node,
             what: NodeEventKind::Died,
-            reason: failure
-                .message
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            reason: reason.to_owned(),
         };
         self.record_event(event);
         Some(failed(failure, Some(at)))
@@ -301,7 +284,7 @@ impl<'a> TrialLoop<'a> {
     /// Takes the last sample, unless that has happened.
     fn stop_monitors(&mut self) {
         if let Some(monitors) = self.monitors.take() {
-            self.metrics = monitors.stop();
+            self.summary.metrics = monitors.stop();
         }
     }
 }

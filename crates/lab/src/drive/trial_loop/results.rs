@@ -6,39 +6,65 @@ use std::time::Duration;
 use load::{End, LoadError, LoadOutcome};
 use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, split};
+use measure::recovery::{self, Observed, Probe};
 use measure::setup::{Outcome, Unfinished, server_lost};
 use measure::summary::TrialSummary;
 use plan::Volume;
 use workload::session::SessionError;
 
-use super::{LoadState, TrialLoop};
-use crate::observe::watch::MeasuredLoads;
-use crate::{Database, Failure, FinishedTrial};
+use super::TrialLoop;
+use crate::drive::clock::seconds;
+use crate::{Database, Failure, FinishedTrial, Progress};
 
 impl TrialLoop<'_> {
-    pub(crate) fn into_results(mut self) -> Result<(FinishedTrial, MeasuredLoads), Failure> {
+    /// `sampled` and `probes` are what was read and probed of each instance in a trial with faults.
+    pub(crate) fn into_results(
+        mut self,
+        sampled: Vec<Observed>,
+        probes: Vec<Vec<Probe>>,
+    ) -> Result<FinishedTrial, Failure> {
         let (outcome, failure) = self.end()?;
-        let mut metrics = std::mem::take(&mut self.metrics);
-        leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
+        self.add_recoveries(sampled, probes);
+        let volume = &self.trial.planned.topology.node.volume;
+        leave_out_inflated(&mut self.summary.metrics, volume);
         let is_complete = outcome == Outcome::Completed;
-        let mut summary = self.gather.finish(TrialSummary {
-            started_at: Some(self.started_at.clone()),
+        let summary = self.gather.finish(TrialSummary {
+            setup: self.rig.setup(self.trial),
             unfinished: self.unfinished(),
             instances: self.instances(&outcome),
-            metrics,
-            reset: self.rig.reset.clone(),
-            ended: self.early_stop.ended().filter(|_| is_complete),
+            ended: self.early_stop.ended.filter(|_| is_complete),
             outcome,
-            ..TrialSummary::new(self.rig.setup(self.trial))
+            ..self.summary
         });
-        summary.events = self.events;
-        summary.faults = self.faults;
-        summary.turns = self.turns;
-        let loads = MeasuredLoads {
-            measured_ns: self.measured_ns,
-            seconds: self.loads.into_iter().map(|load| load.seconds).collect(),
-        };
-        Ok((FinishedTrial { summary, failure }, loads))
+        Ok(FinishedTrial { summary, failure })
+    }
+
+    /// Adds to the faults how the instances recovered.
+    fn add_recoveries(&mut self, sampled: Vec<Observed>, probes: Vec<Vec<Probe>>) {
+        let (begin_ns, end_ns) = self.measured_ns.unwrap_or_default();
+        let has_writes = self.trial.writes();
+        let instances = self.rig.instances.iter().zip(&mut self.loads);
+        let seen = sampled.into_iter().zip(probes);
+        for (number, ((instance, load), (sampled, probes))) in (1..).zip(instances.zip(seen)) {
+            let observed = Observed {
+                measured_from_s: seconds(begin_ns),
+                end_s: seconds(end_ns),
+                seconds: std::mem::take(&mut load.seconds),
+                first_writes: match has_writes {
+                    true => sampled.first_writes,
+                    false => Vec::new(),
+                },
+                probes,
+                has_many_primaries: instance.cluster.has_many_primaries(),
+                ..sampled
+            };
+            let faults = self.summary.faults.iter_mut();
+            let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
+            faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
+            for series in recovery::recover(&observed, &mut faults) {
+                self.observer.progress(Progress::FaultSeries(&series));
+            }
+        }
     }
 
     /// How the trial ended; fails if it did so before it measured anything.
@@ -82,15 +108,15 @@ impl TrialLoop<'_> {
     }
 
     fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
-        // A single load does not gather separately.
-        let gathers = self.loads.iter().map(|load| match self.loads.len() {
-            1 => &self.gather,
-            _ => &load.gather,
-        });
         (1..)
-            .zip(self.loads.iter().zip(gathers))
-            .zip(&self.rig.instances)
-            .map(|((number, (load, gather)), instance)| {
+            .zip(self.loads.iter().zip(&self.rig.instances))
+            .map(|(number, (load, instance))| {
+                // A single load does not gather separately.
+                let gather = match self.loads.len() {
+                    1 => &self.gather,
+                    _ => &load.gather,
+                };
+                let ended = load.ended.as_ref().and_then(|ended| ended.as_ref().ok());
                 let database = &instance.database;
                 let part = gather.finish(TrialSummary {
                     outcome: outcome.clone(),
@@ -103,7 +129,9 @@ impl TrialLoop<'_> {
                     response_ms: part.response_ms,
                     errors: part.failures() + part.restarts(),
                     restarts: part.restarts(),
-                    outcome: load.outcome().unwrap_or_else(|| outcome.clone()),
+                    outcome: ended
+                        .and_then(|load| outcome_of(&load.end))
+                        .unwrap_or_else(|| outcome.clone()),
                     settings: instance.settings.clone(),
                     process: instance.cluster.primary().process(),
                     formation_s: instance.formation.map(|time| time.as_secs_f64()),
@@ -126,13 +154,6 @@ fn leave_out_inflated(metrics: &mut Metrics, volume: &Volume) {
     }
 }
 
-impl LoadState {
-    /// How the load ended; `None` if it failed to start or was interrupted.
-    fn outcome(&self) -> Option<Outcome> {
-        outcome_of(&self.ended.as_ref()?.as_ref().ok()?.end)
-    }
-}
-
 /// A failure and the outcome with its message. `lost_at` is when a server was lost, on the trial's
 /// clock.
 pub(super) fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, Failure) {
@@ -146,7 +167,7 @@ pub(super) fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, F
 /// The failure of a load that ended; `None` if it did not fail, or failed only because of another
 /// one.
 pub(super) fn failure_of_load(
-    database: Option<&Database>,
+    database: &Database,
     ended: &Result<LoadOutcome, LoadError>,
 ) -> Option<(Outcome, Failure)> {
     let load = match ended {
@@ -159,15 +180,14 @@ pub(super) fn failure_of_load(
         End::Failed(error) => statement_failure(database, error),
         End::ServerLost { error, .. } => {
             let message = format!("{outcome}; results until then are kept");
-            let remedy = database.and_then(|database| database.remedy(error));
-            Failure::interrupted(message).perhaps(remedy)
+            Failure::interrupted(message).perhaps(database.remedy(error))
         }
     };
     Some((outcome, failure))
 }
 
 /// The outcome of a load; `None` if it was interrupted, perhaps because of another one.
-pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
+fn outcome_of(end: &End) -> Option<Outcome> {
     match end {
         End::Completed => Some(Outcome::Completed),
         End::Failed(error) => Some(Outcome::Stopped {
@@ -182,22 +202,20 @@ pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
 }
 
 /// Why a load could not start or continue; `None` if another failure caused that.
-fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
+fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
     match error {
         LoadError::Connect(error) => {
-            let remedy = database.and_then(|database| database.remedy(error));
             let message = format!("cannot open the load's connections: {error}");
-            Some(Failure::server(message).perhaps(remedy))
+            Some(Failure::server(message).perhaps(database.remedy(error)))
         }
         LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
         LoadError::Interrupted | LoadError::OtherFailed => None,
     }
 }
 
-fn statement_failure(database: Option<&Database>, error: &SessionError) -> Failure {
+fn statement_failure(database: &Database, error: &SessionError) -> Failure {
     let message = format!("the load was stopped by the server's {error}");
-    let known = database.and_then(|database| database.remedy(error));
-    let remedy = known.map(str::to_owned).unwrap_or_else(|| {
+    let remedy = database.remedy(error).map(str::to_owned).unwrap_or_else(|| {
         format!(
             "to continue despite this error, use --ignore-errors {}",
             error.code()

@@ -13,7 +13,7 @@ impl Effect<'_> {
     pub(super) fn fill_disk(&mut self) -> Result<Instant, Failure> {
         let path = self.context.node()?.data().filler(self.options.volume)?;
         let path = path.ok_or_else(no_disk)?;
-        self.undo = Undo::Remove(path.clone());
+        self.undo = Some(Undo::Remove(path.clone()));
         fill_disk(&path, self.context.over)?;
         Ok(Instant::now())
     }
@@ -78,7 +78,7 @@ impl Effect<'_> {
             let job = begin(made)?;
             let began_at = Instant::now();
             let new_device = job.new_device();
-            self.undo = Undo::Cancel(job);
+            self.undo = Some(Undo::Cancel(job));
             if let Some(device) = new_device
                 && !made.limits().is_none()
             {
@@ -90,11 +90,11 @@ impl Effect<'_> {
 
     pub(super) fn finish_job(&mut self) -> Result<Instant, Failure> {
         let context = self.context;
-        if let Undo::Cancel(job) = &mut self.undo {
+        if let Some(Undo::Cancel(job)) = &mut self.undo {
             let finish = |made: &Made| made.finish(job, context.over);
             self.found = context.with_volume(self.options.volume, finish)?;
         }
-        self.undo = Undo::Nothing;
+        self.undo = None;
         Ok(Instant::now())
     }
 

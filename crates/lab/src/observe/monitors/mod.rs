@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
-use host::{Files, OtherPrograms, ReadAhead, device, process};
+use host::{Files, LOCAL, OtherPrograms, ReadAhead, device, process};
 use measure::metric::{Metrics, MonitorPoint};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Database;
 use crate::servers::ProcessId;
-use crate::site::{Site, ThisHost};
+use crate::site::Site;
 use metrics::{MeasureWindow, ServerSnapshot, Snapshot, derive, others_share};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -129,7 +129,9 @@ fn sample(
     let mut due = clock.begin;
     let mut are_others = true;
     loop {
-        let stopped = stopped_before(due, stop);
+        let wait = due.saturating_duration_since(Instant::now());
+        let received = stop.recv_timeout(wait);
+        let stopped = matches!(received, Err(RecvTimeoutError::Disconnected));
         sampler.look_for_others(are_others);
         let now = Instant::now();
         let snapshot = sampler.sample(now.saturating_duration_since(due));
@@ -146,12 +148,6 @@ fn sample(
         due = clock.after(due, snapshot.at);
         last = Some(snapshot);
     }
-}
-
-/// Waits until a sample is due; returns whether the monitors were stopped first.
-fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
-    let wait = due.saturating_duration_since(Instant::now());
-    matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
 }
 
 /// Returns the share of the CPUs (0 to 1) that neither the servers nor dyno used.
@@ -182,12 +178,7 @@ fn report_interval(
 }
 
 struct Sampler {
-    /// The host that dyno runs on.
-    host: ThisHost,
     servers: Vec<SampledServer>,
-    /// Directories of the servers' data and logs on this host; faults may replace the devices below
-    /// them.
-    directories: Vec<PathBuf>,
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
     /// Servers of other trials, which are no foreign programs.
@@ -198,44 +189,34 @@ struct Sampler {
 
 struct SampledServer {
     server: MonitoredServer,
-    /// `None` if the server runs on this host.
-    machine: Option<SampledMachine>,
-}
-
-/// A machine other than this host.
-#[derive(Default)]
-struct SampledMachine {
+    /// Sampled with the server if it does not run on this host.
     disks: Vec<String>,
-    /// The files that the last sample read.
+    /// The files that the last sample read on another machine.
     paths: Vec<PathBuf>,
 }
 
 impl SampledServer {
     fn new(server: MonitoredServer) -> Self {
-        let machine = (!server.site.is_here()).then(|| SampledMachine {
-            disks: disks(&*server.site, &server.directories),
+        Self {
+            disks: disks(server.site.files(), &server.directories),
             paths: Vec::new(),
-        });
-        Self { server, machine }
+            server,
+        }
     }
 
     fn sample(&mut self) -> ServerSnapshot {
         let files = self.server.site.files();
-        match &mut self.machine {
-            None => self.snapshot(Instant::now(), files, None),
-            Some(machine) => {
-                let machine = std::mem::take(machine);
-                let asked = Instant::now();
-                let files = ReadAhead::new(files, machine.paths);
-                // The files were read at some moment during the exchange; take its middle.
-                let at = asked + asked.elapsed() / 2;
-                let sample = host::Sample::take(&files, &machine.disks);
-                let snapshot = self.snapshot(at, &files, Some(sample));
-                let paths = files.into_paths();
-                self.machine = Some(SampledMachine { paths, ..machine });
-                snapshot
-            }
+        if self.server.site.is_here() {
+            return self.snapshot(Instant::now(), files, None);
         }
+        let asked = Instant::now();
+        let files = ReadAhead::new(files, std::mem::take(&mut self.paths));
+        // The files were read at some moment during the exchange; take its middle.
+        let at = asked + asked.elapsed() / 2;
+        let sample = host::Sample::take(&files, &self.disks);
+        let snapshot = self.snapshot(at, &files, Some(sample));
+        self.paths = files.into_paths();
+        snapshot
     }
 
     fn snapshot(
@@ -260,15 +241,11 @@ impl SampledServer {
 impl Sampler {
     /// Must be called on the thread that takes the snapshots.
     fn new(servers: Vec<MonitoredServer>, known: Vec<ProcessId>) -> Self {
-        let here = servers.iter().filter(|server| server.site.is_here());
-        let directories = here.flat_map(|server| server.directories.clone()).collect();
         let counters = servers.iter();
         let counters = counters.map(|server| Some(server.database.as_ref()?.server()?.counters()));
         Self {
             counters: counters.collect(),
             servers: servers.into_iter().map(SampledServer::new).collect(),
-            host: ThisHost::default(),
-            directories,
             // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),
             known,
@@ -280,13 +257,14 @@ impl Sampler {
     /// Takes a snapshot that was due `late` ago. The servers come last, because they may take time
     /// to answer.
     fn sample(&mut self, late: Duration) -> Snapshot {
-        let disks = disks(&self.host, &self.directories);
+        // Faults may replace the devices below the servers' data.
+        let disks = disks(&LOCAL, self.here().flat_map(|server| &server.directories));
         let mut snapshot = Snapshot {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            host: host::Sample::take(self.host.files(), &disks),
-            generator: process::read(self.host.files(), "self"),
+            host: host::Sample::take(&LOCAL, &disks),
+            generator: process::read(&LOCAL, "self"),
             servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
             others_s: self.others.used_s().clone(),
         };
@@ -304,14 +282,20 @@ impl Sampler {
         if !are_others {
             return self.others.skip();
         }
-        let here = self.servers.iter().filter(|one| one.machine.is_none());
-        let servers = here
-            .map(|one| &one.server.process)
+        let servers = self
+            .here()
+            .map(|server| &server.process)
             .chain(&self.known)
             .flat_map(|process| [process.get(), process.manager()]);
         let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
         let seconds = self.last.elapsed().as_secs_f64();
-        self.others.look(self.host.files(), &own, seconds);
+        self.others.look(&LOCAL, &own, seconds);
+    }
+
+    /// The servers on this host.
+    fn here(&self) -> impl Iterator<Item = &MonitoredServer> {
+        let servers = self.servers.iter().map(|one| &one.server);
+        servers.filter(|server| server.site.is_here())
     }
 
     fn read_counters(&mut self) -> Vec<Option<Reading>> {
@@ -332,11 +316,10 @@ impl Drop for Sampler {
     }
 }
 
-fn disks(site: &dyn Site, directories: &[PathBuf]) -> Vec<String> {
-    let disks = directories.iter();
-    let mut disks: Vec<String> = disks
-        .flat_map(|dir| device::below_dir(site.files(), dir))
-        .collect();
+fn disks<'a>(files: &dyn Files, dirs: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    let disks = dirs.into_iter();
+    let disks = disks.flat_map(|dir| device::below_dir(files, dir));
+    let mut disks: Vec<String> = disks.collect();
     disks.sort();
     disks.dedup();
     disks

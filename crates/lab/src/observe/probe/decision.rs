@@ -22,7 +22,7 @@ pub(super) struct Rules {
 pub(super) struct Decision {
     rules: Rules,
     /// The index of the primary that virtual users follow.
-    primary: Option<usize>,
+    pub(super) primary: Option<usize>,
     /// The latest primary, even while there is none.
     announced: usize,
     members: Vec<Seen>,
@@ -51,10 +51,6 @@ impl Decision {
             announced: primary,
             members: seen,
         }
-    }
-
-    pub(super) fn primary(&self) -> Option<usize> {
-        self.primary
     }
 
     /// Records the answer to a probe that was sent at `asked_at`. Returns whether the member
@@ -223,7 +219,7 @@ mod tests {
             for (index, state) in [Primary, other, other].into_iter().enumerate() {
                 scene.says(index, state);
             }
-            assert_eq!(scene.decision.primary(), Some(0));
+            assert_eq!(scene.decision.primary, Some(0));
             scene
         }
 
@@ -254,7 +250,7 @@ mod tests {
 
         #[track_caller]
         fn assert_primary(&self, index: Option<usize>) {
-            assert_eq!(self.decision.primary(), index, "{:?}", self.decision);
+            assert_eq!(self.decision.primary, index, "{:?}", self.decision);
         }
     }
 

@@ -53,10 +53,10 @@ pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
         if cluster.is_started() || !(cluster.is_replicated() || trial.has_faults()) {
             continue;
         }
-        let primary = ask_members(cluster).primary(cluster);
         // Without a primary, the table stays; it is small, and the next load replaces it.
-        let primary = primary.and_then(|index| cluster.members().get(index));
-        let _ = primary.map(drop_table);
+        if let Ok(primaries) = primaries(cluster) {
+            let _ = drop_table(&cluster.members()[primaries[0]]);
+        }
     }
 }
 
@@ -70,55 +70,35 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 pub(crate) fn find_primary(cluster: &Cluster, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
-        let answers = ask_members(cluster);
-        cluster.set_many_primaries(answers.primaries.len() > 1);
-        match answers.primary(cluster) {
-            Some(primary) => {
-                cluster.set_primary(primary);
+        match primaries(cluster) {
+            Ok(primaries) => {
+                cluster.set_many_primaries(primaries.len() > 1);
+                cluster.set_primary(primaries[0]);
                 return Ok(());
             }
-            None if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
-            None if Instant::now() < deadline => sleep(FIND_INTERVAL),
-            None => return Err(unprepared(&answers.why_none())),
+            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
+            Err(_) if Instant::now() < deadline => sleep(FIND_INTERVAL),
+            Err(why) => return Err(unprepared(&why)),
         }
     }
 }
 
-#[derive(Default)]
-struct Answers {
-    /// The indexes of the members that claim to be the primary.
-    primaries: Vec<usize>,
-    /// Why the remaining members did not answer.
-    errors: Vec<String>,
-}
-
-fn ask_members(cluster: &Cluster) -> Answers {
-    let mut answers = Answers::default();
+/// The indexes of the members that claim to be the primary, the previous one first; at least one.
+/// Otherwise, why there is none.
+fn primaries(cluster: &Cluster) -> Result<Vec<usize>, String> {
+    let (mut primaries, mut errors) = (Vec::new(), Vec::new());
     for (index, member) in cluster.members().iter().enumerate() {
         match view_of(cluster, member) {
-            Ok(view) if view.state == Role::Primary => answers.primaries.push(index),
+            Ok(view) if view.state == Role::Primary => primaries.push(index),
             Ok(_) => {}
-            Err(error) => {
-                let error = format!("server {}: {error}", member.number);
-                answers.errors.push(error);
-            }
+            Err(error) => errors.push(format!("server {}: {error}", member.number)),
         }
     }
-    answers
-}
-
-impl Answers {
-    /// The index of the primary; the previous one if there are several.
-    fn primary(&self, cluster: &Cluster) -> Option<usize> {
-        let known = Some(cluster.primary_index()).filter(|known| self.primaries.contains(known));
-        known.or_else(|| self.primaries.first().copied())
-    }
-
-    fn why_none(&self) -> String {
-        match self.errors.as_slice() {
-            [] => "no member says that it is the primary".to_owned(),
-            errors => errors.join("; "),
-        }
+    primaries.sort_by_key(|index| *index != cluster.primary_index());
+    match errors.as_slice() {
+        _ if !primaries.is_empty() => Ok(primaries),
+        [] => Err("no member says that it is the primary".to_owned()),
+        errors => Err(errors.join("; ")),
     }
 }
 

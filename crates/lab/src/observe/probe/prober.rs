@@ -134,7 +134,7 @@ impl<'a> Probers<'a> {
         let (route, now) = (&self.watch.route, Instant::now());
         match self.follow {
             _ if !self.cluster.is_replicated() => {}
-            Follow::Primary => route.set(|index| decision.primary() == Some(index)),
+            Follow::Primary => route.set(|index| decision.primary == Some(index)),
             Follow::Any => route.set(|index| decision.is_usable(index, now)),
             Follow::Hosts | Follow::Fixed => {}
         }

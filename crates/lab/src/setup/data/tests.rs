@@ -67,7 +67,7 @@ fn an_interrupt_does_not_wait_for_a_hung_server() {
 fn an_interrupt_does_not_wait_for_an_in_process_database() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", dir.path().join("endless").display());
-    let target = SqliteTarget::parse(&url).unwrap();
+    let target = SqliteTarget::parse(&url, None).unwrap();
     let endless = "CREATE VIEW sbtest1 AS WITH RECURSIVE n(id) AS \
                    (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id, id k, '' pad FROM n";
     target.open().unwrap().execute_batch(endless).unwrap();

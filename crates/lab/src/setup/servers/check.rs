@@ -45,7 +45,7 @@ pub(crate) fn check(
         Err(error) if Failure::is(&error, Fact::Endless) => return Ok(()),
         printed => printed?.1,
     };
-    let Some(rejected) = (engine.traits().rejected)(&complaints, config) else {
+    let Some(rejected) = engine.traits().wording.rejected(&complaints, config) else {
         return Ok(());
     };
     let mut near = None;

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use crate::home::scheduler::Scheduler;
 use crate::site::Site;
 use crate::tree::{self, OpenDir};
 use crate::volume::no_volume;
-use crate::volume::{self, Volume};
+use crate::volume::{self, Made, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
@@ -52,8 +51,9 @@ pub struct DataDir {
     volume: Arc<dyn Volume>,
     /// Contains the directory `log`; `None` if the log is in `data`.
     log_volume: Option<Arc<dyn Volume>>,
-    /// Whether a process that could not be ended may still use the directory.
-    is_in_use: Arc<AtomicBool>,
+    /// Whether a process of the node could not be ended and may still use the directory, which then
+    /// stays for the next run.
+    pub(super) is_in_use: Arc<AtomicBool>,
 }
 
 impl DataDir {
@@ -130,8 +130,7 @@ impl DataDir {
         }
         let data = self.open_data()?;
         for entry in OpenDir::open(log)?.entries()? {
-            let name = OsStr::from_bytes(entry.name.to_bytes());
-            data.create_link(name, &log.join(name))?;
+            data.create_link(&entry.name, &log.join(&entry.name))?;
         }
         Ok(())
     }
@@ -164,12 +163,10 @@ impl DataDir {
         Some(volume.path().join("log"))
     }
 
-    /// The directories of data and log.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    /// The volumes of data and log.
     pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
         let log = self.log_volume.iter();
         std::iter::once(&self.volume).chain(log).map(|one| &**one)
@@ -188,7 +185,6 @@ impl DataDir {
         Ok(Some(volume.path().join("filler")))
     }
 
-    /// The paths that the engine needs.
     pub(crate) fn paths(
         &self,
         engine: &dyn Server,
@@ -232,7 +228,8 @@ impl DataDir {
 
     /// Shares equal blocks of the data if the study asks for it.
     pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        self.volume.deduplicate(interrupted)
+        let made = self.volume.made();
+        made.map_or(Ok(()), |made| made.deduplicate(interrupted))
     }
 
     /// Limits what the processes of a site do to the devices of the volumes, before there are any
@@ -260,12 +257,12 @@ impl DataDir {
     pub(crate) fn space(&self) -> Option<Space> {
         let space = |(volume, directory): (&dyn Volume, PathBuf)| {
             let data_bytes = tree::used_bytes(&directory);
-            let used_bytes = volume.used_bytes().ok()?;
-            let unreduced = data_bytes as f64 * volume.raw_per_byte();
+            let made = volume.made();
+            let unreduced = |made: &Made| (data_bytes as f64 * made.raw_per_byte()) as u64;
             Some(Space {
                 data_bytes,
-                used_bytes,
-                unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+                used_bytes: made.map(Made::used_bytes).transpose().ok()?,
+                unreduced_bytes: made.map(unreduced),
             })
         };
         let mut parts = self.volumes().zip(self.directories()).map(space);
@@ -312,12 +309,6 @@ impl DataDir {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")
-    }
-
-    /// Becomes true when a process of the node could not be ended: then the directory stays for the
-    /// next run.
-    pub(super) fn is_in_use(&self) -> &Arc<AtomicBool> {
-        &self.is_in_use
     }
 
     /// Removes the directory with all data, unless it is in use.

@@ -18,12 +18,17 @@ const SHOWN_CHARS: usize = 400;
 
 /// The end of the log, but nothing before `start`, where this run of the server began.
 pub(crate) fn read_tail(path: &Path, start: u64) -> String {
+    read_end(path, start, TAIL_BYTES)
+}
+
+/// At most `max_bytes` from the end of a file, but nothing before `start`.
+pub(crate) fn read_end(path: &Path, start: u64, max_bytes: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
-        file.seek(SeekFrom::Start(start.max(len.saturating_sub(TAIL_BYTES))))?;
+        file.seek(SeekFrom::Start(start.max(len.saturating_sub(max_bytes))))?;
         let mut bytes = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        file.take(max_bytes).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
@@ -42,7 +47,6 @@ pub(super) fn said(path: &Path, words: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The last lines, each shortened.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
@@ -53,7 +57,6 @@ fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
-/// How a process ended, with the last lines of its log.
 pub(super) fn ended(process: &str, how: &str, log: &str) -> String {
     format!("{process} {how}; its log ends:\n{}", last_lines(log))
 }
@@ -66,7 +69,7 @@ pub(crate) fn failure(
     log: &str,
     config: &Settings,
 ) -> Failure {
-    let failure = match (engine.traits().rejected)(log, config) {
+    let failure = match engine.traits().wording.rejected(log, config) {
         Some(setting) => rejected(server, &setting, None),
         None => Failure::server(ended(server, &format!("failed: it {how}"), log)),
     };

@@ -8,14 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ServerFile;
 use engine::certificate::Certificate;
-use engine::replication::{ClusterLayout, ManagedServer, Manager, MemberAddress, Replication};
+use engine::replication::{ClusterLayout, MemberAddress, Replication};
 
 use crate::failure::Failure;
 use crate::port;
-use crate::setup::servers::data_dir::DataDir;
-use crate::setup::servers::process::ProcessId;
 
 /// Hexadecimal digits of a cluster's ID.
 const ID_CHARS: usize = 32;
@@ -79,39 +76,6 @@ impl Membership {
             password: password.clone(),
         };
         Ok((1..=layout.count()).map(member).collect())
-    }
-
-    pub(super) fn port(&self) -> Option<u16> {
-        let member = self.layout.member(self.number)?;
-        Some(member.port)
-    }
-
-    pub(super) fn settings(&self) -> Vec<(String, String)> {
-        self.replication.settings(&self.layout, self.number)
-    }
-
-    /// The process of the server that uses `data`.
-    pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
-        match self.replication.traits().manager {
-            Some(manager) => ProcessId::managed(data, manager.process_file()),
-            None => ProcessId::default(),
-        }
-    }
-
-    /// Whether the cluster manager makes this member the first primary.
-    pub(super) fn is_promoted(&self) -> bool {
-        self.number == 1 && self.replication.traits().cluster.has_manager
-    }
-
-    /// `None` if the laboratory starts the server itself.
-    pub(super) fn manager(&self, server: &ManagedServer<'_>) -> Result<Option<Manager>, Failure> {
-        let manager = self.replication.traits().manager;
-        let manager = manager.map(|manager| manager.manager(&self.layout, self.number, server));
-        manager.transpose()
-    }
-
-    pub(super) fn data_files(&self) -> Vec<ServerFile> {
-        self.replication.data_files(&self.layout, self.number)
     }
 }
 

@@ -22,6 +22,6 @@ pub use process::ProcessId;
 
 pub(crate) use check::check;
 pub(crate) use files::{append, write_for_server, write_readable};
-pub(crate) use log::{failure, read_tail};
+pub(crate) use log::{failure, read_end, read_tail};
 pub(crate) use process::{REPORT_LIMIT, freeze};
 pub(crate) use service::Services;

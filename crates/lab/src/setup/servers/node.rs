@@ -75,11 +75,6 @@ impl Node {
         self.id.get()
     }
 
-    /// The process ID of the cluster manager, if one is running.
-    pub fn manager_pid(&self) -> Option<u32> {
-        self.id.manager()
-    }
-
     /// The server's process, followed through restarts.
     pub fn process(&self) -> &ProcessId {
         &self.id
@@ -99,7 +94,6 @@ impl Node {
         self.site().path(&self.data.data())
     }
 
-    /// The directories of data and log on the site.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let here = self.data.directories().into_iter();
         here.map(|here| self.site().path(&here)).collect()
@@ -204,13 +198,13 @@ impl Node {
 
     /// Stops the selected processes with a signal; returns when the last one was stopped.
     pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
-        let paused = self.running()?.pause(which);
+        let paused = self.running()?.set_stopped(which, true);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
     /// Resumes a paused server; returns when all its processes were resumed.
     pub(crate) fn resume(&mut self) -> Result<Instant, Failure> {
-        let resumed = self.running()?.resume();
+        let resumed = self.running()?.set_stopped(FaultProcess::Both, false);
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
     }
 
@@ -282,8 +276,8 @@ impl Node {
         let Some(mut process) = self.process.take() else {
             return Ok(());
         };
-        if process.is_paused() {
-            process.resume();
+        if process.is_paused {
+            process.set_stopped(FaultProcess::Both, false);
         }
         let signal = self.installed.engine.traits().stop_signal;
         match process.stop(signal, STOP_LIMIT, interrupted)? {

@@ -114,9 +114,9 @@ pub(super) struct ServerProcess {
     site: Arc<dyn Site>,
     has_ended: bool,
     /// Whether it was stopped by a signal.
-    is_paused: bool,
+    pub(super) is_paused: bool,
     /// Whether dyno has killed the cluster manager but not its server.
-    is_orphaned: bool,
+    pub(super) is_orphaned: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
@@ -141,7 +141,7 @@ impl ServerProcess {
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
-            is_in_use: Arc::clone(data.is_in_use()),
+            is_in_use: Arc::clone(&data.is_in_use),
         };
         site.record(&server.dir, server.first.pid)?;
         id.set(server.first.pid);
@@ -153,10 +153,6 @@ impl ServerProcess {
         self.id.set(manager.pid);
         self.first = manager;
         self.is_orphaned = false;
-    }
-
-    pub(super) fn is_orphaned(&self) -> bool {
-        self.is_orphaned
     }
 
     /// Records the process ID of a server that a cluster manager starts, so that its shared memory
@@ -182,31 +178,12 @@ impl ServerProcess {
         Some(self.site.how_it_ended(status))
     }
 
-    /// Stops the selected processes with a signal; returns when the last one was stopped, `None` if
-    /// one was not.
-    pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
-        self.is_paused = true;
-        self.signal_until(which, Signal::STOP, |one| one.is_stopped)
-    }
-
-    /// Resumes all processes; returns when they were resumed, `None` if one was not.
-    pub(super) fn resume(&mut self) -> Option<Instant> {
-        self.is_paused = false;
-        self.signal_until(FaultProcess::Both, Signal::CONT, |one| !one.is_stopped)
-    }
-
-    fn signal_until(
-        &mut self,
-        which: FaultProcess,
-        signal: Signal,
-        obeys: fn(&Relative) -> bool,
-    ) -> Option<Instant> {
+    /// Stops or resumes the selected processes with a signal; returns when the last one had obeyed,
+    /// `None` if one did not.
+    pub(super) fn set_stopped(&mut self, which: FaultProcess, stopped: bool) -> Option<Instant> {
+        self.is_paused = stopped;
         let trees = self.trees(which).into_iter();
-        last(trees.map(|tree| tree.signal_until(signal, obeys)))
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.is_paused
+        last(trees.map(|tree| tree.set_stopped(stopped)))
     }
 
     /// Kills all processes, as [`ServerProcess::end`] does later; returns when the first one was
@@ -310,15 +287,11 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
 
 /// Stops or resumes all processes of a server with a signal; returns whether all of them obeyed.
 pub(crate) fn freeze(site: &dyn Site, id: &ProcessId, frozen: bool) -> bool {
-    let (signal, obeys): (_, fn(&Relative) -> bool) = match frozen {
-        true => (Signal::STOP, |one| one.is_stopped),
-        false => (Signal::CONT, |one| !one.is_stopped),
-    };
     let trees = [id.manager(), id.get()].into_iter().flatten().map(|pid| {
         let is_own = || [id.manager(), id.get()].contains(&Some(pid));
         ProcessTree::of(site, pid, is_own)
     });
-    last(trees.map(|tree| tree?.signal_until(signal, obeys))).is_some()
+    last(trees.map(|tree| tree?.set_stopped(frozen))).is_some()
 }
 
 /// A process and its descendants, until that process is reaped: then its ID may become another
@@ -338,20 +311,25 @@ impl<'a> ProcessTree<'a> {
         is_own().then_some(Self { site, root, handle })
     }
 
-    /// Repeatedly sends a signal to processes that have not obeyed it, until all have: meanwhile,
-    /// they may start others. Returns when the last one had obeyed; `None` at the limit, and if the
-    /// root ends.
-    fn signal_until(&self, signal: Signal, obeys: fn(&Relative) -> bool) -> Option<Instant> {
+    /// Stops or resumes the processes: repeatedly sends a signal to those that have not obeyed it,
+    /// until all have, because meanwhile they may start others. Returns when the last one had
+    /// obeyed; `None` at the limit, and if the root ends.
+    fn set_stopped(&self, stopped: bool) -> Option<Instant> {
+        let signal = match stopped {
+            true => Signal::STOP,
+            false => Signal::CONT,
+        };
         let deadline = Instant::now() + SIGNAL_LIMIT;
         while Instant::now() < deadline {
-            let is_done = self.list().iter().all(obeys);
+            let is_done = self.list().iter().all(|one| one.is_stopped == stopped);
             if !self.handle.is_running() {
                 return None;
             }
             if is_done {
                 return Some(Instant::now());
             }
-            self.site.send(&self.open(|one| !obeys(one)), signal);
+            let others = self.open(|one| one.is_stopped != stopped);
+            self.site.send(&others, signal);
             sleep(POLL_INTERVAL);
         }
         None
@@ -427,8 +405,8 @@ mod tests {
             // As if the kernel had reused the process ID.
             running.id.set(other.id());
             running.first.pid = other.id();
-            assert_eq!(running.pause(FaultProcess::Server), None);
-            assert_eq!(running.resume(), None);
+            assert_eq!(running.set_stopped(FaultProcess::Server, true), None);
+            assert_eq!(running.set_stopped(FaultProcess::Both, false), None);
             running.kill();
             drop(running);
             assert!(!stopped_or_gone(other.id()));
@@ -498,10 +476,7 @@ mod tests {
         ended.kill().unwrap();
         ended.wait().unwrap();
         assert!(all().is_empty());
-        assert!(
-            tree.signal_until(Signal::STOP, |one| one.is_stopped)
-                .is_none()
-        );
+        assert!(tree.set_stopped(true).is_none());
         assert!(ProcessTree::of(site, other.id(), || false).is_none());
         other.kill().unwrap();
         other.wait().unwrap();

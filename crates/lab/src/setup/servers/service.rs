@@ -29,7 +29,7 @@ pub(crate) struct Services {
     services: Vec<Service>,
     /// The directory in the result for the services' logs.
     keep: PathBuf,
-    site: Arc<dyn Site>,
+    pub(crate) site: Arc<dyn Site>,
     data: DataDir,
 }
 
@@ -113,10 +113,6 @@ impl Services {
             sleep(POLL_INTERVAL);
         }
         Ok(running)
-    }
-
-    pub(crate) fn site(&self) -> &Arc<dyn Site> {
-        &self.site
     }
 
     /// Kills the services, takes down their site, and removes their directory, as dropping them

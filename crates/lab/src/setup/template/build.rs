@@ -15,7 +15,7 @@ use crate::failure::{Fact, Failure, canceled, disk_full, is_disk_full};
 use crate::process;
 use crate::setup::needs;
 use crate::setup::servers::{self, DataDir, Node, NodeSpec};
-use crate::site::{Site, ThisHost};
+use crate::site::ThisHost;
 use crate::volume;
 
 /// How long initialization may take; it writes some 200 MB.
@@ -44,7 +44,7 @@ impl Templates<'_> {
         let rows = tables.saturating_mul(wanted.options.data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, &node.volume);
-        let free_bytes = needs::free_bytes(ThisHost::default().files(), disk)?;
+        let free_bytes = needs::space(disk)?.free_bytes;
         let too_small = |needed_bytes| {
             let what = format!("building the data for {}", self.installed.shown());
             disk_full(&what, disk, needed_bytes, free_bytes)
@@ -77,8 +77,10 @@ impl Templates<'_> {
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
         let site = Arc::new(ThisHost::default());
+        let own = engine.traits().loading_settings.iter();
+        let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let spec = NodeSpec {
-            config: self.loading_settings(),
+            config: own.chain(self.format.clone()).collect(),
             ..NodeSpec::new(0, wanted.connections, site, &keep)
         };
         let mut server = servers::start(self.installed, spec, data, interrupted)?;
@@ -92,15 +94,6 @@ impl Templates<'_> {
         Ok((data, checksum))
     }
 
-    fn loading_settings(&self) -> Vec<(String, String)> {
-        let own = self.installed.engine.traits().loading_settings;
-        let own = own
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        own.chain(self.format.clone()).collect()
-    }
-
-    /// Initializes a new data directory.
     pub(super) fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;
@@ -157,7 +150,7 @@ impl Templates<'_> {
 /// Says that a full disk, which causes various errors, is the reason for this one, if it is. Called
 /// before the partial data is removed.
 fn blamed_on_disk(disk: &Path, error: Failure) -> Failure {
-    let free_bytes = needs::free_bytes(ThisHost::default().files(), disk).unwrap_or(u64::MAX);
+    let free_bytes = needs::space(disk).map_or(u64::MAX, |space| space.free_bytes);
     match !error.is_interrupted() && free_bytes < FULL_BYTES {
         true => error.fact(Fact::Io(ErrorKind::StorageFull)),
         false => error,

@@ -52,8 +52,8 @@ pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, Failure
     Ok(about.filter(|about| about.recipe == *recipe))
 }
 
-/// Disk space of the first template whose recipe fits.
-pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Option<u64> {
+/// Disk space of the first template whose recipe fits. Takes no lock.
+pub(crate) fn bytes_of(templates: &Path, fits: impl Fn(&Recipe) -> bool) -> Option<u64> {
     let entries = fs::read_dir(templates).ok()?.flatten();
     let abouts = entries.filter_map(|entry| read_any(&entry.path()).ok().flatten());
     let mut fitting = abouts.filter(|about| fits(&about.recipe));
@@ -71,7 +71,6 @@ fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
     Ok(serde_json::from_reader(std::io::Read::take(file, ABOUT_BYTES)).ok())
 }
 
-/// Records that the template was used now.
 pub(super) fn mark_used(dir: &Path) {
     let marked = File::options().write(true).open(dir.join(ABOUT));
     // Not fatal: the template is only removed earlier.
@@ -158,10 +157,12 @@ pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(
                 cleaned.bytes += entry.bytes;
             }
             Ok(_) => {}
-            Err(error) if entry.exists => cleaned.left.push(Leftover::new(&entry.dir, &error)),
-            Err(error) => {
-                let lock = lock_path(&entry.dir);
-                cleaned.left.push(Leftover::new(&lock, &error));
+            Err(failure) => {
+                let path = match entry.exists {
+                    true => entry.dir,
+                    false => lock_path(&entry.dir),
+                };
+                cleaned.left.push(Leftover { path, failure });
             }
         }
     }

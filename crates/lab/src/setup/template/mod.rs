@@ -13,23 +13,21 @@ mod build;
 pub(crate) mod cache;
 mod recipe;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
 use engine::{Installed, Server, Settings};
-use host::Files;
 
 pub use crate::copy::Copied;
 use crate::failure::{Failure, canceled, disk_full, is_disk_full};
+use crate::home::Home;
 use crate::home::lock::Lock;
-use crate::home::{self, Home};
 use crate::process::NEVER;
 use crate::setup::needs;
 use crate::setup::servers::DataDir;
-use crate::site::{Site, ThisHost};
 use crate::volume;
 pub(crate) use recipe::Recipe;
 
@@ -170,32 +168,17 @@ impl<'a> Templates<'a> {
     }
 }
 
-/// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
-/// admits; `None` if there is none. Takes no lock.
-pub(crate) fn bytes_in(
-    root: &Path,
-    engine: &dyn Server,
-    accepts: &dyn Fn(&str) -> bool,
-    wanted: &Wanted<'_>,
-    config: &Settings,
-) -> Option<u64> {
-    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
-    cache::bytes_of(&home::templates_in(root), &fits)
-}
-
 impl Template {
     /// Copies the data for server `number`, within the cache.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
-        let node = plan::Node::default();
-        self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
+        self.copy_to(number, &plan::Node::default(), &NEVER)
     }
 
-    /// Copies the data for server `number` to volumes of `node`, on the machine with these files.
+    /// Copies the data for server `number` to volumes of `node`.
     pub fn copy_to(
         &self,
         number: u32,
         node: &plan::Node,
-        files: &dyn Files,
         interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
@@ -205,7 +188,7 @@ impl Template {
                 drop(target);
                 let disk = volume::disk(&self.home, &node.volume);
                 let what = format!("the copy of the data for server {number}");
-                let free_bytes = needs::free_bytes(files, disk)?;
+                let free_bytes = needs::space(disk)?.free_bytes;
                 Err(disk_full(&what, disk, self.bytes, free_bytes))
             }
             Err(error) => Err(error),

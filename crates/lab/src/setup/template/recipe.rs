@@ -15,7 +15,7 @@ const DIGEST_BYTES: usize = 8;
 pub(crate) struct Recipe {
     revision: u32,
     engine: String,
-    version: String,
+    pub(crate) version: String,
     build: String,
     /// Settings of the study that determine the format of the files. A value that may be secret is
     /// replaced by its digest.
@@ -61,7 +61,7 @@ impl Recipe {
     }
 
     /// Whether this is a recipe of such data, for any version of the server.
-    pub(super) fn is_of(
+    pub(crate) fn is_of(
         &self,
         engine: &dyn Server,
         config: &Settings,
@@ -75,10 +75,6 @@ impl Recipe {
             ..self.clone()
         };
         *self == of_any_version
-    }
-
-    pub(super) fn version(&self) -> &str {
-        &self.version
     }
 
     /// The template's name in the cache: engine, version and size for people, and a digest of

@@ -152,7 +152,7 @@ pub(crate) fn copy(
     number: u32,
     node: &plan::Node,
 ) -> Result<DataDir, Failure> {
-    let copied = template.copy_to(number, node, &host::LOCAL, &NEVER)?;
+    let copied = template.copy_to(number, node, &NEVER)?;
     Ok(copied.0)
 }
 
@@ -252,7 +252,7 @@ pub(crate) async fn postgres(
     password: &str,
 ) -> Result<client::postgres::Connection, String> {
     let tls = TlsOptions::default();
-    let target = client::postgres::Target::parse_with(url, Some(password), "me", &tls, &|_| None);
+    let target = client::postgres::Target::parse(url, Some(password), "me", &tls, &|_| None);
     let opened = client::postgres::Connection::open(&target.unwrap()).await;
     opened.map_err(|error| error.to_string())
 }

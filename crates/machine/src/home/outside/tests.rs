@@ -189,7 +189,7 @@ fn the_run_of_another_host_is_left_and_named() {
             panic!("{cleaned:?}")
         };
         assert!(
-            left.path == run && left.why.contains("host elsewhere"),
+            left.path == run && left.failure.message.contains("host elsewhere"),
             "{left}"
         );
         assert!(journal.exists());

@@ -60,7 +60,6 @@ const GROUPS: &str = "/groups";
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
 /// How long a program may take to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long a daemon may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// podman or docker as it is installed on this host.
@@ -108,7 +107,7 @@ impl Installed {
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) installed: Installed,
-    place: Outside,
+    pub(super) place: Outside,
     /// The file to which podman writes the program's process ID.
     pid_file: PathBuf,
 }
@@ -216,7 +215,6 @@ impl Named {
         }
     }
 
-    /// Process ID of the container's program.
     fn pid(&self) -> Option<u32> {
         let said = match self.is_dockers() {
             false => fs::read_to_string(&self.pid_file).ok()?,
@@ -228,11 +226,6 @@ impl Named {
         };
         // docker reports 0 before the program starts and after it ends.
         said.trim().parse().ok().filter(|pid| *pid != 0)
-    }
-
-    /// Removes the container, and docker's image.
-    pub(super) fn end(&self) -> Result<(), Failure> {
-        self.place.end()
     }
 }
 

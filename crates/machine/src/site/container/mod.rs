@@ -214,10 +214,10 @@ impl Container {
 
     /// Removes the container after its programs have ended.
     pub(super) fn end(&self) -> Result<(), Failure> {
-        self.named.as_ref().map_or(Ok(()), Named::end)
+        let named = self.named.as_ref();
+        named.map_or(Ok(()), |named| named.place.end())
     }
 
-    /// The runtime, for reports.
     pub(super) fn platform(&self) -> String {
         match &self.named {
             Some(named) => named.installed.version.clone(),

@@ -1,7 +1,7 @@
 //! Reads files and runs commands on a host over one connection, on which the host first reports
 //! whether servers can run there.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::mem;
 use std::net::Ipv4Addr;
@@ -91,7 +91,8 @@ impl Agent {
         });
         let Some((pipes, greeting)) = greeted else {
             process::kill(&mut child);
-            return Err(to.failed(log));
+            let said = fs::read(log).unwrap_or_default();
+            return Err(to.error(&String::from_utf8_lossy(&said)));
         };
         let agent = Self {
             child: Mutex::new(child),
@@ -138,7 +139,6 @@ impl Pipes {
         self.requests.flush()
     }
 
-    /// The lines of the greeting.
     fn greeting(&mut self) -> io::Result<Vec<String>> {
         while self.line(READ_LIMIT)? != BEGIN {}
         (0..GREETING_LINES).map(|_| self.line(READ_LIMIT)).collect()

@@ -1,6 +1,7 @@
 //! The disk of a guest that holds its node's data: a file on this host, so that the data need not
 //! pass through the connection.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::tool::Tool;
 const MAX_BYTES: u64 = 16 << 40;
 
 /// A file in the run directory.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Disk {
     file: PathBuf,
 }
@@ -52,10 +53,9 @@ impl Disk {
     /// reads it.
     pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
-        let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];
-        let arguments = options.iter().map(AsRef::as_ref);
+        let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"].map(OsStr::new);
         let paths = [dir.as_os_str(), self.file.as_os_str()];
-        Tool::MKFS_EXT4.work(arguments.chain(paths), interrupted)?;
+        Tool::MKFS_EXT4.work(&[&options[..], &paths].concat(), interrupted)?;
         let failed = Failure::at("write", &self.file);
         let file = File::open(&self.file).map_err(failed)?;
         file.sync_data().map_err(failed)?;

@@ -13,21 +13,20 @@
 
 mod agent;
 mod disk;
+mod site;
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
-use super::launched::{Launched, Process, Program};
+use super::launched::Process;
+use super::vm::Guest;
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -38,17 +37,10 @@ use agent::{Agent, address};
 
 pub(crate) use disk::Disk;
 
-/// How long a program may take to start.
-const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// The file with the process ID of a node's server, in the node's directory.
-const PROCESS: &str = "process";
-/// ssh's exit code if the connection fails.
-const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
-const LAUNCH: &str = include_str!("launch.sh");
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
@@ -58,28 +50,37 @@ pub struct Machine {
     control: PathBuf,
     /// Messages of ssh.
     log: PathBuf,
-    /// The account that servers run as.
     account: Account,
     /// The user that ssh logs in as.
     user: String,
     /// The address that servers listen on, with the network from which they are reached.
-    pub(super) address: Ipv4Net,
+    address: Ipv4Net,
     /// The run directory on this host, which contains the nodes' directories.
     run: PathBuf,
-    /// The disk with the node's data, if the machine is a guest.
-    disk: Option<Disk>,
-    /// The mount point of `disk`.
+    /// The mount point of the guest's disk.
     mounted: OnceLock<PathBuf>,
+    /// The machine, if it is a guest; the last field, so that the connection ends first.
+    guest: Option<Guest>,
 }
 
 impl Machine {
-    /// Connects to a machine, and creates a directory below `below` on it. A guest, which has at
-    /// most one node, has this disk.
-    pub(super) fn connect(
+    /// Connects to a host, and creates a directory below `below` on it.
+    pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
+        Self::connect(home, to, below, None)
+    }
+
+    /// Boots a guest with the CPUs and memory of these limits. It has at most one node.
+    pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
+        let guest = Guest::boot(home, limits, image)?;
+        let to = guest.destination.clone();
+        Self::connect(home, &to, Path::new("/var/tmp"), Some(guest))
+    }
+
+    fn connect(
         home: &Home,
         to: &Destination,
         below: &Path,
-        disk: Option<Disk>,
+        guest: Option<Guest>,
     ) -> Result<Self, Failure> {
         let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
         let (agent, greeting) = Agent::connect(to, &control, &log)?;
@@ -101,7 +102,7 @@ impl Machine {
                     "install the server's package there, or log in as another user",
                 )
             })?;
-        let record = Record::make(home, to, below, disk.is_some(), |command| {
+        let record = Record::make(home, to, below, guest.is_some(), |command| {
             agent.run(command)
         })?;
         Ok(Self {
@@ -113,23 +114,14 @@ impl Machine {
             user: greeting.user,
             address,
             run: home.run_dir().to_owned(),
-            disk,
             mounted: OnceLock::new(),
+            guest,
         })
     }
 
     /// Whether it is a guest on this host.
     pub fn is_guest(&self) -> bool {
-        self.disk.is_some()
-    }
-
-    pub(super) fn files(&self) -> &dyn Files {
-        &self.agent
-    }
-
-    /// Ends the agent without waiting for an answer.
-    pub(super) fn disconnect(&self) {
-        self.agent.disconnect();
+        self.guest.is_some()
     }
 
     /// The user that ssh logs in as.
@@ -148,25 +140,6 @@ impl Machine {
         self.record.to.unusable(why, remedy)
     }
 
-    /// The host and its properties, for reports.
-    pub(crate) fn platform(&self) -> String {
-        let facts = HostFacts::read(&self.agent);
-        let cpus = facts.cpu.threads.map(|cpus| match cpus {
-            1 => "1 CPU".to_owned(),
-            _ => format!("{cpus} CPUs"),
-        });
-        let memory = facts.memory.total_bytes.map(plan::shown_bytes);
-        let found = [
-            Some(self.record.to.host.clone()),
-            facts.cpu.model,
-            cpus,
-            memory,
-        ];
-        let system = [facts.kernel, facts.virtualization];
-        let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
-        found.join(", ")
-    }
-
     /// The path on the machine of `here`, a path in the run directory on this host.
     pub(super) fn path(&self, here: &Path) -> PathBuf {
         match here.strip_prefix(&self.run) {
@@ -177,10 +150,10 @@ impl Machine {
 
     /// Copies the directory of a node, with its data, to the machine before its server starts.
     pub fn place(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        match &self.disk {
+        match &self.guest {
             None => self.bring(dir, true, interrupted),
-            Some(disk) => {
-                disk.fill(dir, interrupted)?;
+            Some(guest) => {
+                guest.disk.fill(dir, interrupted)?;
                 let dir = self.mounted.get_or_init(|| self.path(dir));
                 self.mount(dir, interrupted)
             }
@@ -191,16 +164,6 @@ impl Machine {
         let owner = self.account.owner();
         let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
         self.session(script(MOUNT, &arguments), interrupted)
-    }
-
-    /// Connects to a guest that was switched on again, and mounts its disk.
-    pub(super) fn reconnect(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        // A killed ssh client leaves its socket behind.
-        let _ = fs::remove_file(&self.control);
-        let (agent, _) = Agent::connect(&self.record.to, &self.control, &self.log)?;
-        self.agent.replace(&agent);
-        let mounted = self.mounted.get();
-        mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
     }
 
     /// Copies the directory of a node to the machine, with or without the part that belongs to the
@@ -244,7 +207,7 @@ impl Machine {
     /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
     pub fn settle(&self, data: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
         // The guest's disk was written before the guest read it.
-        let command = match self.disk.is_some() || !cold {
+        let command = match self.is_guest() || !cold {
             true => "sync",
             false => {
                 "sync && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none ';'"
@@ -262,7 +225,6 @@ impl Machine {
         (found.code == 0 && !found.text.trim().is_empty()).then_some(Duration::ZERO)
     }
 
-    /// Removes a file of a node's directory.
     pub(super) fn remove_file(&self, here: &Path) -> Result<(), Failure> {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
@@ -275,44 +237,6 @@ impl Machine {
         ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
-    /// Starts a program of a node, whose input is a file of the node's directory on this host.
-    pub(crate) fn spawn(&self, program: Program<'_>) -> Result<Launched, Failure> {
-        let log = program.log;
-        let input = self.path(program.input);
-        let dir = input.parent().unwrap_or(Path::new("/")).to_owned();
-        let process = dir.join(PROCESS);
-        self.succeed(&format!("rm -f {}", quoted(&process)))?;
-        let mut arguments = vec![dir.into_os_string(), input.into_os_string()];
-        arguments.push("setpriv".into());
-        arguments.extend(self.account.setpriv_options().into_iter().map(Into::into));
-        arguments.push("--".into());
-        arguments.push(program.path.into());
-        arguments.extend_from_slice(program.arguments);
-        let errors = log
-            .try_clone()
-            .map_err(Failure::at("write the log of", program.path))?;
-        let mut ssh = self.client(&[]);
-        ssh.arg(script(LAUNCH, &arguments));
-        ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
-        let mut child = process::spawn(ssh)?;
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            let pid = host::number(&self.agent, &process);
-            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
-                return Ok(Launched::elsewhere(child, pid));
-            }
-            let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-            if has_ended || Instant::now() > deadline {
-                process::kill(&mut child);
-                let why = "a program could not be started there".to_owned();
-                let remedy = "its log is in the result directory";
-                return Err(self.unusable(why, remedy));
-            }
-            sleep(process::POLL_INTERVAL);
-        }
-    }
-
-    /// Sends a signal to processes, some of which may have ended.
     pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),
@@ -336,22 +260,12 @@ impl Machine {
         ));
     }
 
-    /// Kills the processes of the node with this directory, and removes their shared memory.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)]), &NEVER)
     }
 
-    /// How a program ended, from the exit status of its session.
-    pub(crate) fn how_it_ended(status: ExitStatus) -> String {
-        match status.code() {
-            Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
-            _ => process::how_it_ended(status),
-        }
-    }
-
-    /// Removes what dyno stored on the machine.
-    pub(crate) fn end(&self) -> Result<(), Failure> {
+    fn remove(&self) -> Result<(), Failure> {
         self.record.end(|command| self.session(command, &NEVER))
     }
 
@@ -388,6 +302,6 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         // A later run removes what remains.
-        let _ = self.end();
+        let _ = self.remove();
     }
 }

@@ -1,8 +1,8 @@
 //! A network namespace on this host: a site with an address of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -17,7 +17,6 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::locked;
-use crate::process;
 use crate::site::any::Site;
 use crate::site::launched::{Launched, Program};
 use crate::site::this_host::ThisHost;
@@ -26,7 +25,7 @@ use crate::site::this_host::ThisHost;
 #[derive(Debug)]
 pub struct Namespace {
     host: ThisHost,
-    namespace: Outside,
+    pub(super) namespace: Outside,
     address: Ipv4Net,
     neighbors: Neighbors,
     /// What slows its links down at the moment.
@@ -57,21 +56,13 @@ impl Namespace {
     pub(crate) fn beside(&self, home: &Home) -> Result<Self, Failure> {
         Self::new(home, &self.switch, &plan::Site::default())
     }
-
-    /// The namespace's name for `ip`.
-    pub(super) fn name(&self) -> String {
-        self.namespace.name()
-    }
-
-    /// The file through which the namespace is entered.
-    pub(super) fn path(&self) -> &Path {
-        self.namespace.path()
-    }
 }
 
 impl Site for Namespace {
     fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
-        let network = process::entry_of_network(self.path());
+        // Entering it directly would require `unsafe` code.
+        let namespace = format!("--net={}", self.namespace.path().display());
+        let network = ["nsenter", &namespace, "--"].map(OsString::from);
         self.host.start(home, &network, program)
     }
 
@@ -146,7 +137,8 @@ impl Namespace {
     pub fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
         let mut slowed = locked(&self.slowed);
         let own = self.address.addr();
-        *slowed = Some(Slowed::new(&self.name(), self.path(), own, peers, how)?);
+        let (name, path) = (self.namespace.name(), self.namespace.path());
+        *slowed = Some(Slowed::new(&name, path, own, peers, how)?);
         Ok(Instant::now())
     }
 
@@ -154,7 +146,7 @@ impl Namespace {
     pub fn speed_up(&self) -> Result<Instant, Failure> {
         let mut slowed = locked(&self.slowed);
         if let Some(slowed) = &*slowed {
-            slowed.stop(&self.name())?;
+            slowed.stop(&self.namespace.name())?;
         }
         let at = Instant::now();
         // Packets that are already delayed may still be in transit.

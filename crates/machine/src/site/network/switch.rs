@@ -15,7 +15,6 @@ use crate::ip::{self, no_network};
 
 /// Reserved for network benchmarks (RFC 2544), and never routed on the Internet.
 const RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
-/// The prefix length of a subnet.
 const SUBNET_LENGTH: u8 = 24;
 /// Last byte of the host's address. Namespaces are numbered below it.
 const HOST: u8 = 254;
@@ -140,7 +139,6 @@ fn interface(subnet: Ipv4Net) -> String {
     format!("dyno-{a}-{b}-{c}")
 }
 
-/// An address of a subnet.
 fn in_subnet(subnet: Ipv4Net, number: u8) -> Ipv4Net {
     let [a, b, c, _] = subnet.network().octets();
     // The prefix length comes from another network, so it is valid.

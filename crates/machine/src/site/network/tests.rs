@@ -38,7 +38,7 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
 
 /// A UDP socket in a namespace, at its address.
 fn socket(site: &Namespace) -> UdpSocket {
-    let (path, ip) = (site.path().to_owned(), site.address().addr());
+    let (path, ip) = (site.namespace.path().to_owned(), site.address().addr());
     inside(&path, move || UdpSocket::bind((ip, 0))).unwrap()
 }
 

@@ -25,7 +25,6 @@ use rustix::io::Errno;
 
 use super::machine::Disk;
 use crate::home::Home;
-use crate::home::survivors::RUN_DIR;
 use crate::locked;
 use crate::port;
 use crate::process;
@@ -73,13 +72,12 @@ pub(super) struct Guest {
     ports: [u16; 2],
 }
 
-enum Failed {
+pub(super) enum Failed {
     PortTaken,
     Boot(String),
     Other(Failure),
 }
 
-/// The failure of a host that cannot boot a guest.
 fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("the guest cannot be booted: {why}"))
         .remedy(remedy)
@@ -108,7 +106,6 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    /// Boots a guest with the image in a directory.
     pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
         qemu::program()?;
         let hardware = Hardware::new(limits, image)?;
@@ -192,21 +189,12 @@ impl Guest {
         Ok(guest)
     }
 
-    fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+    pub(super) fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
         // Without the output from before the guest was switched off.
         let console = self.dir.join(qemu::CONSOLE);
         File::create(&console).map_err(Failure::at("write", &console))?;
         self.home.account().own(&console)?;
-        let mut command = qemu::command(
-            self.home.account(),
-            &self.hardware,
-            self.accelerator,
-            &self.dir,
-            &self.disk,
-            self.ports,
-        )?;
-        command.env(RUN_DIR, self.home.run_dir());
-        let child = process::spawn(command)?;
+        let child = process::spawn(qemu::command(self)?)?;
         let id = child.id();
         *locked(&self.qemu) = Some(child);
         self.wait_until_up(interrupted)?;
@@ -259,15 +247,9 @@ impl Guest {
         self.ports[1]
     }
 
-    /// Switches the guest off, and returns once it is off.
     pub(super) fn cut(&self) -> Instant {
         let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
-    }
-
-    /// Switches the guest on again, with its disk.
-    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        Ok(self.switch_on(interrupted)?)
     }
 
     /// Whether the guest was switched off or QEMU has ended.

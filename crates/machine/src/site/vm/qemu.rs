@@ -7,11 +7,11 @@ use std::process::Command;
 
 use plan::Limits;
 
-use super::no_guest;
+use super::{Guest, no_guest};
 use crate::account::Account;
 use crate::failure::Failure;
+use crate::home::survivors::RUN_DIR;
 use crate::process::{self, NEVER, TOOL_LIMIT};
-use crate::site::machine::Disk;
 use crate::ssh::Destination;
 
 /// Debian has a program for each architecture.
@@ -92,21 +92,22 @@ impl Hardware {
     }
 }
 
-/// The command of a QEMU whose guest is reachable at the `ports` of 127.0.0.1, forwarded to its
-/// ports 22 and `ports[1]`. The guest cannot reach anything else.
-pub(super) fn command(
-    account: &Account,
-    hardware: &Hardware,
-    accelerator: Accelerator,
-    dir: &Path,
-    disk: &Disk,
-    ports: [u16; 2],
-) -> Result<Command, Failure> {
+/// The command of a QEMU whose guest is reachable at its `ports` of 127.0.0.1, forwarded to the
+/// guest's ports 22 and `ports[1]`. The guest cannot reach anything else.
+pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
+    let Guest {
+        hardware,
+        accelerator,
+        dir,
+        disk,
+        ports: [ssh, server],
+        ..
+    } = guest;
     let cpuset = hardware.cpuset.iter();
     let cpuset: Vec<OsString> = cpuset
         .flat_map(|cpus| ["taskset", "-c", cpus].map(Into::into))
         .collect();
-    let account = accelerator.account(account);
+    let account = accelerator.account(guest.home.account());
     let mut command = process::command(&account, &cpuset, &program()?);
     let (accelerator, cpu) = match accelerator {
         Accelerator::Kvm => ("kvm", "host"),
@@ -143,7 +144,6 @@ pub(super) fn command(
         false => "cache=writeback",
     };
     drive(&mut command, "data", disk.file(), cache);
-    let [ssh, server] = ports;
     command.arg("-netdev").arg(format!(
         "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
     ));
@@ -151,6 +151,7 @@ pub(super) fn command(
     let path = dir.join(LOG);
     let log = File::create(&path).map_err(Failure::at("write", &path))?;
     let errors = log.try_clone().map_err(Failure::at("write", &path))?;
+    command.env(RUN_DIR, guest.home.run_dir());
     command.stdout(log).stderr(errors);
     Ok(command)
 }

@@ -163,7 +163,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
         "[data]\ntables = 4\nrows = 500_000\nseed = 42\n[load]\nthreads = {threads}\ndistribution = 'uniform'\nreply_time = 'program'\nwarmup = '10s'\ntime = '60s'"
     ));
     planned.label = format!("threads={threads}");
-    planned.point = Point::from([("threads", threads)]);
+    planned.point = Point::from_iter([("threads", threads)]);
     let setup = Setup {
         engine: "MariaDB 10.11.14".into(),
         server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),

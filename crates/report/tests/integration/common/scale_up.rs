@@ -151,7 +151,7 @@ fn trial(
     let planned = &mut trial.setup.planned;
     (planned.number, planned.repeat) = (number, repeat);
     planned.label = format!("instances={instances}");
-    planned.point = Point::from([("topology.instances", instances)]);
+    planned.point = Point::from_iter([("topology.instances", instances)]);
     planned.topology.instances = instances;
     (planned.load.threads, planned.load.preload) = (16, true);
     scale_rate(&mut trial.transactions, rate);

@@ -40,7 +40,7 @@ pub(crate) fn searched(ends: &[(&str, Found)]) -> Left {
     let searches = (0..)
         .zip(ends)
         .map(|(place, (rows, (rate, end)))| FoundMax {
-            point: Point::from([("data.rows", typed(rows))]),
+            point: Point::from_iter([("data.rows", typed(rows))]),
             repeat: 1,
             column: "response_ms.p99".into(),
             limit_ms: 20.0,

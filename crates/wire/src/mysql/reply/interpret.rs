@@ -2,7 +2,7 @@
 
 use super::super::packet::{Header, MAX_PAYLOAD_BYTES};
 use super::super::{SERVER_MORE_RESULTS_EXISTS, SERVER_STATUS_IN_TRANS, lenenc, parse_error};
-use super::{Prepared, Reply, ReplyReader, State};
+use super::{Reply, ReplyReader, State};
 use crate::ProtocolError;
 use crate::fields::Fields;
 
@@ -118,7 +118,6 @@ impl ReplyReader {
         fields.u8()?;
         let statement = fields.u32_le()?;
         let (columns, params) = (fields.u16_le()?, fields.u16_le()?);
-        let prepared = Prepared { statement, params };
         let lists = [columns, params];
         let ends = if self.deprecate_eof {
             0
@@ -127,9 +126,9 @@ impl ReplyReader {
         };
         let left = u32::from(columns) + u32::from(params) + ends;
         if left == 0 {
-            return Ok(Some(Reply::Prepared(prepared)));
+            return Ok(Some(Reply::Prepared(statement)));
         }
-        self.state = State::Definitions { left, prepared };
+        self.state = State::Definitions { left, statement };
         Ok(None)
     }
 

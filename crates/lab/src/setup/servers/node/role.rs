@@ -13,7 +13,6 @@ use crate::failure::{Failure, canceled};
 use crate::process;
 use crate::setup::servers::files::{append, write_for_server};
 use crate::setup::servers::log;
-use crate::setup::servers::membership::Membership;
 
 /// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
@@ -30,7 +29,8 @@ impl Node {
     /// Joins its cluster, if it is a member of one.
     pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let membership = self.spec.membership.as_ref();
-        if membership.is_some_and(Membership::is_promoted) {
+        // The cluster manager makes the first member the primary.
+        if self.is_managed() && membership.is_some_and(|member| member.number == 1) {
             self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
         }
         self.as_member(Replication::join).map(drop)
@@ -129,15 +129,14 @@ impl Node {
 
     /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
-        self.as_member(|kind, member| (kind.questions().state)(member))
+        self.as_member(|kind, member| (kind.traits().questions.state)(member))
     }
 
     /// Whether its processes run, and a member of a cluster takes part in it.
     pub(crate) fn is_whole(&mut self) -> bool {
-        let has_manager = self.is_managed();
         let takes_part = |role| role != Some(Role::Detached);
         self.exited().is_none()
-            && (!has_manager || self.manager_pid().is_some())
+            && (!self.is_managed() || self.id.manager().is_some())
             && self.role().is_ok_and(takes_part)
     }
 
@@ -261,8 +260,8 @@ impl Node {
     /// to it, and the lines of its log about those that it refused, each once.
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
         // A node that is down or paused still has its log.
-        let answers = self.process.as_ref().is_some_and(|one| !one.is_paused());
-        let ask = || self.as_member(|kind, member| (kind.questions().strangers)(member));
+        let answers = self.process.as_ref().is_some_and(|one| !one.is_paused);
+        let ask = || self.as_member(|kind, member| (kind.traits().questions.strangers)(member));
         let seen = answers.then(ask);
         let seen = seen.and_then(|seen| seen.ok().flatten());
         let seen = seen.unwrap_or_default();
@@ -274,16 +273,12 @@ impl Node {
         all
     }
 
-    /// Whether [`Node::copy_from`] would copy anything.
-    pub(crate) fn is_copied_from(&self, primary: u32) -> bool {
-        self.copying(primary).is_some()
-    }
-
     pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
         self.too_slow("replicate", limit)
     }
 
-    fn copying(&self, primary: u32) -> Option<Copying> {
+    /// What [`Node::copy_from`] would do; `None` if it would copy nothing.
+    pub(crate) fn copying(&self, primary: u32) -> Option<Copying> {
         let member = self.spec.membership.as_ref()?;
         let failover = member.replication.traits().failover?;
         let program = &self.installed.program;

@@ -88,22 +88,26 @@ pub fn start(
     installed.engine.check_settings(&spec.config)?;
     fs::create_dir_all(&spec.keep).map_err(Failure::at("create", &spec.keep))?;
     let membership = spec.membership.as_ref();
-    for file in membership.iter().flat_map(|member| member.data_files()) {
-        data.write_data_file(file.name, &file.text)?;
+    if let Some(member) = membership {
+        for file in member.replication.data_files(&member.layout, member.number) {
+            data.write_data_file(file.name, &file.text)?;
+        }
     }
     data.hand_over()?;
     let own = data.volumes().map(Volume::path);
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
-    let (id, password) = match membership {
-        Some(member) => (member.process_of(&data), member.password.clone()),
-        None => (ProcessId::default(), Password::random()?),
+    let manager = membership.and_then(|member| member.replication.traits().manager);
+    let id = manager.map(|manager| ProcessId::managed(&data, manager.process_file()));
+    let password = match membership {
+        Some(member) => member.password.clone(),
+        None => Password::random()?,
     };
     let mut node = Node {
         process: None,
         installed: installed.clone(),
-        id,
+        id: id.unwrap_or_default(),
         password,
         port: 0,
         notes: Vec::new(),
@@ -127,7 +131,10 @@ impl Node {
             Start::First => None,
             Start::Again { .. } => Some(self.port),
         };
-        let of_member = || self.spec.membership.as_ref().and_then(Membership::port);
+        let of_member = || {
+            let member = self.spec.membership.as_ref()?;
+            Some(member.layout.member(member.number)?.port)
+        };
         let fixed = self.spec.port.or(before).or_else(of_member);
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
@@ -179,7 +186,7 @@ impl Node {
             let path = paths.dir.join(file.name);
             self.site().remove_file(&path)?;
         }
-        self.notes = (engine.traits().notes)(&log(), &self.spec.config);
+        self.notes = engine.traits().wording.notes(&log(), &self.spec.config);
         self.public_key = public_key;
         self.process = Some(process);
         Ok(())
@@ -193,7 +200,7 @@ impl Node {
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let paths = self.paths();
-        let manager = match process.is_orphaned() {
+        let manager = match process.is_orphaned {
             true => self.manager(&paths)?,
             false => None,
         };
@@ -222,7 +229,6 @@ impl Node {
         Ok((first, metadata.len()))
     }
 
-    /// The settings of a member's restart.
     fn restart_settings(
         &self,
         bootstraps: bool,
@@ -312,7 +318,8 @@ impl Node {
 
     /// The settings that make the server a member of its cluster, then the study's.
     fn settings(&self, of_restart: &Settings) -> Vec<(String, String)> {
-        let own = self.spec.membership.as_ref().map(Membership::settings);
+        let membership = self.spec.membership.as_ref();
+        let own = membership.map(|one| one.replication.settings(&one.layout, one.number));
         let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
         let own = own.into_iter().flatten();
         let own = own.filter(|(name, _)| !is_replaced(name));
@@ -322,17 +329,21 @@ impl Node {
 
     /// The manager that starts the server in place of the laboratory, whose files are written.
     fn manager(&self, paths: &Paths) -> Result<Option<Manager>, Failure> {
-        let Some(membership) = &self.spec.membership else {
-            return Ok(None);
-        };
         let account = self.data.home().account();
-        let manager = membership.manager(&ManagedServer {
+        let server = ManagedServer {
             program: &self.installed.program,
             paths,
             config: &self.spec.config,
             account: account.other_name(),
-        })?;
-        for file in manager.iter().flat_map(|manager| &manager.files) {
+        };
+        let manager = self.spec.membership.as_ref().and_then(|member| {
+            let manager = member.replication.traits().manager?;
+            Some(manager.manager(&member.layout, member.number, &server))
+        });
+        let Some(manager) = manager.transpose()? else {
+            return Ok(None);
+        };
+        for file in &manager.files {
             let path = paths.dir.join(file.name);
             match file.is_executable {
                 true => write_program(&path, &file.text)?,
@@ -342,7 +353,7 @@ impl Node {
                 write_readable(&self.spec.keep.join(file.name), kept)?;
             }
         }
-        Ok(manager)
+        Ok(Some(manager))
     }
 
     fn wait_until_ready(

@@ -4,17 +4,23 @@ use plan::key::{KEYS, Key, Kind, Needs};
 use plan::{EngineTraits, FaultKind, FaultRules, alternatives};
 
 const PAGES: [(&str, &str); 5] = [
-    ("study.md", include_str!("reference/study.md")),
+    ("study.md", include_str!("../../../src/reference/study.md")),
     (
         "study-platforms.md",
-        include_str!("reference/study-platforms.md"),
+        include_str!("../../../src/reference/study-platforms.md"),
     ),
-    ("study-login.md", include_str!("reference/study-login.md")),
+    (
+        "study-login.md",
+        include_str!("../../../src/reference/study-login.md"),
+    ),
     (
         "study-clusters.md",
-        include_str!("reference/study-clusters.md"),
+        include_str!("../../../src/reference/study-clusters.md"),
     ),
-    ("study-faults.md", include_str!("reference/study-faults.md")),
+    (
+        "study-faults.md",
+        include_str!("../../../src/reference/study-faults.md"),
+    ),
 ];
 /// The keys that most studies need, which the first page begins with.
 #[rustfmt::skip]
@@ -24,7 +30,7 @@ const USUAL: [&str; 12] = [
 ];
 
 /// The pages that explain every key of a study file, in Markdown, by the names of their files.
-pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> {
+pub(super) fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> {
     let whole = |line: &str| {
         let mark = line
             .strip_prefix('{')
@@ -83,7 +89,7 @@ fn row(key: &Key, name: &str, engines: &[EngineTraits]) -> String {
 
 fn takes(key: &Key, engines: &[EngineTraits]) -> String {
     match key.kind {
-        Kind::Engine => alternatives(&EngineTraits::names(engines, |_| true)),
+        Kind::Engine => alternatives(&EngineTraits::names(engines)),
         Kind::Cluster => {
             let engines = engines.iter().filter(|engine| !engine.clusters.is_empty());
             let kinds = engines.map(|engine| {
