@@ -33,7 +33,9 @@ pub(crate) fn read_both<T>(read: impl Fn() -> T) -> Option<(T, u64)> {
 /// A past instant on the same clock, in nanoseconds, to within about 50 ns.
 pub fn monotonic_ns_of(instant: Instant) -> u64 {
     let read = read_both(|| instant.elapsed());
-    read.map_or(0, |(age, at_ns)| at_ns.saturating_sub(age.as_nanos() as u64))
+    read.map_or(0, |(age, at_ns)| {
+        at_ns.saturating_sub(age.as_nanos() as u64)
+    })
 }
 
 #[cfg(test)]

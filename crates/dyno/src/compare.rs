@@ -151,7 +151,9 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> 
 
 /// The settings in the study of a result; empty if it cannot be read or is of a running server.
 fn settings(stored: &StoredResult, variant: Option<&str>) -> SettingValues {
-    let trials = stored.study().map_or(Vec::new(), |study| study.plan().trials);
+    let trials = stored
+        .study()
+        .map_or(Vec::new(), |study| study.plan().trials);
     let mut settings = SettingValues::new();
     for trial in trials {
         if variant.is_some() && trial.variant() != variant {

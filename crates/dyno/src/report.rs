@@ -81,7 +81,10 @@ pub(crate) fn write(
     let texts = [
         (names::JUNIT, ::report::junit::xml(result)),
         (names::CSV, Some(report.csv())),
-        (names::TABLES, has_tables.then(|| ::report::csv::tables(result))),
+        (
+            names::TABLES,
+            has_tables.then(|| ::report::csv::tables(result)),
+        ),
         (names::SEARCHES, ::report::search::csv(result)),
         (names::FAULTS_CSV, ::report::recovery::csv(result)),
         (names::SCALING, ::report::scale::csv(result)),

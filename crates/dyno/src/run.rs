@@ -94,7 +94,7 @@ fn open(
     let mut places = vec![lab.home()?.root()];
     let planned = plan.trials.iter();
     let volumes = planned.flat_map(|trial| trial.topology.node.volumes());
-    for directory in volumes.filter_map(::plan::Volume::directory) {
+    for directory in volumes.filter_map(|volume| volume.directory.as_ref()) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);
         }

@@ -103,7 +103,9 @@ pub(crate) fn open_url<P: NetworkEngine>(
     access: &Access,
 ) -> Result<Arc<dyn Database>, Failure> {
     let hosts = hosts::split(url);
-    let targets = all(hosts.iter().map(|url| Ok(Arc::new(P::target(url, access)?))))?;
+    let targets = all(hosts
+        .iter()
+        .map(|url| Ok(Arc::new(P::target(url, access)?))))?;
     if access.create_database {
         let created = targets.iter().map(|target| P::create_database(target));
         let created: Vec<_> = created.collect();
@@ -328,9 +330,8 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let changed = self.question(SETTINGS_LIMIT, changed)?;
         let per_server = P::PER_SERVER_SETTINGS;
         let server = self.engine.server();
-        let is_secret = |name: &str, value: &str| {
-            server.is_none_or(|server| server.is_secret(name, value))
-        };
+        let is_secret =
+            |name: &str, value: &str| server.is_none_or(|server| server.is_secret(name, value));
         Ok(settings::changed(changed, per_server, is_secret))
     }
 

@@ -14,9 +14,16 @@ const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
      the operators are <, <=, >, and >=";
 
-/// The operators, longer ones first, and whether each holds between a value and a limit.
-const OPERATORS: [(&str, fn(&f64, &f64) -> bool); 4] =
-    [("<=", f64::le), (">=", f64::ge), ("<", f64::lt), (">", f64::gt)];
+/// Whether a value and a limit compare as a condition demands.
+type Comparison = fn(&f64, &f64) -> bool;
+
+/// The operators, longer ones first.
+const OPERATORS: [(&str, Comparison); 4] = [
+    ("<=", f64::le),
+    (">=", f64::ge),
+    ("<", f64::lt),
+    (">", f64::gt),
+];
 
 /// The right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +89,10 @@ impl Threshold {
         match column.trim() {
             "" => {
                 let message = format!("`{}` names no column", shown(text));
-                Err(TextError::new(message, "write for example `response_ms.p99 < 25`"))
+                Err(TextError::new(
+                    message,
+                    "write for example `response_ms.p99 < 25`",
+                ))
             }
             column => Self::parse(column, condition),
         }
@@ -121,7 +131,10 @@ fn limit(text: &str, unit: &str) -> Result<Limit, TextError> {
             (factor, BASELINE) | (BASELINE, factor) => number(factor, "").map(Limit::OfBaseline),
             (_, other) => {
                 let message = format!("`{}` is not `{BASELINE}`", shown(other));
-                Err(TextError::new(message, "write for example `>= 0.95 * baseline`"))
+                Err(TextError::new(
+                    message,
+                    "write for example `>= 0.95 * baseline`",
+                ))
             }
         };
     }

@@ -42,7 +42,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, TextError> {
     let shown = crate::suggest::shown(text);
     let mut rest = text.trim();
     if rest.is_empty() {
-        return Err(TextError::new("the duration is empty", "write for example `30s`"));
+        return Err(TextError::new(
+            "the duration is empty",
+            "write for example `30s`",
+        ));
     }
     let mut total_ns: u64 = 0;
     let mut smallest_ns = u64::MAX;

@@ -209,11 +209,14 @@ pub fn csv(result: &RunResult) -> Option<String> {
                 Some(in_flight(found(row)?)?[place])
             })
         })
-        .each([1, 10, 100].into_iter().enumerate(), |columns, (place, ms)| {
-            columns.with(format!("acknowledged_last_{ms}_ms"), move |row| {
-                Some(exposed(found(row)?)?[place])
-            })
-        })
+        .each(
+            [1, 10, 100].into_iter().enumerate(),
+            |columns, (place, ms)| {
+                columns.with(format!("acknowledged_last_{ms}_ms"), move |row| {
+                    Some(exposed(found(row)?)?[place])
+                })
+            },
+        )
         .with("recovery.window_s", |row| Some(found(row)?.window_s))
         .with("recovery.censored", |row| {
             Some(found(row)?.censored.join(" "))

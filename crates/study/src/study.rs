@@ -8,7 +8,9 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown};
+use plan::{
+    EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown,
+};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;

@@ -25,7 +25,8 @@ impl SqliteTarget {
     /// A temporary database is created in `directory`, if given.
     pub fn parse(url: &str, directory: Option<&Path>) -> Result<Self, String> {
         let rest = url.strip_prefix("sqlite:");
-        let rest = rest.ok_or_else(|| malformed(&format!("{url:?} does not begin with sqlite:")))?;
+        let rest =
+            rest.ok_or_else(|| malformed(&format!("{url:?} does not begin with sqlite:")))?;
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         // An absolute path, sqlite:///path, has an empty host.
         let path = path.strip_prefix("//").unwrap_or(path);

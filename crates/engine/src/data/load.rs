@@ -54,7 +54,7 @@ pub(crate) fn prepare<P: Loads>(
         return Ok(todo.prepared);
     }
     guard.run(first.run(CREATE_MARKER))?;
-    let loading = Rc::new(Loading::<P>::new(spec, &todo));
+    let loading = Rc::new(Loading::new(spec, &todo));
     let connections = wanted.connections.clamp(1, loading.parts(&todo));
     for _ in 0..connections {
         let opened = guard.run(opened::<P>(target))?;
@@ -66,7 +66,7 @@ pub(crate) fn prepare<P: Loads>(
     let watched = reactor.block_on(watched).map_err(no_resources)?;
     loading.stop.set(true);
     reactor
-        .block_on(loading.end(&reactor, target))
+        .block_on(loading.end::<P>(&reactor, target))
         .map_err(no_resources)?;
     watched?;
     // It held the lock until now.
@@ -120,7 +120,7 @@ impl<P: Protocol> Guard<'_, P> {
 }
 
 /// What the connections of a load share.
-struct Loading<P: Loads> {
+struct Loading {
     spec: TableSpec,
     queue: RefCell<Queue>,
     refuses_load_data: Cell<bool>,
@@ -137,10 +137,10 @@ struct Loading<P: Loads> {
     sessions: RefCell<Vec<Session>>,
 }
 
-impl<P: Loads> Loading<P> {
+impl Loading {
     fn new(spec: TableSpec, todo: &Todo) -> Self {
         Self {
-            queue: RefCell::new(Queue::new(&todo.missing, spec.rows)),
+            queue: RefCell::new(Queue::new(todo.missing.clone(), spec.rows)),
             spec,
             refuses_load_data: Cell::new(false),
             rows: Cell::new(0),
@@ -174,7 +174,7 @@ impl<P: Loads> Loading<P> {
 
     /// Waits briefly for running statements. Others may take as long as building an index: they are
     /// abandoned, and the server is asked to terminate them.
-    async fn end(&self, reactor: &Reactor, target: &P::Target) {
+    async fn end<P: Loads>(&self, reactor: &Reactor, target: &P::Target) {
         let all_ended = poll_fn(|_| match reactor.task_count() {
             0 => Poll::Ready(()),
             _ => Poll::Pending,
@@ -182,11 +182,11 @@ impl<P: Loads> Loading<P> {
         if timeout(GRACE, all_ended).await.is_err() {
             reactor.cancel_tasks();
             // A server that hangs does not answer.
-            let _ = timeout(GRACE, self.terminate(target)).await;
+            let _ = timeout(GRACE, self.terminate::<P>(target)).await;
         }
     }
 
-    async fn terminate(&self, target: &P::Target) -> Result<(), Error> {
+    async fn terminate<P: Loads>(&self, target: &P::Target) -> Result<(), Error> {
         let sessions = self.sessions.take();
         let terminate =
             async |connection: &mut Connection<P>| P::terminate(connection, &sessions).await;
@@ -217,7 +217,7 @@ impl<P: Loads> Loading<P> {
     }
 
     /// The work of one connection: create tables, load parts, index tables, and settle them.
-    async fn work(&self, mut connection: Connection<P>) {
+    async fn work<P: Loads>(&self, mut connection: Connection<P>) {
         let done = match self.load(&mut connection).await {
             Ok(()) => self.settle(&mut connection).await,
             failed => failed,
@@ -229,7 +229,7 @@ impl<P: Loads> Loading<P> {
         connection.close().await;
     }
 
-    async fn load(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
+    async fn load<P: Loads>(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
         let session = P::session(connection).await;
         self.sessions.borrow_mut().push(session);
         let mut own = None;
@@ -256,7 +256,11 @@ impl<P: Loads> Loading<P> {
         Ok(())
     }
 
-    async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), Failure> {
+    async fn create<P: Loads>(
+        &self,
+        connection: &mut Connection<P>,
+        table: u32,
+    ) -> Result<(), Failure> {
         let none = Checksum::default();
         let mark = mark(P::DIALECT, &self.spec, table, State::Loading, none);
         for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
@@ -268,7 +272,11 @@ impl<P: Loads> Loading<P> {
         self.finish(connection, table, none).await
     }
 
-    async fn load_part(&self, connection: &mut Connection<P>, part: &Part) -> Result<(), Failure> {
+    async fn load_part<P: Loads>(
+        &self,
+        connection: &mut Connection<P>,
+        part: &Part,
+    ) -> Result<(), Failure> {
         let rows = self.spec.table_rows(part.table)?;
         let loaded = P::load_part(connection, &self.refuses_load_data, part, &rows, &self.rows);
         let checksum = loaded.await?;
@@ -280,7 +288,7 @@ impl<P: Loads> Loading<P> {
     }
 
     /// Indexes the table and marks it as loaded.
-    async fn finish(
+    async fn finish<P: Loads>(
         &self,
         connection: &mut Connection<P>,
         table: u32,
@@ -298,7 +306,7 @@ impl<P: Loads> Loading<P> {
 
     /// Settles tables and marks them as ready, once none is being loaded any more: a snapshot of
     /// another connection would keep the server from settling the rows that are loaded after it.
-    async fn settle(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
+    async fn settle<P: Loads>(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
         while !self.stop.get() && self.indexed.get() < self.missing {
             sleep_until(Instant::now() + POLL_INTERVAL).await;
         }

@@ -33,9 +33,9 @@ pub(crate) struct Part {
 }
 
 impl Queue {
-    pub(crate) fn new(tables: &[u32], rows: u64) -> Self {
+    pub(crate) fn new(tables: Vec<u32>, rows: u64) -> Self {
         Self {
-            unclaimed: tables.to_vec().into_iter(),
+            unclaimed: tables.into_iter(),
             open: Vec::new(),
             rows,
         }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn only_tables_that_exist_are_loaded() {
-        let mut queue = Queue::new(&[1, 2], 2 * PART_ROWS + 1);
+        let mut queue = Queue::new(vec![1, 2], 2 * PART_ROWS + 1);
         let found = (queue.claim_table(), queue.claim_table());
         assert_eq!(found, (Some(1), Some(2)));
         assert_eq!(queue.claim_table(), None);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_last_part_gives_the_checksum_of_all() {
-        let mut queue = Queue::new(&[7], PART_ROWS + 1);
+        let mut queue = Queue::new(vec![7], PART_ROWS + 1);
         queue.claim_table();
         queue.open(7);
         let (one, two) = (queue.take_any().unwrap(), queue.take_any().unwrap());

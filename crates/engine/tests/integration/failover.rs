@@ -111,8 +111,10 @@ impl Members {
     }
 
     fn state(&self, number: u32) -> Role {
-        self.on(number, |member| (self.kind.traits().questions.state)(member))
-            .unwrap()
+        self.on(number, |member| {
+            (self.kind.traits().questions.state)(member)
+        })
+        .unwrap()
     }
 
     fn wait_for_state(&self, number: u32, state: Role) {

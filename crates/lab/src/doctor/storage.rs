@@ -83,7 +83,7 @@ pub(super) fn data_directories(
             *bytes = required.disk_bytes.max(*bytes);
         }
         let log = trial.planned.topology.node.log_volume.as_ref();
-        if let Some(directory) = log.and_then(plan::Volume::directory) {
+        if let Some(directory) = log.and_then(|log| log.directory.as_ref()) {
             needed.entry(directory.value.clone()).or_default();
         }
     }

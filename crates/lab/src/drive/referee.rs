@@ -76,7 +76,9 @@ impl ServersInTurns {
     /// The processes of all servers, which are no foreign programs to any variant.
     pub(crate) fn processes(&self) -> Vec<ProcessId> {
         let servers = self.variants.iter().flatten();
-        servers.map(|server| server.monitored.process.clone()).collect()
+        servers
+            .map(|server| server.monitored.process.clone())
+            .collect()
     }
 
     /// The metrics of a variant; `server.cpu` covers only its own turns.

@@ -194,8 +194,8 @@ fn a_process_that_may_be_somebody_elses_keeps_its_directory() {
         panic!("{cleaned:?}");
     };
     let pid = theirs.0.id();
-    assert!(left.path == kept && left.why.contains(&format!("process {pid} ")));
-    assert!(left.remedy.is_some());
+    assert!(left.path == kept && left.failure.message.contains(&format!("process {pid} ")));
+    assert!(left.failure.remedy.is_some());
     theirs.assert_running();
     assert!(kept.join("s1.0/own/data/ibdata1").exists());
     assert!(cleaned.run_dirs == 1 && !gone.exists());
@@ -223,7 +223,7 @@ fn one_leftover_that_stays_keeps_nobody_from_running() {
     assert!(home.swept().run_dirs == 1 && !gone.exists());
     let left = home.swept().left.clone();
     assert!(left.len() == 1 && left[0].path == stuck, "{left:?}");
-    assert!(left[0].why.contains("own/data"), "{left:?}");
+    assert!(left[0].failure.message.contains("own/data"), "{left:?}");
     assert_eq!(clean_in(&root, false).unwrap().left, left);
     drop(home);
     match is_root() {

@@ -33,7 +33,10 @@ pub(super) const FILE: &str = "undo";
 pub(crate) enum Undo {
     /// Remove something of this host.
     Remove(Target),
-    RemoveRemote { to: Destination, dir: PathBuf },
+    RemoveRemote {
+        to: Destination,
+        dir: PathBuf,
+    },
     RestoreSchedulers(Vec<Scheduled>),
 }
 

@@ -87,7 +87,8 @@ pub(super) fn used_bytes(
         let file = dir.join("allocation").join(kind).join("bytes_used");
         let text = fs::read_to_string(&file).map_err(Failure::at("read", &file))?;
         let number = text.trim().parse::<u64>();
-        bytes += number.map_err(|error| Failure::at("read", &file)(std::io::Error::other(error)))?;
+        bytes +=
+            number.map_err(|error| Failure::at("read", &file)(std::io::Error::other(error)))?;
     }
     let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
     Ok((bytes as f64 * plan.profile.raw_per_byte(count)) as u64)
