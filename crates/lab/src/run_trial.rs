@@ -17,7 +17,7 @@ use crate::{Failure, FinishedTrial, Lab, Rig, Run, Trial, drive, ledger};
 /// 2. Set up (`setup/mod.rs`): a site for each node, a volume and a copy of the template's data on
 ///    it, the nodes, and of these the clusters, each an instance to drive (`setup/build.rs`).
 /// 3. Read all tables once if the study asks for it (`setup/data.rs`).
-/// 4. Open the ledgers' connections (`ledger/`).
+/// 4. Create the tables of the ledgers (`ledger/`).
 /// 5. Drive (`drive/mod.rs`): on one clock behind one barrier, loads, monitors, probers, and ledgers
 ///    run, and faults are injected, until the loads have ended.
 /// 6. In a comparison of writes, flush the servers (`drive/flush.rs`). Count the space of the data,

@@ -1,4 +1,4 @@
-//! When the transfers of a ledger are made.
+//! When the users and the readers of a ledger act.
 
 use std::time::{Duration, Instant};
 

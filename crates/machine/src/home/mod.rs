@@ -4,7 +4,7 @@
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/noise.json        the noise of this host, for comparisons in turns
-//! CACHE/templates/        prepared data: see `template`
+//! CACHE/templates/        prepared data: see `lab::template`
 //! CACHE/run/5e1c…/host    the host that it belongs to: see `run_dir`
 //! CACHE/run/5e1c…/lock    held as long as that process lives
 //! CACHE/run/5e1c…/s1.0/   one of its servers: see `lab::servers::DataDir`

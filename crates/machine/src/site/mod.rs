@@ -1,4 +1,4 @@
-//! Where nodes run. Each kind of site is one file.
+//! Where nodes run: this host, a network namespace on it, or another machine.
 
 mod any;
 mod cgroup;
