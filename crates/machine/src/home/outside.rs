@@ -7,7 +7,6 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use host::{LOCAL, mounts};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
@@ -44,7 +43,7 @@ impl Outside {
         if kind == Kind::Directory {
             let parent = fs::canonicalize(parent).map_err(Failure::at("create", &target.path))?;
             target.path = parent.join(&name);
-            target.mount_depth = mounted::depth(&mounts::all(&LOCAL), &target.path);
+            target.mount_depth = mounted::depth(&target.path);
         }
         let step = home.record(number, Undo::Remove(target.clone()))?;
         let path = &target.path;
@@ -107,7 +106,7 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
     };
     match removed {
         Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => {
-            let is_mounted = |depth| mounted::is_at(mounts::all(&LOCAL), depth, path);
+            let is_mounted = |depth| mounted::is_at(depth, path);
             Ok(target.mount_depth.is_none_or(is_mounted))
         }
         removed => removed.map(|()| true),
