@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
-use host::{Files, LOCAL, OtherPrograms, ReadAhead, device, process};
+use host::{Files, OtherPrograms, ReadAhead, device, process};
 use measure::metric::{Metrics, MonitorPoint};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Database;
 use crate::servers::ProcessId;
-use crate::site::Site;
+use crate::site::{Site, ThisHost};
 use metrics::{MeasureWindow, ServerSnapshot, Snapshot, derive, others_share};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -178,7 +178,12 @@ fn report_interval(
 }
 
 struct Sampler {
+    /// The host that dyno runs on.
+    host: ThisHost,
     servers: Vec<SampledServer>,
+    /// Directories of the servers' data and logs on this host; faults may replace the devices below
+    /// them.
+    directories: Vec<PathBuf>,
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
     /// Servers of other trials, which are no foreign programs.
@@ -198,7 +203,7 @@ struct SampledServer {
 impl SampledServer {
     fn new(server: MonitoredServer) -> Self {
         Self {
-            disks: disks(server.site.files(), &server.directories),
+            disks: disks(&*server.site, &server.directories),
             paths: Vec::new(),
             server,
         }
@@ -241,11 +246,15 @@ impl SampledServer {
 impl Sampler {
     /// Must be called on the thread that takes the snapshots.
     fn new(servers: Vec<MonitoredServer>, known: Vec<ProcessId>) -> Self {
+        let here = servers.iter().filter(|server| server.site.is_here());
+        let directories = here.flat_map(|server| server.directories.clone()).collect();
         let counters = servers.iter();
         let counters = counters.map(|server| Some(server.database.as_ref()?.server()?.counters()));
         Self {
             counters: counters.collect(),
             servers: servers.into_iter().map(SampledServer::new).collect(),
+            host: ThisHost::default(),
+            directories,
             // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),
             known,
@@ -257,14 +266,13 @@ impl Sampler {
     /// Takes a snapshot that was due `late` ago. The servers come last, because they may take time
     /// to answer.
     fn sample(&mut self, late: Duration) -> Snapshot {
-        // Faults may replace the devices below the servers' data.
-        let disks = disks(&LOCAL, self.here().flat_map(|server| &server.directories));
+        let disks = disks(&self.host, &self.directories);
         let mut snapshot = Snapshot {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            host: host::Sample::take(&LOCAL, &disks),
-            generator: process::read(&LOCAL, "self"),
+            host: host::Sample::take(self.host.files(), &disks),
+            generator: process::read(self.host.files(), "self"),
             servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
             others_s: self.others.used_s().clone(),
         };
@@ -282,20 +290,14 @@ impl Sampler {
         if !are_others {
             return self.others.skip();
         }
-        let servers = self
-            .here()
-            .map(|server| &server.process)
+        let here = self.servers.iter().filter(|one| one.server.site.is_here());
+        let servers = here
+            .map(|one| &one.server.process)
             .chain(&self.known)
             .flat_map(|process| [process.get(), process.manager()]);
         let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
         let seconds = self.last.elapsed().as_secs_f64();
-        self.others.look(&LOCAL, &own, seconds);
-    }
-
-    /// The servers on this host.
-    fn here(&self) -> impl Iterator<Item = &MonitoredServer> {
-        let servers = self.servers.iter().map(|one| &one.server);
-        servers.filter(|server| server.site.is_here())
+        self.others.look(self.host.files(), &own, seconds);
     }
 
     fn read_counters(&mut self) -> Vec<Option<Reading>> {
@@ -316,10 +318,11 @@ impl Drop for Sampler {
     }
 }
 
-fn disks<'a>(files: &dyn Files, dirs: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
-    let disks = dirs.into_iter();
-    let disks = disks.flat_map(|dir| device::below_dir(files, dir));
-    let mut disks: Vec<String> = disks.collect();
+fn disks(site: &dyn Site, directories: &[PathBuf]) -> Vec<String> {
+    let disks = directories.iter();
+    let mut disks: Vec<String> = disks
+        .flat_map(|dir| device::below_dir(site.files(), dir))
+        .collect();
     disks.sort();
     disks.dedup();
     disks
