@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::Space;
+use host::{LOCAL, Space};
 use lab::needs::{self, Needs};
 use lab::{Trial, shown_bytes};
 use plan::{Span, Volume};
@@ -40,7 +40,7 @@ pub(crate) fn demands(
 ) -> Result<Vec<DiskDemand>, Failure> {
     let mut demands = vec![DiskDemand {
         path: cache.to_owned(),
-        space: needs::space(cache)?,
+        space: needs::space(&LOCAL, cache)?,
         needed_bytes: 0,
         loop_bytes: 0,
         span: None,
@@ -136,7 +136,7 @@ fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Fai
     let Some(directory) = &volume.directory else {
         return Ok(0);
     };
-    let space = needs::space(&directory.value)?;
+    let space = needs::space(&LOCAL, &directory.value)?;
     let is_same = |known: &DiskDemand| known.space.device == space.device;
     let known = demands.iter().position(is_same);
     Ok(known.unwrap_or_else(|| {

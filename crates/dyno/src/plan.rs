@@ -111,7 +111,7 @@ impl Budget {
         Ok(Self {
             disks: disks::demands(cache, trials, &together, &mut needs)?,
             needs: at_once(&needs, &together),
-            available_memory_bytes: needs::available_memory()?,
+            available_memory_bytes: needs::available_memory(&host::LOCAL)?,
         })
     }
 

@@ -82,7 +82,7 @@ fn running(
         Ok(said) => (said.clone(), Ok(said.settings)),
         Err(why) => (ServerReport::default(), Err(why)),
     };
-    let elsewhere = elsewhere(database, said.host_name.as_deref());
+    let elsewhere = elsewhere(files, database, said.host_name.as_deref());
     let is_here = elsewhere.is_none() && settings.is_ok();
     let data_dir = said.data_dir.filter(|_| is_here);
     Some(ServerFacts {
@@ -105,13 +105,13 @@ fn running(
 
 /// Why a server is not known to run on this host; `None` if it does. A server that does not report
 /// a host name is identified by its process.
-fn elsewhere(database: &Database, host_name: Option<&str>) -> Option<String> {
+fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
     let server = database.server();
     let addresses = server.map_or_else(Vec::new, |server| server.addresses());
     match host_name {
         Some(name) if is_here(&addresses, name) => None,
         Some(name) => Some(format!("it runs on {name}")),
-        None => server_process::find(&**database).err(),
+        None => server_process::find(files, &**database).err(),
     }
 }
 

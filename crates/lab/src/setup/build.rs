@@ -14,7 +14,7 @@ use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
 use crate::setup::data::settle;
 use crate::setup::rig::reset;
 use crate::setup::spec::port;
-use crate::site::Site;
+use crate::site::{Site, ThisHost};
 use crate::template::{Template, Templates};
 use crate::{Cluster, Failure, Instance, Progress, Run, Trial, servers, site};
 
@@ -73,8 +73,9 @@ impl Building<'_, '_> {
         self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
+        let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, node, self.run.interrupted);
+            let copy = template.copy_to(number, node, this_host.files(), self.run.interrupted);
             Ok(copy?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use client::route::Route;
 use engine::replication::{Replication, Role, View};
+use host::Files;
 use measure::instance::ServerProcess;
 use plan::Follow;
 use workload::session::SessionError;
@@ -208,10 +209,10 @@ impl Cluster {
     }
 
     /// Searches for the processes of servers that dyno did not start.
-    pub(crate) fn find_processes(&mut self) {
+    pub(crate) fn find_processes(&mut self, files: &dyn Files) {
         for member in &mut self.members {
             if let Server::Found(process) = &mut member.server {
-                *process = Some(server_process::find(&*member.database));
+                *process = Some(server_process::find(files, &*member.database));
             }
         }
     }

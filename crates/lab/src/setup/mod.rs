@@ -28,6 +28,7 @@ use crate::setup::data::prepare_for;
 use crate::setup::place::placed;
 use crate::setup::rig::{ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
+use crate::site::{Site, ThisHost};
 use crate::template::{Recipe, Template};
 use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home, site, volume};
 
@@ -117,13 +118,14 @@ impl Lab {
                 .map_err(|failure| placed(failure, spec, &trial.planned.topology)),
         }?;
         self.report_leftovers(run.observer);
+        let host = ThisHost::default();
         for instance in &mut rig.instances {
             let database = &instance.database;
             if trial.planned.monitors && !database.is_in_process() {
                 // A server that cannot list its settings can still be driven.
                 let settings = database.server().map(|server| server.changed_settings());
                 instance.settings = settings.and_then(Result::ok).unwrap_or_default();
-                instance.cluster.find_processes();
+                instance.cluster.find_processes(host.files());
             }
         }
         Ok(rig)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use host::{Files, LOCAL, Memory, Space};
+use host::{Files, Memory, Space};
 use plan::EngineSpec;
 
 use super::spec::{config, engine_of};
@@ -73,16 +73,16 @@ fn of_servers(
 }
 
 /// The space on the file system of `path`.
-pub fn space(path: &Path) -> Result<Space, Failure> {
-    let space = LOCAL.space(path);
+pub fn space(files: &dyn Files, path: &Path) -> Result<Space, Failure> {
+    let space = files.space(path);
     space.map_err(Failure::at("read the file system of", path))
 }
 
 /// Memory available to new processes without swapping, within the limits of this process's control
 /// groups.
-pub fn available_memory() -> Result<u64, Failure> {
+pub fn available_memory(files: &dyn Files) -> Result<u64, Failure> {
     let failed = Failure::at("read", Path::new("/proc/meminfo"));
-    let available = Memory::read(&LOCAL).available_bytes;
+    let available = Memory::read(files).available_bytes;
     available.ok_or_else(|| failed(std::io::Error::other("no MemAvailable")))
 }
 

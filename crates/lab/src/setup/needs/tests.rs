@@ -1,4 +1,5 @@
 use super::*;
+use crate::site::{Site, ThisHost};
 
 fn needs(instances: u32, config: &[(String, String)]) -> Needs {
     let server = engine::MARIADB.needs(config, 16, 1_000_000);
@@ -35,10 +36,15 @@ fn a_cached_template_is_neither_built_nor_stored_again() {
 
 #[test]
 fn this_host_has_memory_and_disk_space() {
-    assert!(available_memory().unwrap() > 1 << 20);
-    let (memory, root) = (space(Path::new("/dev/shm")), space(Path::new("/")));
+    let host = ThisHost::default();
+    let files = host.files();
+    assert!(available_memory(files).unwrap() > 1 << 20);
+    let (memory, root) = (
+        space(files, Path::new("/dev/shm")),
+        space(files, Path::new("/")),
+    );
     let (memory, root) = (memory.unwrap(), root.unwrap());
     assert!(memory.is_memory && root.device != memory.device);
-    let error = space(Path::new("/there/is/none")).unwrap_err();
+    let error = space(files, Path::new("/there/is/none")).unwrap_err();
     assert!(error.to_string().contains("/there/is/none"), "{error}");
 }

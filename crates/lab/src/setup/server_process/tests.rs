@@ -1,4 +1,5 @@
 use super::*;
+use crate::site::{Site, ThisHost};
 
 fn nowhere(peer: Option<Peer>) -> ServerLocation {
     ServerLocation {
@@ -9,7 +10,12 @@ fn nowhere(peer: Option<Peer>) -> ServerLocation {
 }
 
 fn of(peer: Option<Peer>) -> Result<FoundProcess, String> {
-    process_of(&nowhere(peer))
+    let host = ThisHost::default();
+    let search = Search {
+        files: host.files(),
+        server: &nowhere(peer),
+    };
+    search.process()
 }
 
 #[test]
@@ -44,7 +50,7 @@ fn the_server_is_found_from_its_connections_process() {
     for url in [server.url("sbtest"), socket] {
         let engine = engine::of_url(&url).unwrap();
         let opened = engine.open(&url, &engine::Access::default(), None);
-        let found = find(&*opened.unwrap()).unwrap();
+        let found = find(ThisHost::default().files(), &*opened.unwrap()).unwrap();
         let expected = FoundProcess {
             pid,
             data_dir: Some(data.clone()),
@@ -63,6 +69,11 @@ fn a_process_in_another_directory_is_not_the_server() {
 /// The port belongs to another user, who runs no server or several.
 #[test]
 fn a_server_is_not_guessed() {
-    let reason = only_server_of(u32::MAX - 1, &nowhere(None)).unwrap_err();
+    let host = ThisHost::default();
+    let search = Search {
+        files: host.files(),
+        server: &nowhere(None),
+    };
+    let reason = search.only_server_of(u32::MAX - 1).unwrap_err();
     assert!(reason.contains("only root"), "{reason}");
 }

@@ -15,7 +15,7 @@ use crate::failure::{Fact, Failure, canceled, disk_full, is_disk_full};
 use crate::process;
 use crate::setup::needs;
 use crate::setup::servers::{self, DataDir, Node, NodeSpec};
-use crate::site::ThisHost;
+use crate::site::{Site, ThisHost};
 use crate::volume;
 
 /// How long initialization may take; it writes some 200 MB.
@@ -44,7 +44,7 @@ impl Templates<'_> {
         let rows = tables.saturating_mul(wanted.options.data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, &node.volume);
-        let free_bytes = needs::space(disk)?.free_bytes;
+        let free_bytes = needs::space(ThisHost::default().files(), disk)?.free_bytes;
         let too_small = |needed_bytes| {
             let what = format!("building the data for {}", self.installed.shown());
             disk_full(&what, disk, needed_bytes, free_bytes)
@@ -150,7 +150,8 @@ impl Templates<'_> {
 /// Says that a full disk, which causes various errors, is the reason for this one, if it is. Called
 /// before the partial data is removed.
 fn blamed_on_disk(disk: &Path, error: Failure) -> Failure {
-    let free_bytes = needs::space(disk).map_or(u64::MAX, |space| space.free_bytes);
+    let space = needs::space(ThisHost::default().files(), disk);
+    let free_bytes = space.map_or(u64::MAX, |space| space.free_bytes);
     match !error.is_interrupted() && free_bytes < FULL_BYTES {
         true => error.fact(Fact::Io(ErrorKind::StorageFull)),
         false => error,

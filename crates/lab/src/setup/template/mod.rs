@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
 use engine::{Installed, Server, Settings};
+use host::Files;
 
 pub use crate::copy::Copied;
 use crate::failure::{Failure, canceled, disk_full, is_disk_full};
@@ -28,6 +29,7 @@ use crate::home::lock::Lock;
 use crate::process::NEVER;
 use crate::setup::needs;
 use crate::setup::servers::DataDir;
+use crate::site::{Site, ThisHost};
 use crate::volume;
 pub(crate) use recipe::Recipe;
 
@@ -171,14 +173,16 @@ impl<'a> Templates<'a> {
 impl Template {
     /// Copies the data for server `number`, within the cache.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
-        self.copy_to(number, &plan::Node::default(), &NEVER)
+        let node = plan::Node::default();
+        self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
     }
 
-    /// Copies the data for server `number` to volumes of `node`.
+    /// Copies the data for server `number` to volumes of `node`, on the machine with these files.
     pub fn copy_to(
         &self,
         number: u32,
         node: &plan::Node,
+        files: &dyn Files,
         interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
@@ -188,7 +192,7 @@ impl Template {
                 drop(target);
                 let disk = volume::disk(&self.home, &node.volume);
                 let what = format!("the copy of the data for server {number}");
-                let free_bytes = needs::space(disk)?.free_bytes;
+                let free_bytes = needs::space(files, disk)?.free_bytes;
                 Err(disk_full(&what, disk, self.bytes, free_bytes))
             }
             Err(error) => Err(error),

@@ -152,7 +152,7 @@ pub(crate) fn copy(
     number: u32,
     node: &plan::Node,
 ) -> Result<DataDir, Failure> {
-    let copied = template.copy_to(number, node, &NEVER)?;
+    let copied = template.copy_to(number, node, &host::LOCAL, &NEVER)?;
     Ok(copied.0)
 }
 
