@@ -41,7 +41,7 @@ impl ThisHost {
         let groups = match site.kind.value {
             SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
-                Groups::new(home, &site.limits, false)?.into()
+                Groups::new(&LOCAL, home, &site.limits, false)?.into()
             }
         };
         let container = match site.kind.value {
@@ -63,7 +63,7 @@ impl ThisHost {
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.groups.get().map(Groups::usage)
+        Some(self.groups.get()?.usage(&LOCAL))
     }
 
     /// Creates a control group for this if the site has none.
@@ -75,12 +75,12 @@ impl ThisHost {
                 let why = "a server that already runs without limits cannot get one";
                 Failure::server(why)
             })?;
-            let groups = Groups::new(home, &Limits::default(), true)?;
+            let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
             // Only one thread sets a site up.
             let _ = self.groups.set(groups);
         }
         let groups = self.groups.get();
-        groups.map_or(Ok(()), |groups| groups.limit_io(devices, limits))
+        groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
     }
 
     /// Starts a program through an entry.

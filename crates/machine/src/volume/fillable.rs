@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use host::{LOCAL, device, mounts};
+use host::{Files, device, mounts};
 use plan::{ActsOn, FaultVolume};
 
 use crate::failure::{Failure, of_log};
+use crate::site::{Site, ThisHost};
 use crate::volume::directory;
 
 /// Directories in which others need space, even if they are empty now.
@@ -49,14 +50,15 @@ pub fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), Fa
         )
     };
     let real = fs::canonicalize(directory).map_err(Failure::at("open", directory))?;
-    let disk = Disk::of(&real)?;
+    let host = ThisHost::default();
+    let disk = Disk::of(&real, host.files())?;
     for other in SHARED.iter().map(Path::new).chain([cache]) {
-        if Disk::of(other).is_ok_and(|other| other.is(&disk)) {
+        if Disk::of(other, host.files()).is_ok_and(|other| other.is(&disk)) {
             let shown = other.canonicalize().unwrap_or_else(|_| other.to_owned());
             return Err(unfit(format!("it is also that of {}", shown.display())));
         }
     }
-    let mounts = mounts::all(&LOCAL);
+    let mounts = mounts::all(host.files());
     let Some(mount) = mounts::containing(&mounts, &real).filter(|one| one.root == Path::new("/"))
     else {
         return Err(unfit("only a part of it is mounted there".to_owned()));
@@ -93,11 +95,11 @@ struct Disk {
 }
 
 impl Disk {
-    fn of(path: &Path) -> Result<Self, Failure> {
+    fn of(path: &Path, files: &dyn Files) -> Result<Self, Failure> {
         let number = fs::metadata(path).map_err(Failure::at("inspect", path))?;
         let number = number.dev();
         let devices = match rustix::fs::major(number) {
-            0 => device::below_dir(&LOCAL, path),
+            0 => device::below_dir(files, path),
             _ => Vec::new(),
         };
         Ok(Self { number, devices })

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use host::{Files, LOCAL};
 use plan::{Devices, DiskLimits};
 
 use super::loop_device::LoopDevice;
@@ -24,6 +23,7 @@ use crate::failure::{Failure, disk_full};
 use crate::home::outside::Outside;
 use crate::home::{Home, mounted, root};
 use crate::locked;
+use crate::site::{Site, ThisHost};
 use crate::tool::{Tool, no_volume, shown};
 use crate::tree;
 
@@ -156,10 +156,12 @@ impl Made {
     /// Sparse files must not fill the disk below them while the server runs.
     fn has_room(&self) -> Result<(), Failure> {
         let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
+        let host = ThisHost::default();
         let path = &self.base;
-        let space = LOCAL.space(path);
-        let space = space.map_err(Failure::at("read the file system of", path))?;
-        let free_bytes = space.free_bytes;
+        let space = host.files().space(path);
+        let free_bytes = space
+            .map_err(Failure::at("read the file system of", path))?
+            .free_bytes;
         if needed_bytes <= free_bytes {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! The files of a control group that set a limit, and their contents.
 
-use host::LOCAL;
+use host::Files;
 use plan::{CpuSet, DiskLimits, Limits};
 
 use super::parent::Parent;
@@ -37,11 +37,11 @@ fn optional(name: &'static str, text: impl ToString) -> File {
 }
 
 /// Checks that the machine has the resources that the limits name.
-pub(super) fn check(limits: &Limits) -> Result<(), Failure> {
+pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), Failure> {
     let Some(wanted) = &limits.cpuset else {
         return Ok(());
     };
-    let online = host::line(&LOCAL, "/sys/devices/system/cpu/online");
+    let online = host::line(files, "/sys/devices/system/cpu/online");
     let Some(online) = online.as_deref().and_then(CpuSet::parse) else {
         return Ok(());
     };
@@ -65,24 +65,29 @@ pub(super) fn controllers(limits: &Limits) -> Vec<Controller> {
 }
 
 /// The files that set the limit of a controller, in the order in which to write them.
-pub(super) fn files(parent: &Parent, controller: Controller, limits: &Limits) -> Vec<File> {
+pub(super) fn files(
+    files: &dyn Files,
+    parent: &Parent,
+    controller: Controller,
+    limits: &Limits,
+) -> Vec<File> {
     let version = parent.version;
     let (cpus, memory_bytes) = (limits.cpus.as_ref(), limits.memory.as_ref());
     let set = match controller {
         Controller::Cpu => cpus.map(|cpus| quota(version, cpus.value)),
-        Controller::CpuSet => (limits.cpuset.as_ref()).map(|set| cpuset(parent, &set.value)),
+        Controller::CpuSet => (limits.cpuset.as_ref()).map(|set| cpuset(files, parent, &set.value)),
         Controller::Memory => memory_bytes.map(|bytes| memory(version, bytes.value)),
         Controller::CpuAccount | Controller::Io => None,
     };
     set.unwrap_or_default()
 }
 
-fn cpuset(parent: &Parent, set: &CpuSet) -> Vec<File> {
+fn cpuset(files: &dyn Files, parent: &Parent, set: &CpuSet) -> Vec<File> {
     let set = file("cpuset.cpus", set);
     match parent.version {
         // A process can enter the group only once both files are set.
         Version::One => {
-            let inherited = host::line(&LOCAL, parent.dir.join("cpuset.mems"));
+            let inherited = host::line(files, parent.dir.join("cpuset.mems"));
             vec![file("cpuset.mems", inherited.unwrap_or_default()), set]
         }
         Version::Two => vec![set],
@@ -142,11 +147,11 @@ pub(super) fn io_files(version: Version, device: (u32, u32), limits: &DiskLimits
 
 /// The disk that a partition is on, because the kernel limits whole disks only; any other device
 /// itself.
-pub(super) fn whole_disk((major, minor): (u32, u32)) -> (u32, u32) {
+pub(super) fn whole_disk(files: &dyn Files, (major, minor): (u32, u32)) -> (u32, u32) {
     let dir = format!("/sys/dev/block/{major}:{minor}");
     let of_disk = || {
-        host::line(&LOCAL, format!("{dir}/partition"))?;
-        let text = host::line(&LOCAL, format!("{dir}/../dev"))?;
+        host::line(files, format!("{dir}/partition"))?;
+        let text = host::line(files, format!("{dir}/../dev"))?;
         let (major, minor) = text.split_once(':')?;
         Some((major.parse().ok()?, minor.parse().ok()?))
     };

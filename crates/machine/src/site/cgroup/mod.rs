@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use host::LOCAL;
+use host::Files;
 use host::group::Usage;
 use plan::{DiskLimits, Limits};
 
@@ -104,12 +104,17 @@ struct Group {
 impl Groups {
     /// Creates groups with these limits and without processes. With `limits_io`, also a controller
     /// for [`Groups::limit_io`].
-    pub(crate) fn new(home: &Home, limits: &Limits, limits_io: bool) -> Result<Self, Failure> {
-        limit::check(limits)?;
+    pub(crate) fn new(
+        files: &dyn Files,
+        home: &Home,
+        limits: &Limits,
+        limits_io: bool,
+    ) -> Result<Self, Failure> {
+        limit::check(files, limits)?;
         let mut required = limit::controllers(limits);
         required.extend(limits_io.then_some(Controller::Io));
         let mut groups = Self { groups: Vec::new() };
-        for parent in parent::find(&host::cgroup::groups(&LOCAL), &required)? {
+        for parent in parent::find(files, &host::cgroup::groups(files), &required)? {
             match Outside::make(home, Kind::Group, &parent.dir) {
                 Ok(place) => groups.groups.push(Group { parent, place }),
                 Err(error) => {
@@ -122,7 +127,7 @@ impl Groups {
         }
         for group in &groups.groups {
             for controller in &group.parent.controllers {
-                let files = limit::files(&group.parent, *controller, limits);
+                let files = limit::files(files, &group.parent, *controller, limits);
                 group.write(*controller, files)?;
             }
         }
@@ -133,16 +138,17 @@ impl Groups {
     /// An absent limit removes an earlier one.
     pub(crate) fn limit_io(
         &self,
+        files: &dyn Files,
         devices: &[(u32, u32)],
         limits: &DiskLimits,
     ) -> Result<(), Failure> {
         let mut groups = self.groups.iter();
         let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
         let Some(group) = group else {
-            return Err(parent::missing(Controller::Io));
+            return Err(parent::missing(files, Controller::Io));
         };
         for device in devices {
-            let device = limit::whole_disk(*device);
+            let device = limit::whole_disk(files, *device);
             let files = limit::io_files(group.parent.version, device, limits);
             group.write(Controller::Io, files)?;
         }
@@ -159,8 +165,8 @@ impl Groups {
         entry(&self.dirs())
     }
 
-    pub(crate) fn usage(&self) -> Usage {
-        host::group::read(&LOCAL, &self.dirs())
+    pub(crate) fn usage(&self, files: &dyn Files) -> Usage {
+        host::group::read(files, &self.dirs())
     }
 
     /// Removes the groups once their processes have ended.

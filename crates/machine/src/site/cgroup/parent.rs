@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::LOCAL;
+use host::Files;
 use host::cgroup::Cgroup as OwnGroup;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
@@ -19,7 +19,11 @@ pub(super) struct Parent {
 
 /// Searches upward from this process's own groups. A controller is active in one version only.
 /// Controllers that are not required are added if they exist and their counters are of interest.
-pub(super) fn find(groups: &[OwnGroup], required: &[Controller]) -> Result<Vec<Parent>, Failure> {
+pub(super) fn find(
+    files: &dyn Files,
+    groups: &[OwnGroup],
+    required: &[Controller],
+) -> Result<Vec<Parent>, Failure> {
     let mut parents: Vec<Parent> = Vec::new();
     let mut unified = Vec::new();
     for controller in Controller::ALL {
@@ -31,7 +35,7 @@ pub(super) fn find(groups: &[OwnGroup], required: &[Controller]) -> Result<Vec<P
             unified.extend((controller != Controller::CpuAccount).then_some(controller));
             continue;
         };
-        let dir = own.dir(&LOCAL);
+        let dir = own.dir(files);
         match parents.iter_mut().find(|parent| parent.dir == dir) {
             Some(parent) => parent.controllers.push(controller),
             None => parents.push(Parent {
@@ -46,7 +50,7 @@ pub(super) fn find(groups: &[OwnGroup], required: &[Controller]) -> Result<Vec<P
     if needed.is_empty() && counted.is_empty() {
         return Ok(parents);
     }
-    match unified_parent(groups, &needed, &counted) {
+    match unified_parent(files, groups, &needed, &counted) {
         // A group without controllers only counts CPU time.
         Ok(parent) if parent.controllers.is_empty() && !parents.is_empty() => {}
         Ok(parent) => parents.push(parent),
@@ -58,6 +62,7 @@ pub(super) fn find(groups: &[OwnGroup], required: &[Controller]) -> Result<Vec<P
 
 /// In version 2, a process is in a single group, so one parent must delegate all controllers.
 fn unified_parent(
+    files: &dyn Files,
     groups: &[OwnGroup],
     needed: &[Controller],
     counted: &[Controller],
@@ -69,10 +74,10 @@ fn unified_parent(
             "mount them: mount -t cgroup2 none /sys/fs/cgroup",
         ));
     };
-    let (own, top) = (own.dir(&LOCAL), own.mount.point.clone());
+    let (own, top) = (own.dir(files), own.mount.point.clone());
     let delegates = |dir: &Path, all: &[Controller]| {
         let list = dir.join("cgroup.subtree_control");
-        all.iter().all(|one| names(&list, *one))
+        all.iter().all(|one| names(files, &list, *one))
     };
     // A group that contains processes, such as dyno's own, cannot delegate controllers.
     let above: Vec<&Path> = own
@@ -85,7 +90,7 @@ fn unified_parent(
     let Some(dir) = with_all.or_else(with_needed) else {
         let mut missing = needed.iter();
         let missing = missing.find(|one| !above.iter().any(|dir| delegates(dir, &[**one])));
-        return Err(not_delegated(&own, &top, *missing.unwrap_or(&first)));
+        return Err(not_delegated(files, &own, &top, *missing.unwrap_or(&first)));
     };
     let mut controllers = all;
     controllers.retain(|one| delegates(dir, &[*one]));
@@ -103,8 +108,8 @@ fn unified_parent(
 }
 
 /// Why no group has a controller.
-pub(super) fn missing(controller: Controller) -> Failure {
-    let found = find(&host::cgroup::groups(&LOCAL), &[controller]);
+pub(super) fn missing(files: &dyn Files, controller: Controller) -> Failure {
+    let found = find(files, &host::cgroup::groups(files), &[controller]);
     found.err().unwrap_or_else(|| {
         controller.unlimited(
             "the control groups of the server were created without its controller",
@@ -113,15 +118,15 @@ pub(super) fn missing(controller: Controller) -> Failure {
     })
 }
 
-fn names(list: &Path, controller: Controller) -> bool {
-    let text = host::line(&LOCAL, list).unwrap_or_default();
+fn names(files: &dyn Files, list: &Path, controller: Controller) -> bool {
+    let text = host::line(files, list).unwrap_or_default();
     let mut names = text.split_whitespace();
     names.any(|name| name == controller.name(Version::Two))
 }
 
-fn not_delegated(own: &Path, top: &Path, controller: Controller) -> Failure {
+fn not_delegated(files: &dyn Files, own: &Path, top: &Path, controller: Controller) -> Failure {
     let name = controller.name(Version::Two);
-    let (why, remedy) = match names(&top.join("cgroup.controllers"), controller) {
+    let (why, remedy) = match names(files, &top.join("cgroup.controllers"), controller) {
         true => (
             format!(
                 "neither {} nor a control group above it delegates the {name} controller",

@@ -5,13 +5,17 @@ use host::mounts::{self, Mount};
 use host::cgroup::Cgroup as OwnGroup;
 use plan::{Span, Spanned};
 
-use super::parent::find;
 use super::*;
+use crate::site::{Site, ThisHost};
 
 /// A simulated hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
 struct Tree {
     dir: tempfile::TempDir,
     mount: Mount,
+}
+
+fn find(own: &[OwnGroup], required: &[Controller]) -> Result<Vec<Parent>, Failure> {
+    parent::find(ThisHost::default().files(), own, required)
 }
 
 fn in_group(controllers: &[&str], path: &str, mount: &Mount) -> OwnGroup {
@@ -112,7 +116,7 @@ fn a_limit_that_the_kernel_refuses_leaves_no_group() {
     };
     let links = || fs::read_dir(home.run_dir()).unwrap().count();
     let before = links();
-    let error = Groups::new(&home, &limits, false).unwrap_err();
+    let error = Groups::new(&host::LOCAL, &home, &limits, false).unwrap_err();
     assert_eq!((error.key.as_deref(), links()), (Some("site.cpus"), before));
 }
 
@@ -167,6 +171,6 @@ fn a_cpu_that_the_host_lacks_is_named() {
         }),
         ..Limits::default()
     };
-    let error = limit::check(&limits).unwrap_err();
+    let error = limit::check(&host::LOCAL, &limits).unwrap_err();
     assert!(error.to_string().contains("no CPU 8191"), "{error}");
 }
