@@ -136,16 +136,16 @@ class Statistics(unittest.TestCase):
         self.assertEqual((alone.verdict, among.verdict), ("inside", "undecided"))
 
     def test_few_verdicts_of_the_family_are_wrong(self):
+        data = tomllib.loads((papers_run.ROOT / "scripts" / "papers.toml").read_text())
         for near in (1.0, 0.5, 0.2):
-            shares = [wrong_share(random.Random(f"{near} {page}"), near) for page in range(100)]
+            shares = [wrong_share(data, random.Random(f"{near} {page}"), near) for page in range(100)]
             error = statistics.stdev(shares) / math.sqrt(len(shares))
             self.assertLess(statistics.mean(shares) - 2 * error, FAMILY_LEVEL, near)
 
 
-def wrong_share(rng, near, starts=10):
+def wrong_share(data, rng, near, starts=10):
     """The share of wrong verdicts on a simulated page of the claims of papers.toml, which share points and trials like the
     real ones. `near` is the share of ratios that are next to an end of their region, where verdicts are hardest."""
-    data = tomllib.loads((papers_run.ROOT / "scripts" / "papers.toml").read_text())
     claims = [claim for claim in data["claim"] if "untestable" not in claim]
     rng.shuffle(claims)
     levels, noise, found = {}, {}, []

@@ -52,7 +52,7 @@ fn pairs(rows: Rows) -> impl Iterator<Item = (String, String)> {
     pairs.take(MAX_SETTINGS)
 }
 
-/// A boolean as servers and their configuration files write it.
+/// Parses a boolean as servers and their configuration files write it.
 pub(crate) fn switch(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Some(true),

@@ -90,8 +90,8 @@ impl Stretches {
         self.length *= 2;
     }
 
-    /// The range of the value that a share `quantile` (0 to 1) of `all` transactions of the run does
-    /// not exceed, in milliseconds. `None` if too little was measured.
+    /// The interval of the `quantile` (0 to 1) of `all` response times of the run, in milliseconds.
+    /// `None` if too little was measured.
     pub(crate) fn range_ms(&self, all: &TotalLatency, quantile: f64) -> Option<Range> {
         let value_ns = all.quantile_ns(quantile)?;
         let parts = self.full.iter().map(|part| slower(part, value_ns));

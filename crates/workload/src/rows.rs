@@ -45,7 +45,7 @@ impl TableRows {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
     pub count: u64,
-    /// XOR of CRC-32("id,k,c,pad") of each.
+    /// XOR of the rows' CRC-32 checksums, each of `id,k,c,pad`.
     pub xor: u32,
 }
 

@@ -10,8 +10,8 @@ use crate::endpoint::RESERVED;
 
 /// The schemes of a URL that names a server; both mean the same.
 pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
-/// The parameters that dyno knows, their environment variables, and whether they change a session,
-/// whatever its server.
+/// libpq's parameters that dyno knows, each with its environment variable, and whether it affects
+/// the session on any server.
 const KNOWN: [(&str, &str, bool); 14] = [
     ("application_name", "PGAPPNAME", true),
     ("channel_binding", "PGCHANNELBINDING", true),

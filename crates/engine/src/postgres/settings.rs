@@ -103,7 +103,7 @@ pub(super) fn ms(value: &str, unit_ms: f64) -> Option<f64> {
     number.is_finite().then_some(number * unit_ms)
 }
 
-/// The number in a value, and the size of its unit.
+/// Splits a value such as `16MB` into its number and the size of its unit.
 fn split_unit<'a, U: Copy>(value: &'a str, units: &[(&str, U)], default: U) -> (&'a str, U) {
     let value = value.trim();
     let mut units = units.iter();
