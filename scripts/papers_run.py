@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DYNO = Path(os.environ.get("DYNO", ROOT / "target" / "release" / "dyno"))
 # What must be the same in a result and in its recipe.
 PINNED = ("study", "study sha256", "set", "window", "build")
+# How late a fault may be asked for, or a second end, in seconds.
+LATE_S = 0.1
 
 
 class Refused(Exception):
@@ -140,7 +142,7 @@ def rate(seconds, begin, end):
     # `t_s` is when a second begins.
     parts = [(max(0.0, min(one["t_s"] + one["seconds"], end) - max(one["t_s"], begin)), one["tps"]) for one in seconds]
     covered = sum(length for length, _ in parts)
-    return str(sum(length * tps for length, tps in parts) / covered) if covered > end - begin - 0.1 else ""
+    return str(sum(length * tps for length, tps in parts) / covered) if covered > end - begin - LATE_S else ""
 
 
 def fault_rates(faults, seconds, windows):
@@ -155,7 +157,7 @@ def fault_rates(faults, seconds, windows):
         during, after = at + windows["during"], end - windows["after"]
         rates[f"fault[{number}].before_tps"] = rate(seconds, at - windows["before"], at)
         rates[f"fault[{number}].during_tps"] = rate(seconds, at, during)
-        rates[f"fault[{number}].after_tps"] = rate(seconds, after, end) if after >= during else ""
+        rates[f"fault[{number}].after_tps"] = rate(seconds, after, end) if after >= during - LATE_S else ""
     return rates
 
 

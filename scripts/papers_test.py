@@ -215,6 +215,10 @@ class Page(unittest.TestCase):
         self.assertEqual({phase: float(rates[f"fault[1].{phase}_tps"]) for phase in wanted}, wanted)
         # After the second fault's five seconds, fewer than seven are left.
         self.assertEqual((len(rates), rates["fault[2].after_tps"]), (6, ""))
+        # Faults are asked for some milliseconds after they are due.
+        faults = [{"number": 1, "asked_s": 10.004}, {"number": 2, "asked_s": 22.001}]
+        rates = papers_run.fault_rates(faults, seconds, {"before": 5, "during": 5, "after": 7})
+        self.assertAlmostEqual(float(rates["fault[1].after_tps"]), 15, places=1)
 
     def test_pairs_with_a_zero_are_left_out_and_decide_nothing(self):
         for rate in ("0", "0.0"):
