@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use client::route::Route;
 use load::{Pulse, TimedError};
-use measure::recovery::{Count, FirstWrite, Observed, TimedError as ObservedError};
+use measure::recovery::{Count, Counts, FirstWrite, Observed, TimedError as ObservedError};
 
 use crate::drive::clock::{Clock, seconds};
 use crate::{Failure, Trial, threads};
@@ -207,7 +207,7 @@ impl<'a> Sampler<'a> {
             end_s: first.end_ns.map(seconds),
         });
         Observed {
-            counts: self.kept.into(),
+            counts: Counts(self.kept),
             errors: self.errors,
             first_writes: first_writes.collect(),
             ..Observed::default()

@@ -19,8 +19,7 @@ fn counts(end_s: f64, per_s: impl Fn(f64) -> f64) -> Counts {
             total: completed as u64,
         }
     };
-    let counts: Vec<Count> = (0..steps).map(count).collect();
-    counts.into()
+    Counts((0..steps).map(count).collect())
 }
 
 /// Throughput that has each level from its time on.
@@ -704,7 +703,7 @@ mod any_series {
                 .map(|(at_s, after_s)| fault(at_s, at_s + after_s));
             let observed = Observed {
                 end_s: t_s,
-                counts: counts.into(),
+                counts: Counts(counts),
                 ..Observed::default()
             };
             (observed, faults.collect())
