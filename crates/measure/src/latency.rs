@@ -91,12 +91,7 @@ impl Latency {
 
 impl TotalLatency {
     pub fn accumulate(&mut self, second: &Latency) {
-        for bucket in second.histogram.iter_recorded() {
-            let count = u64::from(bucket.count_at_value());
-            let recorded = self.histogram.record_n(bucket.value_iterated_to(), count);
-            debug_assert!(recorded.is_ok());
-        }
-        self.sum_ns += second.sum_ns;
+        Buckets::of(second).add_to(self);
     }
 }
 
