@@ -118,11 +118,8 @@ fn judge_rows(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Co
         if let Some(why) = why {
             summary.phantom += 1;
             let present = members_where(counts, |(_, count)| count.contains_key(transfer));
-            add_example(
-                summary,
-                &format!("{transfer} {why} and is present"),
-                &present,
-            );
+            let words = format!("{transfer} {why} and is present");
+            add_example(summary, &words, &present);
         }
         let is_repeated = |(_, count): &(u32, Counts)| count.get(transfer).is_some_and(|n| *n > 1);
         let repeated = members_where(counts, is_repeated);
