@@ -31,7 +31,7 @@ pub use barrier::Barrier;
 pub use memory::release_memory;
 pub use outcome::{LoadError, LoadEvent, LoadOutcome};
 pub use plan::{Arrivals, Pace};
-pub use pulse::{FirstCompleted, Pulse, TimedError};
+pub use pulse::Pulse;
 pub use run::run;
 pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;

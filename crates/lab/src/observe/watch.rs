@@ -7,10 +7,10 @@ use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use client::route::Route;
-use load::{Pulse, TimedError};
-use measure::recovery::{Count, Counts, FirstWrite, Observed, TimedError as ObservedError};
+use load::Pulse;
+use measure::recovery::{Count, Counts, Observed, TimedError};
 
-use crate::drive::clock::{Clock, seconds};
+use crate::drive::clock::Clock;
 use crate::{Failure, Trial, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
@@ -127,7 +127,7 @@ struct Sampler<'a> {
     watch: &'a Watch,
     kept: Vec<Count>,
     recent: VecDeque<Count>,
-    errors: Vec<ObservedError>,
+    errors: Vec<TimedError>,
     /// When the last fault was requested, and the number of errors at that time.
     asked: Option<(Instant, usize)>,
 }
@@ -195,32 +195,17 @@ impl<'a> Sampler<'a> {
             return;
         };
         let room = (before + MAX_ERRORS).saturating_sub(self.errors.len());
-        self.errors
-            .extend(errors.into_iter().take(room).map(observed));
+        self.errors.extend(errors.into_iter().take(room));
     }
 
     fn finish(mut self) -> Observed {
         self.kept.extend(self.recent);
-        let firsts = self.watch.pulse.firsts().into_iter();
-        let first_writes = firsts.map(|first| FirstWrite {
-            since_s: seconds(first.since_ns),
-            end_s: first.end_ns.map(seconds),
-        });
         Observed {
             counts: Counts(self.kept),
             errors: self.errors,
-            first_writes: first_writes.collect(),
+            first_writes: self.watch.pulse.firsts(),
             ..Observed::default()
         }
-    }
-}
-
-fn observed(error: TimedError) -> ObservedError {
-    ObservedError {
-        at_s: seconds(error.at_ns),
-        code: error.code,
-        message: error.message,
-        action: error.action.to_owned(),
     }
 }
 
@@ -288,20 +273,20 @@ mod tests {
     fn errors_before_the_first_fault_are_not_kept_and_those_after_it_are_bounded() {
         let watch = Watch::new(Route::fixed());
         let mut sampler = Sampler::new(&watch);
-        let error = |at_ns| TimedError {
-            at_ns,
+        let error = |at_s| TimedError {
+            at_s,
             code: "2013".to_owned(),
             message: "gone".to_owned(),
             action: "reconnected",
         };
-        sampler.add_errors(vec![error(1)]);
+        sampler.add_errors(vec![error(1.0)]);
         watch.asked();
         for _ in 0..2 {
-            let many = (0..8_000).map(|at| error(at * 1_000_000_000));
+            let many = (0..8_000_u32).map(|at| error(f64::from(at)));
             sampler.add_errors(many.collect());
         }
         watch.asked();
-        sampler.add_errors(vec![error(7)]);
+        sampler.add_errors(vec![error(7.0)]);
         let errors = sampler.finish().errors;
         assert_eq!(errors.len(), 10_001);
         assert_eq!((errors[0].at_s, errors[5].at_s), (0.0, 5.0));
