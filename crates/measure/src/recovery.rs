@@ -130,7 +130,11 @@ fn recovery(
     };
     let failure = errors().find(|error| error.action != RESTARTED);
     let after = |at_s: f64| at_s - window.origin_s;
-    let unavailable = writes::unavailable(&observed.probes, window);
+    let unavailable_s = writes::unavailable_s(&observed.probes, window);
+    let unavailable = |over_times: fn(f64, f64) -> f64| {
+        let times_s = unavailable_s.as_ref()?.iter().copied();
+        Some(times_s.fold(0.0, over_times))
+    };
     let probed = Recovery {
         window_s: window.end_s - window.origin_s,
         first_error_s: failure.map(|error| after(error.at_s)),
@@ -151,8 +155,8 @@ fn recovery(
             "recovery.redundant_s",
             probe::redundant(&observed.probes, window),
         ),
-        unavailable_s: unavailable.map(|gaps| gaps.total_s),
-        unavailable_longest_s: unavailable.map(|gaps| gaps.longest_s),
+        unavailable_s: unavailable(|total_s, time_s| total_s + time_s),
+        unavailable_longest_s: unavailable(f64::max),
         two_primaries_s: match observed.has_many_primaries {
             true => None,
             false => writes::two_primaries_s(&observed.probes, window),
