@@ -106,7 +106,7 @@ warnings! {
          started at the end. The backlog grew by {growth}, so response times keep growing. Lower the rate, or add \
          virtual users if the server is idle.");
     Short { measured_s: f64, } = "too short for intervals", -measured_s,
-        format!("measured for only {measured_s:.1} s: confidence intervals require more than {MIN_POINTS} s. Measure \
+        format!("measured for only {measured_s:.1} s: confidence intervals require at least {MIN_POINTS} s. Measure \
          for 60 s, or repeat the trial (--repeats; in a study, load.repeats).");
     /// Transactions that do not end within a turn are not counted.
     LongForTurns { p95_ms: f64, block_ms: f64, } = "long transactions for turns", p95_ms / block_ms,

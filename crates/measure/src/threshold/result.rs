@@ -75,8 +75,8 @@ words! {
         /// The trials did not start their own servers, so their differences say nothing about the next
         /// start.
         NotRestarted = "the server was not restarted between trials",
-        /// Fewer than two blocks have both this point and its baseline.
-        FewBlocks = "fewer than two blocks have both",
+        /// Fewer than two blocks have both this point and its baseline, or a number has no logarithm.
+        FewBlocks = "fewer than two blocks have both, or one of the numbers is not positive",
         /// Variants took turns and disturbed each other, so both numbers are wrong.
         CarryOver = "the variants' turns disturbed each other",
         /// A trial of this point failed, and might not have met the condition.
