@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use crate::failure::canceled;
+use crate::failure::{canceled, unless_canceled};
 use crate::observe::probe::view_of;
 use crate::servers::Node;
 use crate::setup::cluster::not_started;
@@ -198,9 +198,7 @@ impl<'a> FaultContext<'a> {
             if role.as_ref().is_ok_and(is_back) {
                 return self.complete_cluster();
             }
-            if self.over.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(self.over)?;
             if Instant::now() > deadline {
                 return Err(match role {
                     Err(error) => error,

@@ -9,7 +9,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use crate::Failure;
-use crate::failure::canceled;
+use crate::failure::unless_canceled;
 
 /// How much is allocated at once to fill a disk, at first and in the end.
 const LARGEST_BYTES: u64 = 1 << 30;
@@ -21,9 +21,7 @@ pub(super) fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
     let mut file = File::create_new(path).map_err(failed)?;
     let (mut length, mut part) = (0, LARGEST_BYTES);
     while part >= SMALLEST_BYTES {
-        if over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
+        unless_canceled(over)?;
         match fallocate(&file, FallocateFlags::empty(), length, part) {
             Ok(()) => length += part,
             Err(Errno::INTR) => {}

@@ -1,14 +1,13 @@
 //! What dyno does as the administrator of a cluster: it promotes a replica, has the others follow it,
 //! and switches over for maintenance.
 
-use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
 
 use super::context::{FaultContext, role_of};
-use crate::failure::canceled;
+use crate::failure::unless_canceled;
 use crate::observe::probe::MemberProbe;
 use crate::{Cluster, Failure, Member};
 
@@ -103,9 +102,7 @@ fn demote(
     let written = node.received()?;
     let deadline = refuses_at + CATCH_UP_LIMIT;
     while new.lock()?.received()? < written {
-        if context.over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
+        unless_canceled(context.over)?;
         if Instant::now() > deadline {
             return Err(new.lock()?.does_not_replicate(CATCH_UP_LIMIT));
         }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use engine::replication::Service;
 use super::files::{append, write_for_server};
 use super::process::{ProcessId, ServerProcess};
 use super::{DataDir, Membership, log};
-use crate::failure::{Failure, canceled};
+use crate::failure::{Failure, unless_canceled};
 use crate::home::Home;
 use crate::process::POLL_INTERVAL;
 use crate::site::{Program, Site};
@@ -104,9 +104,7 @@ impl Services {
             if let Some(how) = running.ended(false) {
                 return Err(Failure::server(log::ended(service.name, &how, &words())));
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 return Err(log::too_slow(service.name, "answer", START_LIMIT, &words()));
             }

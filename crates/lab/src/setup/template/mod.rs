@@ -14,7 +14,7 @@ pub(crate) mod cache;
 mod recipe;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use engine::{Installed, Server, Settings};
 use host::Files;
 
 pub use crate::copy::Copied;
-use crate::failure::{Failure, canceled, disk_full, is_disk_full};
+use crate::failure::{Failure, disk_full, is_disk_full, unless_canceled};
 use crate::home::Home;
 use crate::home::lock::Lock;
 use crate::process::NEVER;
@@ -157,9 +157,7 @@ impl<'a> Templates<'a> {
                 }
                 continue;
             }
-            if listener.interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(listener.interrupted)?;
             if !is_reported {
                 let note = "another dyno is building this data; waiting for it".to_owned();
                 (listener.tell)(Progress::Note(note));

@@ -1,7 +1,7 @@
 //! The role of a node in its cluster, and changes of it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use engine::Login;
 use engine::replication::{Bootstrap, Copying, Member, Replication, Role};
 
 use super::Node;
-use crate::failure::{Failure, canceled};
+use crate::failure::{Failure, unless_canceled};
 use crate::process;
 use crate::setup::servers::files::{append, write_for_server};
 use crate::setup::servers::log;
@@ -91,9 +91,7 @@ impl Node {
             if role?.is_none_or(|role| role == wanted) {
                 return Ok(());
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 return Err(match wanted {
                     Role::Primary => self.too_slow("become the primary", limit),

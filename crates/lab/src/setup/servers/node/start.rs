@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use engine::replication::{ManagedServer, Manager};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::Node;
-use crate::failure::{Fact, Failure, canceled};
+use crate::failure::{Fact, Failure, unless_canceled};
 use crate::port;
 use crate::process::POLL_INTERVAL;
 use crate::setup::servers::data_dir::DataDir;
@@ -383,9 +383,7 @@ impl Node {
                     });
                 }
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 let quiet = match self.site().machine() {
                     None => self.data.quiet_for(),
