@@ -1,7 +1,7 @@
 //! The servers of variants that take turns: measures what they use in their own turns and in those of
 //! the others, and freezes them while they wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use host::process::{self, ProcessChange, ProcessStat};
@@ -10,9 +10,9 @@ use measure::metric::{MetricSummary, Metrics};
 use measure::slice::Phase;
 use measure::values::Values;
 
-use crate::Failure;
 use crate::observe::monitors::MonitoredServer;
 use crate::servers::{ProcessId, freeze};
+use crate::{Failure, locked};
 
 /// Freezes with signals, not with control groups: a process in the freezer of version 1 cannot be killed, so it
 /// would outlive a killed dyno.
@@ -83,7 +83,7 @@ impl ServersInTurns {
 
     /// The metrics of a variant; `server.cpu` covers only its own turns.
     pub(crate) fn metrics(&self, variant: usize) -> Metrics {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = locked(&self.state);
         let mut metrics = Metrics::new();
         let [own, idle] = state.used[variant];
         for (used, from, to) in [
@@ -102,7 +102,7 @@ impl ServersInTurns {
 
     /// The variant whose servers could not be frozen or resumed, and why.
     pub(crate) fn failure(&self) -> Option<(usize, Failure)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         state.failure.take()
     }
 
@@ -143,7 +143,7 @@ impl ServersInTurns {
 
 impl Referee for ServersInTurns {
     fn turn(&self, next: Option<(u32, Phase)>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         let now = self.read();
         if let Some((variant, Phase::Measure, all_before)) = state.turn.take() {
             for (index, (before, now)) in all_before.iter().zip(&now).enumerate() {
