@@ -19,18 +19,11 @@ use crate::{Failure, locked};
 #[derive(Debug)]
 pub(crate) struct ServersInTurns {
     /// The servers of each variant.
-    variants: Vec<Vec<ServerInTurns>>,
+    variants: Vec<Vec<MonitoredServer>>,
     pauses: bool,
     /// Ends the loads if a server ignores a signal.
     stop: Arc<Stop>,
     state: Mutex<State>,
-}
-
-#[derive(Debug)]
-pub(crate) struct ServerInTurns {
-    pub(crate) monitored: MonitoredServer,
-    /// Whether dyno started this server. It never freezes any other, which may have other clients.
-    pub(crate) is_own: bool,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +52,7 @@ struct Used {
 }
 
 impl ServersInTurns {
-    pub(crate) fn new(variants: Vec<Vec<ServerInTurns>>, pauses: bool, stop: Arc<Stop>) -> Self {
+    pub(crate) fn new(variants: Vec<Vec<MonitoredServer>>, pauses: bool, stop: Arc<Stop>) -> Self {
         let state = State {
             used: vec![<[Used; 2]>::default(); variants.len()],
             is_frozen: vec![false; variants.len()],
@@ -76,9 +69,7 @@ impl ServersInTurns {
     /// The processes of all servers, which are no foreign programs to any variant.
     pub(crate) fn processes(&self) -> Vec<ProcessId> {
         let servers = self.variants.iter().flatten();
-        servers
-            .map(|server| server.monitored.process.clone())
-            .collect()
+        servers.map(|server| server.process.clone()).collect()
     }
 
     /// The metrics of a variant; `server.cpu` covers only its own turns.
@@ -108,8 +99,7 @@ impl ServersInTurns {
 
     /// Only servers on this host: other machines take too long to answer.
     fn read(&self) -> Vec<Reading> {
-        let read = |server: &ServerInTurns| {
-            let server = &server.monitored;
+        let read = |server: &MonitoredServer| {
             let pid = server.process.get().filter(|_| server.site.is_here())?;
             Some((pid, process::read_family(server.site.files(), pid)?))
         };
@@ -124,11 +114,10 @@ impl ServersInTurns {
         if std::mem::replace(&mut state.is_frozen[variant], frozen) == frozen {
             return;
         }
-        let disobeys = |server: &ServerInTurns| {
-            let (server, is_own) = (&server.monitored, server.is_own);
+        let disobeys = |server: &MonitoredServer| {
             // Its trial notices if a server has died.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
-            is_own
+            server.is_own
                 && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };
@@ -218,15 +207,13 @@ mod tests {
     use super::*;
     use crate::site::ThisHost;
 
-    fn on(process: &Child) -> Vec<ServerInTurns> {
-        vec![ServerInTurns {
-            monitored: MonitoredServer {
-                number: 1,
-                site: Arc::new(ThisHost::default()),
-                process: Some(process.id()).into(),
-                directories: Vec::new(),
-                database: None,
-            },
+    fn on(process: &Child) -> Vec<MonitoredServer> {
+        vec![MonitoredServer {
+            number: 1,
+            site: Arc::new(ThisHost::default()),
+            process: Some(process.id()).into(),
+            directories: Vec::new(),
+            database: None,
             is_own: false,
         }]
     }

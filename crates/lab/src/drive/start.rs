@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
-use crate::drive::referee::{ServerInTurns, ServersInTurns};
+use crate::drive::referee::ServersInTurns;
 use crate::{Member, Rig, Trial};
 
 /// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
@@ -39,11 +39,7 @@ impl Start {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
         let barrier = Arc::new(Barrier::new(instances.sum()));
         let stop: Arc<Stop> = Arc::default();
-        let server = |member: &Member| ServerInTurns {
-            monitored: member.monitored(),
-            is_own: member.site().is_some(),
-        };
-        let servers = |rig: &Rig| rig.members().map(server).collect();
+        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
         let servers = rigs.iter().map(servers).collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);

@@ -291,6 +291,7 @@ impl Member {
             process,
             directories,
             database: Some(self.database.clone()),
+            is_own: self.site().is_some(),
         }
     }
 
