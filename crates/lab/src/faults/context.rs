@@ -113,13 +113,7 @@ impl<'a> FaultContext<'a> {
     /// more writes; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
     pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), Failure> {
-        let volumes: Vec<_> = {
-            let node = self.node()?;
-            let volumes = FaultVolume::ALL.iter();
-            volumes
-                .filter_map(|which| node.data().volume(*which))
-                .collect()
-        };
+        let volumes: Vec<_> = self.node()?.data().volumes().cloned().collect();
         let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
         let is_broken = made.iter().any(|made| !made.takes_writes());
         {

@@ -21,7 +21,6 @@ use crate::setup::servers::log;
 use crate::setup::servers::membership::{Membership, Password};
 use crate::setup::servers::process::{ProcessId, ServerProcess};
 use crate::site::{Launched, Program, Site};
-use crate::volume::Volume;
 
 /// How long a server that does not accept connections yet may write nothing to its data. A member
 /// may be copying all data from another one.
@@ -94,7 +93,7 @@ pub fn start(
         }
     }
     data.hand_over()?;
-    let own = data.volumes().map(Volume::path);
+    let own = data.volumes().map(|volume| volume.path());
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
