@@ -141,11 +141,7 @@ fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<Serv
             1 => spec.engine.value.clone(),
             _ => format!("{} of {}", spec.engine.value, server.trial.planned.label),
         };
-        let facts = planned_server(files, name, server, installed);
-        servers.extend(facts.map(|facts| ServerFacts {
-            varied: varied.clone(),
-            ..facts
-        }));
+        servers.extend(planned_server(files, name, server, installed, &varied));
     }
     servers
 }
@@ -156,6 +152,7 @@ fn planned_server(
     name: String,
     server: &PlannedServer<'_>,
     installed: &Result<Installed, Failure>,
+    varied: &BTreeSet<String>,
 ) -> Option<ServerFacts> {
     let engine = crate::spec::engine_of(server.spec).ok()?;
     let (config, required) = (crate::spec::config(server.spec), server.required);
@@ -171,7 +168,7 @@ fn planned_server(
         version: version.clone().cloned().unwrap_or_default(),
         settings: version.map(|version| engine.planned_settings(version, users, &config)),
         chosen: chosen.map(|(name, _)| name).collect(),
-        varied: BTreeSet::new(),
+        varied: varied.clone(),
         planned: true,
         data_dir: None,
         elsewhere: None,
