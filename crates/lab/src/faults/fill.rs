@@ -26,7 +26,10 @@ pub(super) fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
             Ok(()) => length += part,
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
-            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
+            Err(Errno::OPNOTSUPP) => {
+                write_zeros(&mut file, over).map_err(failed)?;
+                return unless_canceled(over);
+            }
             Err(error) => return Err(failed(error.into())),
         }
     }
