@@ -15,10 +15,9 @@ use crate::failure::unless_canceled;
 const LARGEST_BYTES: u64 = 1 << 30;
 const SMALLEST_BYTES: u64 = 4 << 10;
 
-/// Fills a file system with a new file, in ever smaller parts.
-pub(super) fn fill_disk(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
+/// Fills a file system with this new file, in ever smaller parts.
+pub(super) fn fill_disk(mut file: File, path: &Path, over: &AtomicBool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::at("fill the disk with", path)(error);
-    let mut file = File::create_new(path).map_err(failed)?;
     let (mut length, mut part) = (0, LARGEST_BYTES);
     while part >= SMALLEST_BYTES {
         unless_canceled(over)?;

@@ -1,5 +1,6 @@
 //! Faults of the volumes of a node and their devices.
 
+use std::fs::File;
 use std::time::Instant;
 
 use plan::DiskLimits;
@@ -13,8 +14,10 @@ impl Effect<'_> {
     pub(super) fn fill_disk(&mut self) -> Result<Instant, Failure> {
         let path = self.context.node()?.data().filler(self.options.volume)?;
         let path = path.ok_or_else(no_disk)?;
+        // The file of another fault stays.
+        let file = File::create_new(&path).map_err(Failure::at("fill the disk with", &path))?;
         self.undo = Some(Undo::Remove(path.clone()));
-        fill_disk(&path, self.context.over)?;
+        fill_disk(file, &path, self.context.over)?;
         Ok(Instant::now())
     }
 
