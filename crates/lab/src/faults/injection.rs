@@ -12,7 +12,7 @@ use super::active::{ActiveFault, Healing};
 use super::context::{FaultContext, find};
 use super::effect::Effect;
 use super::{Schedule, operator};
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::failure::canceled;
 use crate::observe::watch::Watch;
 use crate::{Cluster, Failure, Instance, Member};

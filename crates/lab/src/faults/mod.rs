@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use plan::{ActsOn, Chaos, Fault};
 
 use crate::drive::clock::Clock;
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::Watch;
 use crate::{Failure, Observer, Rig, Trial, threads};
 

@@ -15,7 +15,7 @@ use workload::session::SessionError;
 use super::decision::{Decision, Rules};
 use super::member::MemberProbe;
 use crate::drive::clock::Clock;
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::{Level, Watch};
 use crate::{Cluster, Failure, Member, Trial, locked, threads};
 
