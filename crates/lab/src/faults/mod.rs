@@ -4,7 +4,6 @@ mod active;
 mod context;
 mod effect;
 mod failover;
-mod fill;
 mod group;
 mod injection;
 pub(crate) mod links;
