@@ -31,6 +31,7 @@ use crate::setup::needs;
 use crate::setup::servers::DataDir;
 use crate::site::{Site, ThisHost};
 use crate::volume;
+pub use build::Built;
 pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
@@ -98,18 +99,6 @@ impl<'a> Templates<'a> {
         self.get(&recipe, listener, &mut |listener| {
             self.initialize(listener.interrupted)
         })
-    }
-
-    /// Builds the data for one node with such volumes, without using a cached template that has
-    /// tables. Returns how long that took.
-    pub fn rebuild(
-        &self,
-        wanted: &Wanted<'_>,
-        node: &plan::Node,
-        mut listener: Listener<'_>,
-    ) -> Result<(DataDir, Duration), Failure> {
-        let built = self.build(wanted, node, &mut listener)?;
-        Ok((built.data, built.took))
     }
 
     /// Disk space of the cached template of this data; `None` if it does not exist.
