@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use measure::fault::{FaultRecord, Promotion};
 
-use super::context::FaultContext;
 use super::injection::Injection;
 use super::operator::{follow, promote};
 use crate::{Cluster, Failure};
@@ -22,13 +21,13 @@ impl Injection<'_> {
     }
 
     /// Makes a replica the primary, and reports how far that is; the others follow it.
-    pub(super) fn fail_over(
-        &self,
-        context: &FaultContext<'_>,
-        record: &mut FaultRecord,
-    ) -> Result<(), Failure> {
-        let cluster = context.cluster();
+    pub(super) fn fail_over(&self, hit: &[usize], record: &mut FaultRecord) -> Result<(), Failure> {
+        let cluster = &self.instance.cluster;
         let _roles = cluster.lock_roles();
+        // Another member may have become the primary meanwhile, which is not lost.
+        if !hit.contains(&cluster.primary_index()) {
+            return Ok(());
+        }
         let lost = cluster.primary().number;
         let is_away = |node| node == lost || self.instance.faults.hits(node);
         let mut promotion = Promotion {

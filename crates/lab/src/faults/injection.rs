@@ -152,7 +152,7 @@ impl<'a> Injection<'a> {
             && self.schedule.wait(at)
             && (!is_of_volume || operator::is_lost(&effect.context))
         {
-            let followed = self.fail_over(&effect.context, record);
+            let followed = self.fail_over(&effect.sides.lost, record);
             self.report(record, followed, false);
         }
         if is_of_volume && record.crash.is_none() {
