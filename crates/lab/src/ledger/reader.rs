@@ -7,7 +7,7 @@ use workload::ledger::read_sequence;
 use workload::session::SessionError;
 
 use super::Ledger;
-use super::connection::ANSWER_LIMIT;
+use super::user::ANSWER_LIMIT;
 use crate::Database;
 use crate::drive::clock::Clock;
 
