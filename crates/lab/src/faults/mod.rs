@@ -3,7 +3,6 @@
 mod active;
 mod context;
 mod effect;
-mod failover;
 mod group;
 mod injection;
 pub(crate) mod links;
