@@ -116,7 +116,7 @@ impl<'a> TrialLoop<'a> {
     /// Returns when all loads have ended.
     pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // Never disconnected: the monitors hold a sender until this call ends.
+            // Never disconnected: the caller holds a sender.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
