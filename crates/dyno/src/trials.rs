@@ -33,7 +33,7 @@ pub(crate) fn run(
         interrupted,
     };
     let ran = match searches {
-        true => lab::find_max(lab, trials, &known, &mut run),
+        true => lab::find_max(lab, trials, known, &mut run),
         false => lab::run(lab, trials, &mut run),
     };
     results.screen.finish_stage();

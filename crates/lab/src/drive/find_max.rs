@@ -29,7 +29,7 @@ pub const MAX_SEARCH_TRIALS: u32 = 1 + MAX_STEPS as u32;
 pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
-    known: &[TrialSummary],
+    mut known: Vec<TrialSummary>,
     run: &mut Run<'_>,
 ) -> Result<(), Failure> {
     let mut finished = Vec::new();
@@ -41,7 +41,7 @@ pub fn find_max(
             lab,
             trial,
             wanted,
-            known,
+            known: &mut known,
             run,
             finished: &mut finished,
             found: FoundMax {
@@ -83,9 +83,10 @@ struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
     wanted: FindMax,
-    known: &'a [TrialSummary],
+    /// Those of an interrupted run that no search has taken.
+    known: &'a mut Vec<TrialSummary>,
     run: &'a mut Run<'r>,
-    /// The trials of this search and of earlier ones, including those taken from `known`.
+    /// The trials of this search and of earlier ones.
     finished: &'a mut Vec<TrialSummary>,
     found: FoundMax,
 }
@@ -117,8 +118,8 @@ impl SearchRun<'_, '_> {
 
     /// Runs a trial, or takes its summary from an interrupted run.
     fn measure(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
-        let summary = match self.known(&trial) {
-            Some(known) => known.clone(),
+        let summary = match self.take_known(&trial) {
+            Some(known) => known,
             None => self.run_trial(trial)?,
         };
         self.finished.push(summary.clone());
@@ -127,17 +128,13 @@ impl SearchRun<'_, '_> {
 
     /// The trial's summary from an interrupted run. That run may have continued with other rates,
     /// because results vary.
-    fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
+    fn take_known(&mut self, trial: &Trial) -> Option<TrialSummary> {
         let planned = &trial.planned;
-        let is_taken = |known: &TrialSummary| {
-            let mut finished = self.finished.iter();
-            finished.any(|trial| trial.setup.planned.number == known.setup.planned.number)
-        };
-        self.known.iter().find(|known| {
-            known.setup.planned.point == planned.point
-                && known.setup.planned.load.time == planned.load.time
-                && !is_taken(known)
-        })
+        let index = self.known.iter().position(|known| {
+            let known = &known.setup.planned;
+            known.point == planned.point && known.load.time == planned.load.time
+        })?;
+        Some(self.known.remove(index))
     }
 
     fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {

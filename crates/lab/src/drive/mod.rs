@@ -5,11 +5,10 @@ mod early_stop;
 pub(crate) mod find_max;
 pub(crate) mod flush;
 mod merge;
-pub(crate) mod message;
 pub(crate) mod referee;
 pub(crate) mod start;
 pub(crate) mod threads;
-mod trial_loop;
+pub(crate) mod trial_loop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -28,9 +27,8 @@ use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
 use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
-use message::TrialMessage;
 use start::Start;
-use trial_loop::TrialLoop;
+use trial_loop::{TrialLoop, TrialMessage};
 
 /// All loads start together.
 pub(crate) fn drive(

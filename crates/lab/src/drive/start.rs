@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
-use crate::drive::referee::{ServerInTurns, ServersInTurns};
+use crate::drive::referee::ServersInTurns;
 use crate::{Member, Rig, Trial};
 
 /// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
 const LEAD_IN: f64 = 0.1;
 const SHORTEST_LEAD_IN: Duration = Duration::from_millis(50);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) barrier: Arc<Barrier>,
     /// Ends the loads of all its trials.
@@ -37,33 +37,19 @@ impl Start {
     /// The start of each of these trials, which take turns on these rigs.
     pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
+        let barrier = Arc::new(Barrier::new(instances.sum()));
         let stop: Arc<Stop> = Arc::default();
-        let server = |member: &Member| ServerInTurns {
-            monitored: member.monitored(),
-            is_own: member.site().is_some(),
-        };
-        let servers = |rig: &Rig| rig.members().map(server).collect();
+        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
         let servers = rigs.iter().map(servers).collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
-        let told = |turns: Turns| Arc::new(turns.with_referee(referee.clone()));
-        let turns = turns(trials).map(told);
-        let start = Self {
-            barrier: Arc::new(Barrier::new(instances.sum())),
-            stop,
-            turn: None,
+        let turns = turns(trials).map(|turns| Arc::new(turns.with_referee(referee.clone())));
+        let starts = (0..).zip(trials).map(|(variant, _)| Self {
+            barrier: Arc::clone(&barrier),
+            stop: Arc::clone(&stop),
+            turn: turns.clone().map(|turns| Turn { turns, variant }),
             referee: Some(Arc::clone(&referee)),
-        };
-        let turns = turns.into_iter().flat_map(|turns| {
-            (0..).map(move |variant| Turn {
-                turns: Arc::clone(&turns),
-                variant,
-            })
-        });
-        let starts = turns.take(trials.len()).map(|turn| Self {
-            turn: Some(turn),
-            ..start.clone()
         });
         starts.collect()
     }

@@ -1,26 +1,92 @@
 //! What dyno does as the administrator of a cluster: it promotes a replica, has the others follow it,
 //! and switches over for maintenance.
 
-use std::sync::atomic::Ordering;
+use std::cmp::Reverse;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
+use measure::fault::{FaultRecord, Promotion};
 
 use super::context::{FaultContext, role_of};
-use crate::failure::canceled;
+use super::injection::Injection;
+use crate::failure::unless_canceled;
 use crate::observe::probe::MemberProbe;
 use crate::{Cluster, Failure, Member};
 
+/// How long the new primary may take to receive what the old one wrote, and how often it is asked.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+impl Injection<'_> {
+    /// How long after the effect dyno promotes a replica in place of the primary; `None`: never, or
+    /// the primary is not lost, or its cluster elects another one.
+    pub(super) fn failover(&self, hit: &[usize]) -> Option<Duration> {
+        let cluster = &self.instance.cluster;
+        let was_primary = hit.contains(&cluster.primary_index());
+        let is_lost = was_primary && !cluster.elects() && self.rules().loses_primary;
+        let topology = &self.schedule.trial.planned.topology;
+        topology.cluster.as_ref()?.failover.filter(|_| is_lost)
+    }
+
+    /// Makes a replica the primary, and reports how far that is; the others follow it.
+    pub(super) fn fail_over(&self, hit: &[usize], record: &mut FaultRecord) -> Result<(), Failure> {
+        let cluster = &self.instance.cluster;
+        let _roles = cluster.lock_roles();
+        // Another member may have become the primary meanwhile, which is not lost.
+        if !hit.contains(&cluster.primary_index()) {
+            return Ok(());
+        }
+        let lost = cluster.primary().number;
+        let is_away = |node| node == lost || self.instance.faults.hits(node);
+        let mut promotion = Promotion {
+            node: None,
+            asked_s: self.schedule.clock.now_s(),
+            done_s: None,
+            error: None,
+        };
+        let promoted = successor(cluster, is_away).and_then(|successor| {
+            promotion.node = Some(cluster.members()[successor].number);
+            record.promotion = Some(promotion.clone());
+            self.report(record, Ok(()), false);
+            promote(cluster, successor)
+        });
+        match &promoted {
+            Ok(()) => promotion.done_s = Some(self.schedule.clock.now_s()),
+            Err(error) => promotion.error = Some(error.to_string()),
+        }
+        record.promotion = Some(promotion);
+        if promoted.is_err() {
+            return Ok(());
+        }
+        self.report(record, Ok(()), false);
+        follow(cluster, is_away)
+    }
+}
+
+/// The index of the member that has most of what the primary wrote. Members for which `is_away`
+/// holds, by their numbers, are not asked.
+fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, Failure> {
+    let lost = cluster.primary_index();
+    let members = cluster.members().iter().enumerate();
+    let rest = members.filter(|(index, member)| *index != lost && !is_away(member.number));
+    let received = rest.filter_map(|(index, member)| {
+        let received = member.lock().ok()?.received().ok()?;
+        Some((received, Reverse(index)))
+    });
+    let most = received.max().map(|(_, Reverse(index))| index);
+    most.ok_or_else(|| Failure::server("no replica is left that could become the primary"))
+}
+
 /// Makes a replica the primary.
-pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
+fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
     cluster.members()[successor].lock()?.promote()?;
     cluster.set_primary(successor);
     Ok(())
 }
 
 /// Has the others follow the primary, except those for which `is_away` holds.
-pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), Failure> {
+fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), Failure> {
     let primary = cluster.primary_index();
     let number = u32::try_from(primary + 1).unwrap_or(u32::MAX);
     let others = cluster.members().iter().enumerate();
@@ -40,10 +106,6 @@ pub(super) fn is_lost(context: &FaultContext<'_>) -> bool {
     };
     !context.member().is_ok_and(accepts)
 }
-
-/// How long the new primary may take to receive what the old one wrote, and how often it is asked.
-const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The context's node takes over. Returns when the old primary refused writes, and its index if it
 /// was shut down.
@@ -103,9 +165,7 @@ fn demote(
     let written = node.received()?;
     let deadline = refuses_at + CATCH_UP_LIMIT;
     while new.lock()?.received()? < written {
-        if context.over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
+        unless_canceled(context.over)?;
         if Instant::now() > deadline {
             return Err(new.lock()?.does_not_replicate(CATCH_UP_LIMIT));
         }

@@ -2,7 +2,7 @@
 //! completed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use load::Pulse;
 use measure::recovery::{Count, Counts, Observed, TimedError};
 
 use crate::drive::clock::Clock;
-use crate::{Failure, Trial, threads};
+use crate::{Failure, Trial, locked, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);
@@ -78,7 +78,7 @@ impl Watch {
 
     /// Called before a fault is requested.
     pub(crate) fn asked(&self) {
-        *self.last() = LastFault {
+        *locked(&self.last) = LastFault {
             asked_at: Some(Instant::now()),
             ..LastFault::default()
         };
@@ -87,24 +87,20 @@ impl Watch {
 
     /// Called when a fault has taken effect.
     pub(crate) fn took_effect(&self, at: Instant, clock: Clock<'_>) {
-        self.last().effect_at = Some(at);
+        locked(&self.last).effect_at = Some(at);
         self.pulse.await_first(clock.ns(at));
     }
 
     /// Called when a member has accepted a write that was sent at `sent_at`.
     pub(crate) fn written(&self, sent_at: Instant) {
-        let mut last = self.last();
+        let mut last = locked(&self.last);
         if last.written_at.is_none() && last.effect_at.is_some_and(|at| at <= sent_at) {
             last.written_at = Some(Instant::now());
         }
     }
 
     pub(crate) fn level(&self) -> Level {
-        self.last().level(Instant::now())
-    }
-
-    fn last(&self) -> MutexGuard<'_, LastFault> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.last).level(Instant::now())
     }
 }
 
@@ -186,7 +182,7 @@ impl<'a> Sampler<'a> {
     }
 
     fn add_errors(&mut self, errors: Vec<TimedError>) {
-        let asked_at = self.watch.last().asked_at;
+        let asked_at = locked(&self.watch.last).asked_at;
         if asked_at != self.asked.map(|(at, _)| at) {
             self.asked = asked_at.map(|at| (at, self.errors.len()));
         }
@@ -216,18 +212,19 @@ mod tests {
     #[test]
     fn an_alert_lasts_until_a_write_after_the_effect() {
         let watch = Watch::new(Route::fixed());
+        let last = || locked(&watch.last);
         assert_eq!(watch.level(), Level::Quiet);
         watch.asked();
         let before = Instant::now();
         watch.written(before);
-        assert!(watch.last().written_at.is_none(), "there was no effect yet");
-        watch.last().effect_at = Some(Instant::now());
+        assert!(last().written_at.is_none(), "there was no effect yet");
+        last().effect_at = Some(Instant::now());
         watch.written(before);
-        assert!(watch.last().written_at.is_none(), "it was sent before");
+        assert!(last().written_at.is_none(), "it was sent before");
         assert_eq!(watch.level(), Level::Alert);
         watch.written(Instant::now());
-        let written_at = watch.last().written_at.unwrap();
-        let level = |after| watch.last().level(written_at + after);
+        let written_at = last().written_at.unwrap();
+        let level = |after| last().level(written_at + after);
         assert_eq!(level(Duration::ZERO), Level::Alert);
         assert_eq!(level(GRACE), Level::Recovering);
         assert_eq!(level(MAX_ALERT), Level::Quiet);

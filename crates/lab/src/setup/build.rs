@@ -39,15 +39,15 @@ impl Building<'_, '_> {
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
         for _ in 0..self.trial.planned.topology.instances {
-            let listener = Listener {
+            let mut listener = Listener {
                 tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
                 interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
             let templates = Templates::new(home, &self.installed, &self.config)?;
-            let (built, took) = templates.rebuild(&wanted, node, listener)?;
-            each = took;
-            data.push(built);
+            let built = templates.build(&wanted, node, &mut listener)?;
+            each = built.took;
+            data.push(built.data);
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
         let settle_s = self.place(sites, &data)?;

@@ -82,19 +82,13 @@ impl Lab {
             let Target::Private(spec) = &trial.target else {
                 continue;
             };
-            let checkable = (
-                &spec.engine.value,
-                &spec.basedir,
-                &spec.version,
-                config(spec),
-            );
-            if checkable.3.is_empty() || checked.contains(&checkable) {
+            let config = config(spec);
+            if config.is_empty() || checked.contains(&spec) {
                 continue;
             }
-            let accepted =
-                servers::check(self.home()?, &installed(spec)?, &checkable.3, interrupted);
+            let accepted = servers::check(self.home()?, &installed(spec)?, &config, interrupted);
             accepted.map_err(|failure| placed(failure, spec, &trial.planned.topology))?;
-            checked.push(checkable);
+            checked.push(spec);
         }
         Ok(())
     }

@@ -20,7 +20,6 @@ use measure::summary::{TrialSummary, Turn};
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
-use crate::drive::message::TrialMessage;
 use crate::drive::start::Start;
 use crate::observe::monitors::{Monitors, SampleClock};
 use crate::{Failure, Observer, Progress, Rig, Trial};
@@ -29,6 +28,20 @@ use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the threads of a running trial tell its loop.
+pub(crate) enum TrialMessage {
+    /// From the load of the instance with this index.
+    Load(usize, LoadEvent),
+    LoadEnded(usize, Result<LoadOutcome, LoadError>),
+    Monitored(MonitorPoint),
+    /// Something that happened to a node.
+    Event(NodeEvent),
+    /// The latest record of a fault and, if the trial cannot continue, the reason.
+    Fault(Box<FaultRecord>, Option<Failure>),
+    /// The trial cannot continue.
+    Failed(Failure),
+}
 
 pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
@@ -103,7 +116,7 @@ impl<'a> TrialLoop<'a> {
     /// Returns when all loads have ended.
     pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // Never disconnected: the monitors hold a sender until this call ends.
+            // Never disconnected: the caller holds a sender.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }

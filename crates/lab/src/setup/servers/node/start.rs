@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use engine::replication::{ManagedServer, Manager};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::Node;
-use crate::failure::{Fact, Failure, canceled};
+use crate::failure::{Fact, Failure, unless_canceled};
 use crate::port;
 use crate::process::POLL_INTERVAL;
 use crate::setup::servers::data_dir::DataDir;
@@ -21,7 +21,6 @@ use crate::setup::servers::log;
 use crate::setup::servers::membership::{Membership, Password};
 use crate::setup::servers::process::{ProcessId, ServerProcess};
 use crate::site::{Launched, Program, Site};
-use crate::volume::Volume;
 
 /// How long a server that does not accept connections yet may write nothing to its data. A member
 /// may be copying all data from another one.
@@ -94,7 +93,7 @@ pub fn start(
         }
     }
     data.hand_over()?;
-    let own = data.volumes().map(Volume::path);
+    let own = data.volumes().map(|volume| volume.path());
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
@@ -383,9 +382,7 @@ impl Node {
                     });
                 }
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 let quiet = match self.site().machine() {
                     None => self.data.quiet_for(),
