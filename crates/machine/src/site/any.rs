@@ -59,11 +59,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     fn machine(&self) -> Option<&Machine> {
         None
     }
-
-    /// The links to the other sites of its network; `None` if they cannot be broken.
-    fn links(&self) -> Option<&Namespace> {
-        None
-    }
 }
 
 /// The processes of a site, which are on this host or on another machine.
@@ -149,9 +144,15 @@ impl dyn Site + '_ {
 impl dyn Site + '_ {
     /// Lets programs read the directories `readable` and write to `writable`.
     pub fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        if let Some(host) = self.this_host() {
-            host.admit(readable, writable);
+        let host = self.this_host();
+        if let Some(container) = host.and_then(|host| host.container.as_ref()) {
+            container.admit(readable, writable);
         }
+    }
+
+    /// The links to the other sites of its network; `None` if they cannot be broken.
+    pub fn links(&self) -> Option<&Namespace> {
+        self.this_host()?.network.as_ref()
     }
 
     /// What the processes of the site's control groups use; `None` without control groups.

@@ -1,18 +1,17 @@
-//! This host, with or without limits, and with or without a container.
+//! This host, with or without limits, a container, and a network of its own.
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use host::group::Usage;
 use host::{Files, LOCAL};
+use ipnet::Ipv4Net;
 use plan::{DiskLimits, Limits, SiteKind};
 
 use super::cgroup::Groups;
 use super::container::Container;
-use super::{Launched, Program, Site};
+use super::{LOOPBACK, Launched, Namespace, Program, Site, Switch};
 use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
@@ -23,7 +22,9 @@ pub struct ThisHost {
     /// Limit the processes and count what they use.
     groups: OnceLock<Groups>,
     /// What programs run in.
-    container: Option<Container>,
+    pub(super) container: Option<Container>,
+    /// The network that programs are in; `None` for the host's.
+    pub(super) network: Option<Namespace>,
     /// Whether there are processes, which would not be in a group that is created later.
     is_used: AtomicBool,
     /// Where groups are recorded; the last field, so that it outlives them.
@@ -31,13 +32,13 @@ pub struct ThisHost {
 }
 
 impl ThisHost {
-    /// This host, with a site's limits for all its processes together.
-    pub fn new(home: &Home, site: &plan::Site) -> Result<Self, Failure> {
-        Self::with(home, site, false)
-    }
-
-    /// Like [`ThisHost::new`]; with `own_network`, for programs in a network namespace.
-    pub(super) fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, Failure> {
+    /// This host, with a site's limits for all its processes together, in a network namespace if
+    /// there is a switch.
+    pub fn new(
+        home: &Home,
+        site: &plan::Site,
+        switch: Option<&Arc<Switch>>,
+    ) -> Result<Self, Failure> {
         let groups = match site.kind.value {
             SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
@@ -45,21 +46,17 @@ impl ThisHost {
             }
         };
         let container = match site.kind.value {
-            SiteKind::Container => Some(Container::new(home, site.runtime, own_network)?),
+            SiteKind::Container => Some(Container::new(home, site.runtime, switch.is_some())?),
             _ => None,
         };
+        let network = switch.map(|switch| Namespace::new(home, switch));
         Ok(Self {
             container,
+            network: network.transpose()?,
             home: Some(home.clone()),
             groups,
             is_used: AtomicBool::new(false),
         })
-    }
-
-    pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        if let Some(container) = &self.container {
-            container.admit(readable, writable);
-        }
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
@@ -82,23 +79,21 @@ impl ThisHost {
         let groups = self.groups.get();
         groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
     }
+}
 
-    /// Starts a program through an entry.
-    pub(super) fn start(
-        &self,
-        home: &Home,
-        entry: &[OsString],
-        program: Program<'_>,
-    ) -> Result<Launched, Failure> {
+impl Site for ThisHost {
+    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
         let Program {
             path, input, log, ..
         } = program;
         let errors = log.try_clone();
         let errors = errors.map_err(Failure::at("write the log of", path))?;
         let groups = self.groups.get();
+        let network = self.network.as_ref().map(Namespace::entry);
+        let network = network.unwrap_or_default();
         let entry = match &self.container {
-            Some(container) => container.entry(groups, entry),
-            None => [&groups.map(Groups::entry).unwrap_or_default(), entry].concat(),
+            Some(container) => container.entry(groups, &network),
+            None => [groups.map(Groups::entry).unwrap_or_default(), network].concat(),
         };
         let mut command = home.command_via(&entry, path);
         command.args(program.arguments);
@@ -111,20 +106,20 @@ impl ThisHost {
             None => Ok(Launched::here(process::spawn(command)?)),
         }
     }
-}
-
-impl Site for ThisHost {
-    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
-        self.start(home, &[], program)
-    }
 
     fn files(&self) -> &dyn Files {
         &LOCAL
     }
 
     fn end(&self) -> Result<(), Failure> {
+        let network = self.network.as_ref().map_or(Ok(()), Namespace::end);
         let container = self.container.as_ref().map_or(Ok(()), Container::end);
-        container.and(self.groups.get().map_or(Ok(()), Groups::end))
+        let groups = self.groups.get().map_or(Ok(()), Groups::end);
+        network.and(container).and(groups)
+    }
+
+    fn address(&self) -> Ipv4Net {
+        self.network.as_ref().map_or(LOOPBACK, Namespace::address)
     }
 
     fn platform(&self) -> Option<String> {
