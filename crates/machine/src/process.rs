@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -113,8 +113,7 @@ type Job = (Command, Sender<io::Result<Child>>);
 /// short-lived thread would end with that thread.
 pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
-    static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
-    let gone = || io::Error::other("the thread that starts programs has ended");
+    static SPAWNER: OnceLock<Sender<Job>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, jobs) = channel::<Job>();
         let run = move || {
@@ -123,19 +122,17 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
                 let _ = outcome.send(command.spawn());
             }
         };
-        // Without the thread, every job fails with `gone`.
         let _ = std::thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(run);
-        Mutex::new(sender)
+        sender
     });
     let (outcome, result) = channel();
-    let sent = match spawner.lock() {
-        Ok(sender) => sender.send((command, outcome)).is_ok(),
-        Err(_) => false,
-    };
-    let spawned = if sent { result.recv().ok() } else { None };
-    spawned.unwrap_or_else(|| Err(gone())).map_err(|error| {
+    // Without the thread, there is no outcome.
+    let _ = spawner.send((command, outcome));
+    let gone = |_| io::Error::other("the thread that starts programs has ended");
+    let spawned = result.recv().map_err(gone).flatten();
+    spawned.map_err(|error| {
         let failure = Failure::server(format!("cannot run {program}: {error}"))
             .remedy("install the package util-linux");
         match error.kind() {
