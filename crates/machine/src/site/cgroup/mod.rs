@@ -179,12 +179,12 @@ impl Groups {
 impl Group {
     /// Writes files of a controller; optional ones only if the kernel has them.
     fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), Failure> {
-        for file in files {
-            let path = self.place.path().join(file.name);
-            if file.is_optional && !path.exists() {
+        for (name, text) in files {
+            let path = self.place.path().join(name);
+            if limit::OPTIONAL.contains(&name) && !path.exists() {
                 continue;
             }
-            let written = write(&path, &file.text);
+            let written = write(&path, &text);
             written.map_err(|error| self.parent.refused(controller, &error.to_string()))?;
         }
         Ok(())
