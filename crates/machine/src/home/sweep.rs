@@ -81,7 +81,7 @@ pub(super) fn remove(
         ..Cleaned::default()
     };
     for dead in found {
-        if let Err(failure) = remove_dead(root, &dead, account, &mut cleaned) {
+        if let Err(failure) = remove_run(root, &dead.dir, account, &mut cleaned) {
             let path = dead.dir;
             cleaned.left.push(Leftover { path, failure });
         }
@@ -89,39 +89,30 @@ pub(super) fn remove(
     cleaned
 }
 
-fn remove_dead(
+/// Kills the processes of a run whose lock the caller holds, and removes its directory, except its
+/// journal while a disk that it names is not mounted. Removes nothing while a process of the run
+/// remains.
+pub(super) fn remove_run(
     root: &Path,
-    dead: &Dead,
+    dir: &Path,
     account: &Account,
     cleaned: &mut Cleaned,
 ) -> Result<(), Failure> {
-    cleaned.processes += survivors::end(&dead.dir, account)?;
-    let entries = fs::read_dir(&dead.dir).map_err(Failure::at("read", &dead.dir))?;
+    cleaned.processes += survivors::end(dir, account)?;
+    let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     for entry in entries.flatten() {
         survivors::remove_shared_memory(&entry.path(), account);
     }
-    let undone = undo_all(&dead.dir)?;
-    let inside_bytes = tree::used_bytes(&dead.dir);
-    remove_content(root, &dead.dir, undone.unmounted.is_empty())?;
+    let undone = undo_steps(dir);
+    let ended = mounted::end_below(dir);
+    let undone = undone?;
+    ended?;
+    let inside_bytes = tree::used_bytes(dir);
+    remove_content(root, dir, undone.unmounted.is_empty())?;
     cleaned.bytes += undone.bytes + inside_bytes;
     cleaned.run_dirs += u32::from(undone.unmounted.is_empty());
     cleaned.unmounted.extend(undone.unmounted);
     Ok(())
-}
-
-/// Removes a run directory whose lock the caller holds, except its journal while a disk that it
-/// names is not mounted. Removes nothing while a process of the run remains.
-pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
-    survivors::end(dir, account)?;
-    let undone = undo_all(dir)?;
-    remove_content(root, dir, undone.unmounted.is_empty())
-}
-
-/// Undoes what a run recorded, and ends its mounts.
-fn undo_all(run: &Path) -> Result<Cleaned, Failure> {
-    let undone = undo_steps(run);
-    let ended = mounted::end_below(run);
-    undone.and_then(|undone| ended.map(|()| undone))
 }
 
 /// Undoes the steps of a run's journal, the last one first. One failure does not keep the others
