@@ -10,8 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -22,7 +21,7 @@ use crate::home::containers::{Client, TOOL_DIRS, program};
 use crate::home::journal::Kind;
 use crate::home::outside::Outside;
 use crate::home::survivors;
-use crate::process::{self, NEVER, POLL_INTERVAL};
+use crate::process::{self, NEVER};
 use crate::site::cgroup;
 use crate::site::launched::Launched;
 
@@ -198,19 +197,19 @@ impl Named {
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         let _ = fs::remove_file(&self.pid_file);
         let mut child = process::spawn(command)?;
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
+        let started = process::poll(START_LIMIT, || {
             let has_ended = !matches!(child.try_wait(), Ok(None));
-            match self.pid() {
-                Some(pid) => return Ok(Launched::by_client(child, pid)),
-                // Its output says why.
-                None if has_ended => return Ok(Launched::here(child)),
-                None if Instant::now() > deadline => {
-                    process::kill(&mut child);
-                    let limit_s = START_LIMIT.as_secs();
-                    return Err(unusable(format!("nothing started in {limit_s} s")));
-                }
-                None => sleep(POLL_INTERVAL),
+            let pid = self.pid();
+            (pid.is_some() || has_ended).then_some(pid)
+        });
+        match started {
+            Some(Some(pid)) => Ok(Launched::by_client(child, pid)),
+            // Its output says why.
+            Some(None) => Ok(Launched::here(child)),
+            None => {
+                process::kill(&mut child);
+                let limit_s = START_LIMIT.as_secs();
+                Err(unusable(format!("nothing started in {limit_s} s")))
             }
         }
     }

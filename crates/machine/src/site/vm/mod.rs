@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::Limits;
@@ -211,35 +210,29 @@ impl Guest {
             Accelerator::Emulation => BOOT_LIMIT,
             _ => KVM_LIMIT,
         };
-        let deadline = Instant::now() + limit;
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
-        loop {
-            let status = locked(&self.qemu)
-                .as_mut()
-                .map_or(Ok(None), Child::try_wait);
-            if text(qemu::CONSOLE).contains(IS_UP) {
-                return Ok(());
-            }
-            let what = match status {
-                Ok(Some(status)) => format!("QEMU {}", process::how_it_ended(status)),
-                _ if Instant::now() > deadline => {
-                    format!("it took more than {} s", limit.as_secs())
-                }
-                _ if interrupted.load(Ordering::Relaxed) => {
-                    return Err(canceled().into());
-                }
-                _ => {
-                    sleep(process::POLL_INTERVAL);
-                    continue;
-                }
-            };
+        let failed = |what: String| {
             let log = text(qemu::LOG);
-            if log.contains(PORT_TAKEN) {
-                return Err(Failed::PortTaken);
+            match log.contains(PORT_TAKEN) {
+                true => Failed::PortTaken,
+                false => Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))),
             }
-            return Err(Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))));
-        }
+        };
+        let ended = |status| failed(format!("QEMU {}", process::how_it_ended(status)));
+        let outcome = process::poll(limit, || {
+            let mut qemu = locked(&self.qemu);
+            let status = qemu.as_mut().map_or(Ok(None), Child::try_wait);
+            match status {
+                _ if text(qemu::CONSOLE).contains(IS_UP) => Some(Ok(())),
+                Ok(Some(status)) => Some(Err(ended(status))),
+                _ => interrupted
+                    .load(Ordering::Relaxed)
+                    .then(|| Err(canceled().into())),
+            }
+        });
+        let late = || failed(format!("it took more than {} s", limit.as_secs()));
+        outcome.unwrap_or_else(|| Err(late()))
     }
 
     /// The server's port, which is the same on the guest and on 127.0.0.1.
