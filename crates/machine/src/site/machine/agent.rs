@@ -170,6 +170,9 @@ impl Pipes {
 
     /// The next line without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
+        if self.is_lost {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         let deadline = Instant::now() + limit;
         let mut line = Vec::new();
         while line.len() < MAX_BYTES {
