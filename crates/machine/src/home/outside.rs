@@ -104,8 +104,10 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
         Kind::Container => containers::remove(path),
         Kind::Directory => remove_directory(path),
     };
+    let is_gone = || fs::symlink_metadata(path).is_err();
     match removed {
-        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => {
+        // It may also be something in the target that was not found.
+        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) && is_gone() => {
             let is_mounted = |depth| mounted::is_at(depth, path);
             Ok(target.mount_depth.is_none_or(is_mounted))
         }
