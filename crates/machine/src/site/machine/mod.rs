@@ -2,7 +2,6 @@
 //! directory, which has dyno's marker.
 //!
 //! ```text
-//! CACHE/run/5e1c…/machine7   the host and the directory, while that exists
 //! CACHE/run/5e1c…/ssh8       the socket of the connection
 //! HOST:/var/tmp/dyno-5e1c…-7/.dyno-directory
 //! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host

@@ -13,6 +13,7 @@ use super::Machine;
 use super::agent::Agent;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::home::survivors::PROCESS;
 use crate::process;
 use crate::site::any::Site;
 use crate::site::launched::{Launched, Program};
@@ -21,8 +22,6 @@ use crate::ssh::{quoted, script};
 
 /// How long a program may take to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The file with the process ID of a node's server, in the node's directory.
-const PROCESS: &str = "process";
 const LAUNCH: &str = include_str!("launch.sh");
 
 impl Site for Machine {
