@@ -28,7 +28,7 @@ use crate::locked;
 use crate::port;
 use crate::process;
 use crate::ssh::Destination;
-use qemu::{Accelerator, Hardware};
+use qemu::Accelerator;
 
 use crate::failure::{Exit, Failure, canceled};
 
@@ -58,7 +58,9 @@ static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    hardware: Hardware,
+    limits: Limits,
+    /// The directory that `scripts/build-guest.sh` fills.
+    image: PathBuf,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
@@ -107,8 +109,8 @@ impl From<Failure> for Failed {
 impl Guest {
     pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
         qemu::program()?;
-        let hardware = Hardware::new(limits, image)?;
-        let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
+        qemu::check_image(image)?;
+        let boot = |accelerator| Self::on_free_ports(home, limits, image, accelerator);
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
             Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
@@ -146,19 +148,25 @@ impl Guest {
 
     fn on_free_ports(
         home: &Home,
-        hardware: &Hardware,
+        limits: &Limits,
+        image: &Path,
         accelerator: Accelerator,
     ) -> Result<Self, Failed> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
-            match Self::start(home, hardware, accelerator) {
+            match Self::start(home, limits, image, accelerator) {
                 Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
         }
     }
 
-    fn start(home: &Home, hardware: &Hardware, accelerator: Accelerator) -> Result<Self, Failed> {
+    fn start(
+        home: &Home,
+        limits: &Limits,
+        image: &Path,
+        accelerator: Accelerator,
+    ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
         let create = |dir: &Path| {
@@ -176,7 +184,8 @@ impl Guest {
         home.account().own(disk.file())?;
         let guest = Self {
             qemu: Mutex::default(),
-            hardware: hardware.clone(),
+            limits: limits.clone(),
+            image: image.to_owned(),
             accelerator,
             dir,
             home: home.clone(),
