@@ -39,7 +39,7 @@ fn cluster(
 ) -> Option<Cluster> {
     let switch = switch(home)?;
     let sites: [Arc<dyn Site>; 3] = [(); 3].map(|()| -> Arc<dyn Site> {
-        Arc::new(ThisHost::new(home, &plan::Site::default(), Some(&switch)).unwrap())
+        Arc::new(ThisHost::new(home, &plan::Site::default(), false, Some(&switch)).unwrap())
     });
     let nodes = for_tests::nodes(home, engine, Some("asynchronous"), &sites, settings, keep);
     Some(Cluster::of(nodes, &NEVER).unwrap())

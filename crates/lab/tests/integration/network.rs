@@ -25,7 +25,7 @@ fn a_dyno() {
 /// A server in a namespace.
 fn start(home: &Home, keep: &Path) -> Result<Node, Failure> {
     let switch = Arc::new(Switch::new(home)?);
-    let site = ThisHost::new(home, &plan::Site::default(), Some(&switch))?;
+    let site = ThisHost::new(home, &plan::Site::default(), false, Some(&switch))?;
     private::start_at(home, MARIADB, site, keep)
 }
 

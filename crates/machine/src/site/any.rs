@@ -161,8 +161,7 @@ impl dyn Site + '_ {
     }
 
     /// Limits what processes read and write on these devices, given by their major and minor
-    /// numbers, and replaces earlier limits of those devices. The first call must precede the first
-    /// process, even if it sets no limits.
+    /// numbers, and replaces earlier limits of those devices.
     pub fn limit_io(
         &self,
         devices: &[(u32, u32)],

@@ -22,6 +22,10 @@ pub fn set_up(
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
+    let mut volumes = topology.node.volumes();
+    let mut faults = topology.faults.iter();
+    let limits_io = volumes.any(|volume| !volume.limits.is_none())
+        || faults.any(|fault| fault.kind().has("limits"));
     let site = |_| -> Result<Arc<dyn Site>, Failure> {
         Ok(match (planned.kind.value, &planned.host) {
             (SiteKind::Ssh, Some(host)) => {
@@ -32,7 +36,7 @@ pub fn set_up(
                 Arc::new(Machine::new(home, &to, &host.directory)?)
             }
             (SiteKind::Vm, _) => Arc::new(Machine::guest(home, &planned.limits, guest_image)?),
-            _ => Arc::new(ThisHost::new(home, planned, switch.as_ref())?),
+            _ => Arc::new(ThisHost::new(home, planned, limits_io, switch.as_ref())?),
         })
     };
     (0..nodes).map(site).collect()
@@ -42,6 +46,6 @@ pub fn set_up(
 /// several sites share.
 pub fn beside(site: &dyn Site, home: &Home) -> Result<Arc<dyn Site>, Failure> {
     let switch = site.links().map(|namespace| &namespace.switch);
-    let beside = ThisHost::new(home, &plan::Site::default(), switch)?;
+    let beside = ThisHost::new(home, &plan::Site::default(), false, switch)?;
     Ok(Arc::new(beside))
 }

@@ -1,8 +1,7 @@
 //! This host, with or without limits, a container, and a network of its own.
 
 use std::fs::File;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use host::group::Usage;
 use host::{Files, LOCAL};
@@ -16,34 +15,32 @@ use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
 
-/// This host. The default has no limits and cannot get any later.
+/// This host. The default has no limits.
 #[derive(Debug, Default)]
 pub struct ThisHost {
     /// Limit the processes and count what they use.
-    groups: OnceLock<Groups>,
+    groups: Option<Groups>,
     /// What programs run in.
     pub(super) container: Option<Container>,
     /// The network that programs are in; `None` for the host's.
     pub(super) network: Option<Namespace>,
-    /// Whether there are processes, which would not be in a group that is created later.
-    is_used: AtomicBool,
-    /// Where groups are recorded; the last field, so that it outlives them.
-    home: Option<Home>,
 }
 
 impl ThisHost {
     /// This host, with a site's limits for all its processes together, in a network namespace if
-    /// there is a switch.
+    /// there is a switch. With `limits_io`, it also has a control group for [`ThisHost::limit_io`],
+    /// which its processes could not enter later.
     pub fn new(
         home: &Home,
         site: &plan::Site,
+        limits_io: bool,
         switch: Option<&Arc<Switch>>,
     ) -> Result<Self, Failure> {
+        let groups = |limits: &Limits| Groups::new(&LOCAL, home, limits, limits_io);
         let groups = match site.kind.value {
-            SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
-            SiteKind::Limited | SiteKind::Container => {
-                Groups::new(&LOCAL, home, &site.limits, false)?.into()
-            }
+            SiteKind::Limited | SiteKind::Container => Some(groups(&site.limits)?),
+            _ if limits_io => Some(groups(&Limits::default())?),
+            _ => None,
         };
         let container = match site.kind.value {
             SiteKind::Container => Some(Container::new(home, site.runtime, switch.is_some())?),
@@ -51,33 +48,21 @@ impl ThisHost {
         };
         let network = switch.map(|switch| Namespace::new(home, switch));
         Ok(Self {
+            groups,
             container,
             network: network.transpose()?,
-            home: Some(home.clone()),
-            groups,
-            is_used: AtomicBool::new(false),
         })
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
-        Some(self.groups.get()?.usage(&LOCAL))
+        Some(self.groups.as_ref()?.usage(&LOCAL))
     }
 
-    /// Creates a control group for this if the site has none.
     pub fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
-        if self.groups.get().is_none() {
-            let home = self.home.as_ref();
-            let home = home.filter(|_| !self.is_used.load(Ordering::Relaxed));
-            let home = home.ok_or_else(|| {
-                let why = "a server that already runs without limits cannot get one";
-                Failure::server(why)
-            })?;
-            let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
-            // Only one thread sets a site up.
-            let _ = self.groups.set(groups);
-        }
-        let groups = self.groups.get();
-        groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
+        let groups = self.groups.as_ref().ok_or_else(|| {
+            Failure::server("a server that already runs without limits cannot get one")
+        })?;
+        groups.limit_io(&LOCAL, devices, limits)
     }
 }
 
@@ -88,7 +73,7 @@ impl Site for ThisHost {
         } = program;
         let errors = log.try_clone();
         let errors = errors.map_err(Failure::at("write the log of", path))?;
-        let groups = self.groups.get();
+        let groups = self.groups.as_ref();
         let network = self.network.as_ref().map(Namespace::entry);
         let network = network.unwrap_or_default();
         let entry = match &self.container {
@@ -100,7 +85,6 @@ impl Site for ThisHost {
         command.env(survivors::INPUT, input);
         let input = File::open(input).map_err(Failure::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
-        self.is_used.store(true, Ordering::Relaxed);
         match &self.container {
             Some(container) => container.start(command),
             None => Ok(Launched::here(process::spawn(command)?)),
@@ -114,7 +98,7 @@ impl Site for ThisHost {
     fn end(&self) -> Result<(), Failure> {
         let network = self.network.as_ref().map_or(Ok(()), Namespace::end);
         let container = self.container.as_ref().map_or(Ok(()), Container::end);
-        let groups = self.groups.get().map_or(Ok(()), Groups::end);
+        let groups = self.groups.as_ref().map_or(Ok(()), Groups::end);
         network.and(container).and(groups)
     }
 
