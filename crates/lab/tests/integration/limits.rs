@@ -96,7 +96,7 @@ fn requests_to_a_device_are_limited() {
     let keep = tempfile::tempdir().unwrap();
     let (input, log) = (keep.path().join("input"), keep.path().join("log"));
     fs::write(&input, "").unwrap();
-    let site = ThisHost::new(&home, &plan::Site::default(), true, None).unwrap();
+    let site: &dyn Site = &ThisHost::new(&home, &plan::Site::default(), true, None).unwrap();
     let limit = |read_iops| {
         let limits = plan::DiskLimits {
             read_iops,

@@ -157,7 +157,7 @@ impl dyn Site + '_ {
 
     /// What the processes of the site's control groups use; `None` without control groups.
     pub fn usage(&self) -> Option<Usage> {
-        self.this_host()?.usage()
+        Some(self.this_host()?.groups.as_ref()?.usage(self.files()))
     }
 
     /// Limits what processes read and write on these devices, given by their major and minor
@@ -170,7 +170,10 @@ impl dyn Site + '_ {
         let host = self.this_host().ok_or_else(|| {
             Failure::server("this kind of site cannot limit the requests to devices")
         })?;
-        host.limit_io(devices, limits)
+        let groups = host.groups.as_ref().ok_or_else(|| {
+            Failure::server("a server that already runs without limits cannot get one")
+        })?;
+        groups.limit_io(self.files(), devices, limits)
     }
 
     /// `None` if the site cannot be switched off.

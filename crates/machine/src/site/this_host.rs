@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use host::group::Usage;
 use host::{Files, LOCAL};
 use ipnet::Ipv4Net;
-use plan::{DiskLimits, Limits, SiteKind};
+use plan::{Limits, SiteKind};
 
 use super::cgroup::Groups;
 use super::container::Container;
@@ -19,7 +18,7 @@ use crate::process;
 #[derive(Debug, Default)]
 pub struct ThisHost {
     /// Limit the processes and count what they use.
-    groups: Option<Groups>,
+    pub(super) groups: Option<Groups>,
     /// What programs run in.
     pub(super) container: Option<Container>,
     /// The network that programs are in; `None` for the host's.
@@ -28,7 +27,7 @@ pub struct ThisHost {
 
 impl ThisHost {
     /// This host, with a site's limits for all its processes together, in a network namespace if
-    /// there is a switch. With `limits_io`, it also has a control group for [`ThisHost::limit_io`],
+    /// there is a switch. With `limits_io`, it also has a control group for limits of devices,
     /// which its processes could not enter later.
     pub fn new(
         home: &Home,
@@ -52,17 +51,6 @@ impl ThisHost {
             container,
             network: network.transpose()?,
         })
-    }
-
-    pub(super) fn usage(&self) -> Option<Usage> {
-        Some(self.groups.as_ref()?.usage(&LOCAL))
-    }
-
-    pub fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
-        let groups = self.groups.as_ref().ok_or_else(|| {
-            Failure::server("a server that already runs without limits cannot get one")
-        })?;
-        groups.limit_io(&LOCAL, devices, limits)
     }
 }
 
