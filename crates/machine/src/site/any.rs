@@ -17,6 +17,7 @@ use super::launched::{Launched, Process, Program};
 use super::machine::Machine;
 use super::network::Namespace;
 use super::this_host::ThisHost;
+use super::vm::Guest;
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::{Home, survivors};
@@ -134,7 +135,7 @@ impl dyn Site + '_ {
                 ended
             }
             // A guest's processes end with it.
-            Some(machine) if machine.is_off() => Ok(()),
+            Some(_) if self.guest().is_some_and(Guest::is_off) => Ok(()),
             Some(machine) => machine.end_processes(dir),
         }
     }
@@ -183,13 +184,17 @@ impl dyn Site + '_ {
 
     /// Whether CPUs are emulated.
     pub fn is_emulated(&self) -> bool {
-        self.machine().is_some_and(Machine::is_emulated)
+        self.guest().is_some_and(Guest::is_emulated)
     }
 
     /// The only port that can be reached, which is forwarded from the same port of this host;
     /// `None` if all can.
     pub fn port(&self) -> Option<u16> {
-        self.machine()?.port()
+        self.guest().map(Guest::port)
+    }
+
+    fn guest(&self) -> Option<&Guest> {
+        self.machine()?.guest.as_ref()
     }
 
     /// The address at which dyno reaches a server that listens on `port`.

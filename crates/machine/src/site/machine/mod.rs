@@ -59,7 +59,7 @@ pub struct Machine {
     /// The mount point of the guest's disk.
     mounted: OnceLock<PathBuf>,
     /// The machine, if it is a guest; the last field, so that the connection ends first.
-    guest: Option<Guest>,
+    pub(super) guest: Option<Guest>,
 }
 
 impl Machine {

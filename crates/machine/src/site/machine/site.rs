@@ -100,21 +100,9 @@ impl Site for Machine {
     }
 }
 
-/// What only a guest has: a forwarded port, and a power supply, without which it loses its processes
-/// and the content of its memory.
+/// What only a guest has: a power supply, without which it loses its processes and the content of
+/// its memory.
 impl Machine {
-    pub(in crate::site) fn port(&self) -> Option<u16> {
-        self.guest.as_ref().map(Guest::port)
-    }
-
-    pub(in crate::site) fn is_emulated(&self) -> bool {
-        self.guest.as_ref().is_some_and(Guest::is_emulated)
-    }
-
-    pub(in crate::site) fn is_off(&self) -> bool {
-        self.guest.as_ref().is_some_and(Guest::is_off)
-    }
-
     /// Switches the guest off, and returns once it is off.
     pub fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
