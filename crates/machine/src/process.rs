@@ -38,8 +38,9 @@ const KILL_LIMIT: Duration = Duration::from_secs(30);
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 /// For tasks that Ctrl-C must not interrupt, such as cleaning up.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
-/// Added to the number of a signal in exit codes.
+/// Added to the number of a signal in exit codes, and the highest number of a signal.
 const OF_SIGNALS: i32 = 128;
+const MAX_SIGNAL: i32 = 64;
 /// The environment variables that children inherit: those needed to find and load programs, and
 /// nothing secret.
 const INHERITED: [&str; 6] = [
@@ -330,8 +331,9 @@ pub(crate) fn finish(
 /// How a process ended, as the rest of a sentence that begins with its name. Shells, podman, and
 /// docker report a signal as an exit code.
 pub fn how_it_ended(status: ExitStatus) -> String {
-    let reported = status.code().filter(|code| *code > OF_SIGNALS);
-    let signal = status.signal().or(reported.map(|code| code - OF_SIGNALS));
+    let reported = status.code().map(|code| code - OF_SIGNALS);
+    let reported = reported.filter(|signal| (1..=MAX_SIGNAL).contains(signal));
+    let signal = status.signal().or(reported);
     match (signal, status.code()) {
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("ended with exit code {code}"),
@@ -436,6 +438,8 @@ mod tests {
             how_it_ended(status.unwrap().unwrap())
         };
         assert_eq!(ended("exit 3"), "ended with exit code 3");
+        assert_eq!(ended("exit 137"), "was killed by signal 9");
+        assert_eq!(ended("exit 255"), "ended with exit code 255");
         assert_eq!(ended("kill -9 $$"), "was killed by signal 9");
     }
 
