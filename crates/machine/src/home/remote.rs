@@ -46,7 +46,8 @@ impl Record {
         let record = Self { to, dir, step };
         let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
         let text = "dyno made this directory, and deletes it when it ends.";
-        match run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}")) {
+        let mark = format!("echo '{text}' >{marker} || {{ rm -r {dir}; false; }}");
+        match run(&format!("mkdir -m 755 {dir} && {{ {mark}; }}")) {
             Ok(made) if made.code == 0 => Ok(record),
             Ok(made) => {
                 // Nothing was created: whatever exists there is not dyno's.
