@@ -29,7 +29,8 @@ use super::vm::Guest;
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::home::remote::{END, Record};
+use crate::home::journal::Step;
+use crate::home::remote::{self, END, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 use agent::{Agent, address};
@@ -44,7 +45,11 @@ const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
 pub struct Machine {
-    record: Record,
+    to: Destination,
+    /// The directory on the machine.
+    dir: PathBuf,
+    /// The record of the directory; `None` for a guest.
+    step: Option<Step>,
     agent: Agent,
     control: PathBuf,
     /// Messages of ssh.
@@ -101,11 +106,12 @@ impl Machine {
                     "install the server's package there, or log in as another user",
                 )
             })?;
-        let record = Record::make(home, to, below, guest.is_some(), |command| {
-            agent.run(command)
-        })?;
+        let run = |command: &str| agent.run(command);
+        let (dir, step) = remote::make(home, to, below, guest.is_some(), run)?;
         Ok(Self {
-            record,
+            to: to.clone(),
+            dir,
+            step,
             agent,
             control,
             log,
@@ -136,13 +142,13 @@ impl Machine {
 
     /// The failure of a machine that cannot be used.
     pub fn unusable(&self, why: String, remedy: &str) -> Failure {
-        self.record.to.unusable(why, remedy)
+        self.to.unusable(why, remedy)
     }
 
     /// The path on the machine of `here`, a path in the run directory on this host.
     pub(super) fn path(&self, here: &Path) -> PathBuf {
         match here.strip_prefix(&self.run) {
-            Ok(path) => self.record.dir.join(path),
+            Ok(path) => self.dir.join(path),
             Err(_) => here.to_owned(),
         }
     }
@@ -184,13 +190,13 @@ impl Machine {
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
-            return Err(self.record.to.error(""));
+            return Err(self.to.error(""));
         };
         let owner = self.account.owner();
         let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
         ssh.arg(script(BRING, &arguments)).stdin(archive);
-        let unpacked = ssh::finish(&self.record.to, ssh, WORK_LIMIT, interrupted);
+        let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
             Err(_) => None,
@@ -199,7 +205,7 @@ impl Machine {
         unpacked?;
         match packed.is_some_and(|status| status.success()) {
             true => Ok(()),
-            false => Err(self.record.to.error("tar failed on this host")),
+            false => Err(self.to.error("tar failed on this host")),
         }
     }
 
@@ -233,7 +239,7 @@ impl Machine {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
         ssh.stdin(Stdio::null());
-        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, &NEVER)
+        ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
     pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
@@ -245,7 +251,7 @@ impl Machine {
         if pids.is_empty() {
             return;
         }
-        let dir = self.record.dir.display();
+        let dir = self.dir.display();
         let (variable, below) = (
             quoted(format!("DYNO_RUN_DIR={dir}/")),
             quoted(format!("{dir}/")),
@@ -265,12 +271,14 @@ impl Machine {
     }
 
     fn remove(&self) -> Result<(), Failure> {
-        self.record.end(|command| self.session(command, &NEVER))
+        let remove = || self.session(removal(&self.dir), &NEVER).map(|()| true);
+        let step = self.step.as_ref();
+        step.map_or(Ok(()), |step| step.undo(remove))
     }
 
     fn run(&self, command: &str) -> Result<Answer, Failure> {
         self.agent.run(command).map_err(|error| {
-            self.record.to.unusable(
+            self.to.unusable(
                 format!("the connection was lost: {error}"),
                 "check the network and the host",
             )
@@ -281,20 +289,20 @@ impl Machine {
         let output = self.run(command)?;
         match output.code {
             0 => Ok(()),
-            _ => Err(self.record.to.error(&output.text)),
+            _ => Err(self.to.error(&output.text)),
         }
     }
 
     fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
-        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, interrupted)
+        ssh::finish(&self.to, ssh, COMMAND_LIMIT, interrupted)
     }
 
     fn client(&self, options: &[&str]) -> Command {
         let path = format!("ControlPath={}", self.control.display());
         let shared = ["-o", "ControlMaster=no", "-o", &path];
-        self.record.to.ssh(shared.iter().chain(options))
+        self.to.ssh(shared.iter().chain(options))
     }
 }
 

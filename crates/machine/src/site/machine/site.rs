@@ -80,12 +80,7 @@ impl Site for Machine {
             _ => format!("{cpus} CPUs"),
         });
         let memory = facts.memory.total_bytes.map(plan::shown_bytes);
-        let found = [
-            Some(self.record.to.host.clone()),
-            facts.cpu.model,
-            cpus,
-            memory,
-        ];
+        let found = [Some(self.to.host.clone()), facts.cpu.model, cpus, memory];
         let system = [facts.kernel, facts.virtualization];
         let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
         let found = found.join(", ");
@@ -118,7 +113,7 @@ impl Machine {
         }
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
-        let (agent, _) = Agent::connect(&self.record.to, &self.control, &self.log)?;
+        let (agent, _) = Agent::connect(&self.to, &self.control, &self.log)?;
         self.agent.replace(&agent);
         let mounted = self.mounted.get();
         mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
