@@ -144,9 +144,10 @@ impl Groups {
     ) -> Result<(), Failure> {
         let mut groups = self.groups.iter();
         let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
-        let Some(group) = group else {
-            return Err(parent::missing(files, Controller::Io));
-        };
+        let group = group.ok_or_else(|| {
+            let why = "the control groups of the server were created without its controller";
+            Controller::Io.unlimited(why, parent::in_a_scope())
+        })?;
         for device in devices {
             let device = limit::whole_disk(files, *device);
             let files = limit::io_files(group.parent.version, device, limits);
