@@ -218,19 +218,7 @@ pub fn output(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Output, Failure> {
-    let program = program_of(&command);
-    let failed = Failure::at("run", Path::new(&program));
-    // Files rather than pipes, which a child of the program could keep open.
-    let (stdout, stderr) = (
-        memory_file().map_err(failed)?,
-        memory_file().map_err(failed)?,
-    );
-    let status = output_to(command, &stdout, &stderr, limit, interrupted)?;
-    Ok(Output {
-        status,
-        stdout: content(stdout).map_err(failed)?,
-        stderr: content(stderr).map_err(failed)?,
-    })
+    output_of(command, false, limit, interrupted)
 }
 
 /// Like [`output`], with errors and output in the order in which they were printed.
@@ -239,30 +227,31 @@ pub fn words(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<(ExitStatus, String), Failure> {
-    let program = program_of(&command);
-    let failed = Failure::at("run", Path::new(&program));
-    let file = memory_file().map_err(failed)?;
-    let status = output_to(command, &file, &file, limit, interrupted)?;
-    let words = content(file).map_err(failed)?;
-    Ok((status, String::from_utf8_lossy(&words).into_owned()))
+    let output = output_of(command, true, limit, interrupted)?;
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((output.status, words))
 }
 
-fn output_to(
+/// With `is_mixed`, the errors are in the output.
+fn output_of(
     mut command: Command,
-    stdout: &File,
-    stderr: &File,
+    is_mixed: bool,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<ExitStatus, Failure> {
+) -> Result<Output, Failure> {
     let program = program_of(&command);
     let at = || Failure::at("run", Path::new(&program));
+    // Files rather than pipes, which a child of the program could keep open.
+    let stdout = memory_file().map_err(at())?;
+    let stderr = memory_file().map_err(at())?;
+    let errors = if is_mixed { &stdout } else { &stderr };
     command.stdout(stdout.try_clone().map_err(at())?);
-    command.stderr(stderr.try_clone().map_err(at())?);
+    command.stderr(errors.try_clone().map_err(at())?);
     // Ctrl-C in a terminal must not end it halfway.
     command.process_group(0);
     let is_long = || {
         let long = |file: &File| file.metadata().is_ok_and(|m| m.len() > MAX_OUTPUT_BYTES);
-        long(stdout) || long(stderr)
+        long(&stdout) || long(&stderr)
     };
     let mut child = spawn(command)?;
     let outcome = poll(limit, || match child.try_wait() {
@@ -273,7 +262,11 @@ fn output_to(
     if !matches!(outcome, Some(Ok(_))) {
         kill(&mut child);
     }
-    outcome.unwrap_or_else(|| Err(endless(&program, limit)))
+    Ok(Output {
+        status: outcome.unwrap_or_else(|| Err(endless(&program, limit)))?,
+        stdout: content(stdout).map_err(at())?,
+        stderr: content(stderr).map_err(at())?,
+    })
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {
