@@ -11,7 +11,7 @@
 //! program a session, with which the program ends.
 
 mod agent;
-mod disk;
+pub(super) mod disk;
 mod site;
 
 use std::ffi::OsStr;
@@ -34,8 +34,6 @@ use crate::home::remote::{self, END, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 use agent::{Agent, address};
-
-pub(crate) use disk::Disk;
 
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -158,7 +156,7 @@ impl Machine {
         match &self.guest {
             None => self.bring(dir, true, interrupted),
             Some(guest) => {
-                guest.disk.fill(dir, interrupted)?;
+                disk::fill(&guest.disk, dir, interrupted)?;
                 let dir = self.mounted.get_or_init(|| self.path(dir));
                 self.mount(dir, interrupted)
             }
@@ -167,7 +165,7 @@ impl Machine {
 
     fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let owner = self.account.owner();
-        let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
+        let arguments = [dir.as_os_str(), owner.as_ref(), disk::DEVICE.as_ref()];
         self.session(script(MOUNT, &arguments), interrupted)
     }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use plan::Limits;
 use rustix::io::Errno;
 
-use super::machine::Disk;
+use super::machine::disk;
 use crate::home::Home;
 use crate::locked;
 use crate::port;
@@ -67,7 +67,8 @@ pub(super) struct Guest {
     home: Home,
     /// How ssh reaches the guest.
     pub(super) destination: Destination,
-    pub(super) disk: Disk,
+    /// The file of the disk that holds its node's data.
+    pub(super) disk: PathBuf,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
     ports: [u16; 2],
@@ -180,8 +181,9 @@ impl Guest {
         home.account().let_enter(&dir)?;
         let ports = [port::free()?, port::free()?];
         let destination = qemu::make_keys(&dir, ports[0])?;
-        let disk = Disk::new(dir.join("disk"))?;
-        home.account().own(disk.file())?;
+        let disk = dir.join("disk");
+        disk::create(&disk)?;
+        home.account().own(&disk)?;
         let guest = Self {
             qemu: Mutex::default(),
             limits: limits.clone(),

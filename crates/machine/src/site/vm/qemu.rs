@@ -11,6 +11,7 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors::RUN_DIR;
 use crate::process::{self, NEVER, TOOL_LIMIT};
+use crate::site::machine::disk;
 use crate::ssh::Destination;
 
 /// Debian has a program for each architecture.
@@ -114,11 +115,11 @@ pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
     drive(&mut command, "root", &image.join("root.img"), "snapshot=on");
     drive(&mut command, "keys", &dir.join(KEYS), "readonly=on");
     // The guest's page cache must be the only one.
-    let cache = match disk.is_direct() {
+    let cache = match disk::is_direct(disk) {
         true => "cache=none",
         false => "cache=writeback",
     };
-    drive(&mut command, "data", disk.file(), cache);
+    drive(&mut command, "data", disk, cache);
     command.arg("-netdev").arg(format!(
         "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
     ));
