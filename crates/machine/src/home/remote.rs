@@ -61,7 +61,7 @@ pub(crate) fn removal(dir: &Path) -> String {
 
 /// Removes a directory that a dead run made.
 pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
-    let mut ssh = to.ssh(["-o", "ControlPath=none"]);
+    let mut ssh = to.ssh(["-oControlPath=none"]);
     ssh.arg(removal(dir)).stdin(Stdio::null());
     ssh::finish(to, ssh, COMMAND_LIMIT, &NEVER)
 }

@@ -60,16 +60,8 @@ impl Agent {
         control: &Path,
         log: &Path,
     ) -> Result<(Self, Greeting), Failure> {
-        let path = format!("ControlPath={}", control.display());
-        let options = [
-            "-o",
-            "ControlMaster=yes",
-            "-o",
-            &path,
-            "-o",
-            "ControlPersist=no",
-        ];
-        let mut ssh = to.ssh(options);
+        let path = format!("-oControlPath={}", control.display());
+        let mut ssh = to.ssh(["-oControlMaster=yes", &path, "-oControlPersist=no"]);
         ssh.arg(script(
             include_str!("greet.sh"),
             &[include_str!("agent.awk")],

@@ -298,8 +298,8 @@ impl Machine {
     }
 
     fn client(&self, options: &[&str]) -> Command {
-        let path = format!("ControlPath={}", self.control.display());
-        let shared = ["-o", "ControlMaster=no", "-o", &path];
+        let path = format!("-oControlPath={}", self.control.display());
+        let shared = ["-oControlMaster=no", &path];
         self.to.ssh(shared.iter().chain(options))
     }
 }
