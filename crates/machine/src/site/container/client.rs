@@ -27,32 +27,15 @@ use crate::site::launched::Launched;
 
 /// When dyno dies, the client receives SIGQUIT and passes it on to the program: servers end at
 /// once. `env` resets the signal, which is ignored if a shell started dyno in the background.
-const WHEN_DYNO_DIES: [&str; 6] = [
-    "env",
-    "--default-signal=QUIT",
-    "setpriv",
-    "--pdeathsig",
-    "QUIT",
-    "--",
-];
+const WHEN_DYNO_DIES: &str = "env --default-signal=QUIT setpriv --pdeathsig QUIT --";
 /// Containers share the host's network and process IDs. The labels of a security policy are
 /// disabled, because it may forbid programs of the host, which are not labeled for containers.
-const OPTIONS: [&str; 10] = [
-    "run",
-    "--rm",
-    "--read-only",
-    "--network=host",
-    "--pid=host",
-    "--cgroupns=host",
-    "--workdir=/",
-    "--security-opt=label=disable",
-    "--ulimit=nproc=32768:32768",
-    "--pull=never",
-];
-const PODMAN_OPTIONS: [&str; 3] = ["--replace", "--log-driver=passthrough", "--no-hosts"];
+const OPTIONS: &str = "run --rm --read-only --network=host --pid=host --cgroupns=host --workdir=/ \
+                       --security-opt=label=disable --ulimit=nproc=32768:32768 --pull=never";
+const PODMAN_OPTIONS: &str = "--replace --log-driver=passthrough --no-hosts";
 /// Passes the program's input, and keeps no log besides its output. The daemon may map users by
 /// default.
-const DOCKER_OPTIONS: [&str; 3] = ["--interactive", "--log-driver=none", "--userns=host"];
+const DOCKER_OPTIONS: &str = "--interactive --log-driver=none --userns=host";
 /// The path in the container of the control groups that the program enters.
 const GROUPS: &str = "/groups";
 /// An archive without files: the two blocks of zeros that end a tar file.
@@ -152,10 +135,10 @@ impl Named {
         let files = getrlimit(Resource::Nofile).maximum;
         let files = files.map_or_else(|| "-1".to_owned(), |files| files.to_string());
         let name = self.place.name();
-        let mut words: Vec<OsString> = WHEN_DYNO_DIES.map(Into::into).to_vec();
+        let mut words: Vec<OsString> = WHEN_DYNO_DIES.split(' ').map(Into::into).collect();
         words.extend(process::guard());
         words.extend([client.program.clone().into(), client.option().into()]);
-        words.extend(OPTIONS.map(Into::into));
+        words.extend(OPTIONS.split(' ').map(Into::into));
         words.push(format!("--ulimit=nofile={files}:{files}").into());
         words.push(format!("--name={name}").into());
         let variables = process::variables().chain([survivors::RUN_DIR, survivors::INPUT]);
@@ -169,10 +152,10 @@ impl Named {
         let mounted = groups.iter().zip(&inside);
         words.extend(mounted.map(|(group, inside)| self.mount(group, inside, true)));
         if self.is_dockers() {
-            words.extend(DOCKER_OPTIONS.map(Into::into));
+            words.extend(DOCKER_OPTIONS.split(' ').map(Into::into));
             words.push(name.into());
         } else {
-            words.extend(PODMAN_OPTIONS.map(Into::into));
+            words.extend(PODMAN_OPTIONS.split(' ').map(Into::into));
             words.push(format!("--pidfile={}", self.pid_file.display()).into());
             words.extend(["--rootfs".into(), root.into()]);
         }
