@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::Installed;
 use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
-use plan::{DiskLimits, EngineSpec};
+use plan::EngineSpec;
 
 use crate::home::Home;
 use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
@@ -215,11 +215,6 @@ impl Building<'_, '_> {
         let keep = self.run.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
         data.limit_io(&*site, &topology.node)?;
-        let mut faults = topology.faults.iter();
-        if faults.any(|fault| fault.kind().has("limits")) {
-            // A limit that comes later needs the processes to be in a group.
-            site.limit_io(&[], &DiskLimits::default())?;
-        }
         let spec = NodeSpec {
             config: self.config.clone(),
             port: port(self.spec, number),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use host::process::{Relative, family};
+use host::process::{ProcessStat, family};
 use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
@@ -335,12 +335,12 @@ impl<'a> ProcessTree<'a> {
         None
     }
 
-    fn list(&self) -> Vec<Relative> {
+    fn list(&self) -> Vec<ProcessStat> {
         family(self.site.files(), self.root)
     }
 
     /// Handles that are certain to refer to the processes that `is_wanted`.
-    fn open(&self, is_wanted: impl Fn(&Relative) -> bool) -> Vec<Process> {
+    fn open(&self, is_wanted: impl Fn(&ProcessStat) -> bool) -> Vec<Process> {
         let wanted = self.list().into_iter().filter(is_wanted);
         let handles: Vec<_> = wanted
             .filter_map(|one| Some((one.pid, self.site.process(one.pid)?)))

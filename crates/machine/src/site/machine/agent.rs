@@ -60,16 +60,8 @@ impl Agent {
         control: &Path,
         log: &Path,
     ) -> Result<(Self, Greeting), Failure> {
-        let path = format!("ControlPath={}", control.display());
-        let options = [
-            "-o",
-            "ControlMaster=yes",
-            "-o",
-            &path,
-            "-o",
-            "ControlPersist=no",
-        ];
-        let mut ssh = to.ssh(options);
+        let path = format!("-oControlPath={}", control.display());
+        let mut ssh = to.ssh(["-oControlMaster=yes", &path, "-oControlPersist=no"]);
         ssh.arg(script(
             include_str!("greet.sh"),
             &[include_str!("agent.awk")],
@@ -170,6 +162,9 @@ impl Pipes {
 
     /// The next line without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
+        if self.is_lost {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         let deadline = Instant::now() + limit;
         let mut line = Vec::new();
         while line.len() < MAX_BYTES {
