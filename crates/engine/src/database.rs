@@ -96,7 +96,7 @@ pub struct ServerLocation {
 /// What a server reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct ServerReport {
-    /// The settings that checks examine, by name.
+    /// All settings that the account may see, by name.
     pub settings: BTreeMap<String, String>,
     /// Size of tables and indexes; `None` if the account may not see it.
     pub data_bytes: Option<u64>,

@@ -47,6 +47,8 @@ pub(crate) trait NetworkEngine: Loads {
     const ROLE_QUERY: &'static str;
     /// The answer of a primary to [`Self::ROLE_QUERY`].
     const PRIMARY: &'static str;
+    /// Queries name and value of all settings that the account may see.
+    const SETTINGS_QUERY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
 
@@ -72,9 +74,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// Queries name and value of settings that differ from the defaults, in order of name.
     fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
-
-    /// Queries name and value of the settings that checks examine, and [`Self::DATA_DIR_SETTING`].
-    fn checked_settings_query() -> String;
 }
 
 /// A database of a running server, or of several that replicate.
@@ -337,7 +336,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
 
     fn report(&self) -> Result<ServerReport, String> {
         let report = async |connection: &mut Connection<P>| {
-            let rows = connection.rows(&P::checked_settings_query()).await?;
+            let rows = connection.rows(P::SETTINGS_QUERY).await?;
             let mut settings = settings::checked(rows);
             // An account that may not see the tables may still see the settings.
             let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();

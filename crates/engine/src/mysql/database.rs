@@ -9,7 +9,6 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::wanted;
 use super::counters::StatusFeed;
 use super::flavor::Flavor;
 use crate::data;
@@ -34,6 +33,7 @@ impl NetworkEngine for Mysql {
     /// Replicas are read-only, and so are members of a group other than its primary.
     const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
     const PRIMARY: &'static str = "0";
+    const SETTINGS_QUERY: &'static str = "SHOW GLOBAL VARIABLES";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
 
@@ -91,10 +91,5 @@ impl NetworkEngine for Mysql {
 
     fn changed_settings_query(connection: &Connection) -> &'static str {
         Flavor::behind(connection).changed_settings
-    }
-
-    fn checked_settings_query() -> String {
-        let names = wanted().join("', '");
-        format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
     }
 }
