@@ -133,16 +133,10 @@ pub(crate) fn open_url<P: NetworkEngine>(
 
 /// The results of all servers, or the errors of those that failed.
 fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
-    let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
-    for one in done {
-        match one {
-            Ok(one) => succeeded.push(one),
-            Err(error) => errors.push(error),
-        }
-    }
-    match errors.is_empty() {
-        true => Ok(succeeded),
-        false => Err(of_all(errors)),
+    let (succeeded, failed): (Vec<_>, Vec<_>) = done.partition(Result::is_ok);
+    match failed.is_empty() {
+        true => Ok(succeeded.into_iter().flatten().collect()),
+        false => Err(of_all(failed.into_iter().filter_map(Result::err).collect())),
     }
 }
 
@@ -180,34 +174,21 @@ fn open_one<P: NetworkEngine>(
     targets: &[Arc<P::Target>],
 ) -> Result<NetworkDatabase<P>, Failure> {
     let identify = async |connection: &mut Connection<P>| {
-        Ok((
-            P::engine(connection),
-            version::number(connection.server_version()).to_owned(),
-            connection.tls_description(),
-        ))
+        Ok(NetworkDatabase::<P> {
+            target: Arc::clone(target),
+            targets: targets.to_vec(),
+            is_member: false,
+            engine: P::engine(connection),
+            version: version::number(connection.server_version()).to_owned(),
+            tls: connection.tls_description(),
+        })
     };
-    let (engine, version, tls) = connected(target.as_ref(), &AtomicBool::new(false), identify)?;
-    Ok(NetworkDatabase {
-        target: Arc::clone(target),
-        targets: targets.to_vec(),
-        is_member: false,
-        engine,
-        version,
-        tls,
-    })
+    connected(target.as_ref(), &AtomicBool::new(false), identify)
 }
 
 impl<P: NetworkEngine> NetworkDatabase<P> {
-    fn question<T>(
-        &self,
-        limit: Duration,
-        question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, client::Error>,
-    ) -> Result<T, Failure> {
-        ask(self.target.as_ref(), limit, question)
-    }
-
     fn is_primary(&self) -> bool {
-        let asked = self.question(ASK_LIMIT, is_primary::<P>);
+        let asked = ask::<P, _>(&self.target, ASK_LIMIT, is_primary::<P>);
         asked.unwrap_or(false)
     }
 
@@ -326,7 +307,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
             let sql = P::changed_settings_query(connection);
             connection.rows(sql).await
         };
-        let changed = self.question(SETTINGS_LIMIT, changed)?;
+        let changed = ask::<P, _>(&self.target, SETTINGS_LIMIT, changed)?;
         let per_server = P::PER_SERVER_SETTINGS;
         let server = self.engine.server();
         let is_secret =
@@ -347,7 +328,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
                 data_bytes: first_number(size),
             })
         };
-        let asked = self.question(ASK_LIMIT, report);
+        let asked = ask::<P, _>(&self.target, ASK_LIMIT, report);
         asked.map_err(|error| error.to_string())
     }
 
@@ -367,7 +348,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
             });
             Ok(())
         };
-        let located = self.question(ASK_LIMIT, locate);
+        let located = ask::<P, _>(&self.target, ASK_LIMIT, locate);
         located.map_err(|error| error.to_string())
     }
 }
