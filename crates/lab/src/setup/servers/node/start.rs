@@ -131,10 +131,8 @@ impl Node {
             Start::First => None,
             Start::Again { .. } => Some(self.port),
         };
-        let of_member = || {
-            let member = self.spec.membership.as_ref()?;
-            Some(member.layout.member(member.number)?.port)
-        };
+        let membership = self.spec.membership.as_ref();
+        let of_member = || membership.map(|member| member.layout.member(member.number).port);
         let fixed = self.spec.port.or(before).or_else(of_member);
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
