@@ -112,7 +112,7 @@ impl Server for Flavor {
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
         let size = |wanted: &str| {
             let mut values = config.iter().rev();
-            let (_, value) = values.find(|(name, _)| settings::same_name(name, wanted))?;
+            let (_, value) = values.find(|(name, _)| plan::is_same_setting(name, wanted))?;
             plan::parse_bytes(value)
         };
         let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
