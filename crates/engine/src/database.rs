@@ -152,12 +152,9 @@ pub trait ServerDatabase {
     /// The servers of a URL that names several, each as a database of its own.
     fn members(&self) -> Vec<Arc<dyn Database>>;
 
-    /// The query that asks one of [`ServerDatabase::members`] for its role; `None` for other
-    /// databases.
-    fn role_query(&self) -> Option<&'static str>;
-
-    /// The role in an answer to [`ServerDatabase::role_query`].
-    fn role(&self, rows: &Rows) -> Role;
+    /// The query that asks one of [`ServerDatabase::members`] for its role, and what reads its
+    /// answer; `None` for other databases.
+    fn role_query(&self) -> Option<(&'static str, fn(&Rows) -> Role)>;
 
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;

@@ -286,12 +286,9 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         }
     }
 
-    fn role_query(&self) -> Option<&'static str> {
-        self.is_member.then_some(P::ROLE_QUERY)
-    }
-
-    fn role(&self, rows: &Rows) -> Role {
-        role::<P>(rows)
+    fn role_query(&self) -> Option<(&'static str, fn(&Rows) -> Role)> {
+        let read: fn(&Rows) -> Role = role::<P>;
+        self.is_member.then_some((P::ROLE_QUERY, read))
     }
 
     fn tls(&self) -> Option<String> {
