@@ -1,6 +1,5 @@
 //! PostgreSQL's servers, for the laboratory.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -143,7 +142,8 @@ impl Server for Postgres {
         if !initdb.is_file() {
             return Err(bad_program(&installed.program, "its initdb is missing"));
         }
-        let mut arguments: Vec<OsString> = [
+        let data = paths.data.display().to_string();
+        let own = [
             "--no-sync",
             "--auth=reject",
             "--encoding=UTF8",
@@ -151,20 +151,13 @@ impl Server for Postgres {
             "--username",
             SUPERUSER,
             "--pgdata",
-        ]
-        .map(OsString::from)
-        .to_vec();
-        arguments.push(paths.data.clone().into());
+            &data,
+        ];
         let has_checksums = version::is_since(&installed.version, CHECKSUMS_SINCE, 0);
         let options = initdb_options(format, has_checksums)?;
-        arguments.extend(options.into_iter().map(OsString::from));
-        let single = [
-            OsString::from("--single"),
-            paths.config_option(TRAITS.config_option).into(),
-            "-D".into(),
-            paths.data.clone().into(),
-            SUPERUSER.into(),
-        ];
+        let arguments = own.map(str::to_owned).into_iter().chain(options);
+        let config = paths.config_option(TRAITS.config_option);
+        let single = ["--single", &config, "-D", &data, SUPERUSER];
         // Earlier versions let only superusers run CHECKPOINT.
         let may_flush = match version::is_since(&installed.version, CHECKPOINT_ROLE_SINCE, 0) {
             true => format!("GRANT pg_checkpoint TO {ROLE};\n"),
