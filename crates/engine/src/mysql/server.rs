@@ -126,7 +126,8 @@ impl Server for Flavor {
                 .unwrap_or(DEFAULT_LOG_BYTES)
                 .saturating_sub(DEFAULT_LOG_BYTES),
             // A page in the pool needs some 5 % more for its descriptor and hash entries.
-            memory_bytes: (pool_bytes + pool_bytes / 20)
+            memory_bytes: pool_bytes
+                .saturating_add(pool_bytes / 20)
                 .saturating_add(base)
                 .saturating_add(u64::from(connections).saturating_mul(connection)),
             pool_bytes,
