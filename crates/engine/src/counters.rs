@@ -1,6 +1,5 @@
 //! Counters of servers, and the metrics derived from two readings.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -237,12 +236,6 @@ pub struct Counters {
     /// When to try again, and the delay after the next failure.
     retry: Instant,
     pause: Duration,
-}
-
-impl fmt::Debug for Counters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Counters")
-    }
 }
 
 impl Counters {
