@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use client::ServerPublicKey;
-use ipnet::Ipv4Net;
 use measure::finding::check::Check;
 use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
@@ -116,14 +115,6 @@ pub trait Server: Engine {
     /// Tries once to log in through the Unix socket, and sets the password unless [`Server::files`]
     /// does.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure>;
-
-    /// Changes the password of a server that listens on `address`, for this run only.
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        address: Ipv4Net,
-        password: &str,
-    ) -> Result<(), Failure>;
 
     /// Memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use client::connection::LOGIN_LIMIT;
 use client::mysql::Connection;
-use ipnet::Ipv4Net;
 use plan::Failure;
 
 use super::account::{self, unlock_root};
@@ -91,22 +89,6 @@ impl Server for Flavor {
         };
         let result = administer(login, LOGIN_ATTEMPT_LIMIT, read_key)?;
         Ok(login.attempted(result))
-    }
-
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        address: Ipv4Net,
-        password: &str,
-    ) -> Result<(), Failure> {
-        let alter = async |connection: &mut Connection| {
-            for statement in unlock_root(address, password, self.ignores_read_only) {
-                connection.run(&statement).await?;
-            }
-            Ok(())
-        };
-        let altered = administer(login, LOGIN_LIMIT, alter)?;
-        altered.map_err(|error| login.refused(&error))
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use client::connection::LOGIN_LIMIT;
-use client::postgres::{Connection, Error};
-use ipnet::Ipv4Net;
+use client::postgres::Connection;
 use plan::Failure;
 use rustix::process::Signal;
 
@@ -203,9 +201,17 @@ impl Server for Postgres {
         Invocation::new(&installed.program, ["--describe-config"])
     }
 
-    /// Also sets the password: until then, nobody can log in over TCP.
+    /// Also sets the password: until then, nobody can log in over TCP. A standby has the password
+    /// that its primary was given.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        let result = set_password(login, LOGIN_ATTEMPT_LIMIT)?;
+        let set = async |connection: &mut Connection| {
+            let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
+            match first_cell(is_standby).as_deref() {
+                Some("t") => Ok(()),
+                _ => connection.set_password(ROLE, login.password).await,
+            }
+        };
+        let result = administer(login, LOGIN_ATTEMPT_LIMIT, set)?;
         if result
             .as_ref()
             .is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW))
@@ -214,11 +220,6 @@ impl Server for Postgres {
             return Ok(LoginAttempt::NotYet);
         }
         Ok(login.attempted(result.map(|()| None)))
-    }
-
-    fn set_password(&self, login: &Login<'_>, _: Ipv4Net, password: &str) -> Result<(), Failure> {
-        let altered = set_password(&Login { password, ..*login }, LOGIN_LIMIT)?;
-        altered.map_err(|error| login.refused(&error))
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
@@ -233,19 +234,6 @@ impl Server for Postgres {
             pool_bytes,
         }
     }
-}
-
-/// Gives the role of loads a login's password. A standby has the password that its primary was
-/// given.
-fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), Error>, Failure> {
-    let set = async |connection: &mut Connection| {
-        let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
-        match first_cell(is_standby).as_deref() {
-            Some("t") => Ok(()),
-            _ => connection.set_password(ROLE, login.password).await,
-        }
-    };
-    administer(login, login_limit, set)
 }
 
 /// The directories of the programs of each version, the latest first.
