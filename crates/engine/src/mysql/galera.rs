@@ -154,6 +154,8 @@ static QUESTIONS: Questions = Questions {
     strangers: |member| {
         let rows = member.rows::<Mysql>(STATUS)?;
         let members = status(&rows, "wsrep_incoming_addresses").split(',');
+        // A member that has left its cluster lists none.
+        let members = members.filter(|address| !address.is_empty());
         let members = member.cluster.strangers(members);
         Ok(members.chain(strangers(member)?).collect())
     },
