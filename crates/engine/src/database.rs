@@ -159,7 +159,7 @@ pub trait ServerDatabase {
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;
 
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> Box<dyn Counters>;
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
     /// that are unique to each server (directories, ports) are omitted.

@@ -17,7 +17,7 @@ use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
 
-use crate::counters::{Counters, Feed};
+use crate::counters::{Counters, Feed, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
@@ -295,8 +295,8 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         self.tls.clone()
     }
 
-    fn counters(&self) -> Counters {
-        Counters::new::<P>(Arc::clone(&self.target))
+    fn counters(&self) -> Box<dyn Counters> {
+        Box::new(Source::<P>::new(Arc::clone(&self.target)))
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
