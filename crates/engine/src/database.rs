@@ -143,6 +143,9 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     }
 }
 
+/// A query, and what reads a server's role in its answer.
+pub(crate) type RoleQuery = (&'static str, fn(&Rows) -> Role);
+
 /// An open database of one server, or of several that replicate.
 pub trait ServerDatabase {
     /// The database for loads whose routes choose among these servers; `None` if a server has
@@ -152,9 +155,8 @@ pub trait ServerDatabase {
     /// The servers of a URL that names several, each as a database of its own.
     fn members(&self) -> Vec<Arc<dyn Database>>;
 
-    /// The query that asks one of [`ServerDatabase::members`] for its role, and what reads its
-    /// answer; `None` for other databases.
-    fn role_query(&self) -> Option<(&'static str, fn(&Rows) -> Role)>;
+    /// Asks one of [`ServerDatabase::members`] for its role; `None` for other databases.
+    fn role_query(&self) -> Option<RoleQuery>;
 
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;

@@ -20,7 +20,9 @@ use workload::session::{FailureKind, SessionError};
 use crate::counters::{Counters, Feed, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
-use crate::database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
+use crate::database::{
+    Access, Database, Load, RoleQuery, ServerDatabase, ServerLocation, ServerReport,
+};
 use crate::engine::Engine;
 use crate::launch::Login;
 use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
@@ -286,9 +288,9 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         }
     }
 
-    fn role_query(&self) -> Option<(&'static str, fn(&Rows) -> Role)> {
-        let read: fn(&Rows) -> Role = role::<P>;
-        self.is_member.then_some((P::ROLE_QUERY, read))
+    fn role_query(&self) -> Option<RoleQuery> {
+        let query: RoleQuery = (P::ROLE_QUERY, role::<P>);
+        self.is_member.then_some(query)
     }
 
     fn tls(&self) -> Option<String> {
