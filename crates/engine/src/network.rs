@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -102,6 +102,7 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
 pub(crate) fn open_url<P: NetworkEngine>(
     url: &str,
     access: &Access,
+    _: Option<&Path>,
 ) -> Result<Arc<dyn Database>, Failure> {
     let hosts = hosts::split(url);
     let targets = all(hosts

@@ -1,10 +1,7 @@
 //! How MariaDB and MySQL differ.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use client::mysql::{Connection, DIALECT, Mysql};
-use plan::{Failure, StaticSettings};
+use plan::StaticSettings;
 use rustix::process::Signal;
 
 use super::checks::CHECKS;
@@ -12,7 +9,6 @@ use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::{binary_log, log, settings};
-use crate::database::{Access, Database};
 use crate::engine::{About, Engine, Flush};
 use crate::launch::LogEntries;
 use crate::network::open_url;
@@ -128,6 +124,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         variables: &[],
         dialect: &DIALECT,
         flush: FLUSH,
+        open: open_url::<Mysql>,
     },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
@@ -173,6 +170,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         variables: &[],
         dialect: &DIALECT,
         flush: FLUSH,
+        open: open_url::<Mysql>,
     },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
@@ -225,15 +223,6 @@ impl Flavor {
 impl Engine for Flavor {
     fn about(&self) -> &About {
         &self.about
-    }
-
-    fn open(
-        &self,
-        url: &str,
-        access: &Access,
-        _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        open_url::<Mysql>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {
