@@ -73,9 +73,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// The statements that read every row and index entry of all tables.
     fn read_statements(options: &Options) -> Vec<String>;
-
-    /// Queries name and value of settings that differ from the defaults, in order of name.
-    fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
 }
 
 /// A database of a running server, or of several that replicate.
@@ -303,16 +300,14 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
-        let changed = async |connection: &mut Connection<P>| {
-            let sql = P::changed_settings_query(connection);
-            connection.rows(sql).await
+        let Some(server) = self.engine.server() else {
+            return Ok(Vec::new());
         };
+        let sql = server.traits().changed_settings;
+        let changed = async |connection: &mut Connection<P>| connection.rows(sql).await;
         let changed = ask::<P, _>(&self.target, SETTINGS_LIMIT, changed)?;
-        let per_server = P::PER_SERVER_SETTINGS;
-        let server = self.engine.server();
-        let is_secret =
-            |name: &str, value: &str| server.is_none_or(|server| server.is_secret(name, value));
-        Ok(settings::changed(changed, per_server, is_secret))
+        let is_secret = |name: &str, value: &str| server.is_secret(name, value);
+        Ok(settings::changed(changed, P::PER_SERVER_SETTINGS, is_secret))
     }
 
     fn report(&self) -> Result<ServerReport, String> {

@@ -89,8 +89,4 @@ impl NetworkEngine for Mysql {
         };
         (1..=options.data.tables).flat_map(read).collect()
     }
-
-    fn changed_settings_query(connection: &Connection) -> &'static str {
-        Flavor::behind(connection).changed_settings
-    }
 }

@@ -112,12 +112,4 @@ impl NetworkEngine for Postgres {
             .chain(read)
             .collect()
     }
-
-    /// Leaves out what dyno sets in its own sessions, and what the server decides when it starts
-    /// (`override`). Values are shown with their units.
-    fn changed_settings_query(_: &Connection) -> &'static str {
-        "SELECT name, current_setting(name) FROM pg_settings \
-         WHERE source NOT IN ('default', 'override', 'client', 'session') \
-         AND setting IS DISTINCT FROM boot_val ORDER BY name"
-    }
 }

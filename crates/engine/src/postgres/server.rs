@@ -101,6 +101,11 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         };
         format!("ALTER SYSTEM SET {name} = '{value}'; {then}")
     },
+    // Leaves out what dyno sets in its own sessions, and what the server decides when it starts
+    // (`override`). Values are shown with their units.
+    changed_settings: "SELECT name, current_setting(name) FROM pg_settings \
+         WHERE source NOT IN ('default', 'override', 'client', 'session') \
+         AND setting IS DISTINCT FROM boot_val ORDER BY name",
     defaults: checks::defaults::DEFAULTS,
     checks: checks::CHECKS,
     replication: &streaming::KINDS,
