@@ -45,10 +45,8 @@ pub(crate) trait NetworkEngine: Loads {
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
-    /// Queries the role of a server in any kind of cluster.
+    /// Queries whether a server is a primary, in any kind of cluster: 1 if it is.
     const ROLE_QUERY: &'static str;
-    /// The answer of a primary to [`Self::ROLE_QUERY`].
-    const PRIMARY: &'static str;
     /// Queries name and value of all settings that the account may see.
     const SETTINGS_QUERY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
@@ -159,11 +157,12 @@ pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {
     let rows = connection.rows(P::ROLE_QUERY).await?;
-    Ok(role::<P>(&rows) == Role::Primary)
+    Ok(role(&rows) == Role::Primary)
 }
 
-fn role<P: NetworkEngine>(rows: &Rows) -> Role {
-    match rows.first().is_some_and(|row| cell(row, 0) == P::PRIMARY) {
+/// The role in an answer to [`NetworkEngine::ROLE_QUERY`].
+fn role(rows: &Rows) -> Role {
+    match rows.first().is_some_and(|row| cell(row, 0) == "1") {
         true => Role::Primary,
         false => Role::Replica,
     }
@@ -287,7 +286,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     }
 
     fn role_query(&self) -> Option<RoleQuery> {
-        let query: RoleQuery = (P::ROLE_QUERY, role::<P>);
+        let query: RoleQuery = (P::ROLE_QUERY, role);
         self.is_member.then_some(query)
     }
 

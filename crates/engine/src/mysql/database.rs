@@ -33,7 +33,6 @@ impl NetworkEngine for Mysql {
     /// Replicas are read-only, and so are members of a group other than its primary. MariaDB tells
     /// it by a word since 12.0.
     const ROLE_QUERY: &'static str = "SELECT CAST(@@global.read_only AS CHAR) IN ('0', 'OFF')";
-    const PRIMARY: &'static str = "1";
     const SETTINGS_QUERY: &'static str = "SHOW GLOBAL VARIABLES";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";

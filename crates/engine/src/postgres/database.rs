@@ -42,8 +42,7 @@ impl NetworkEngine for Postgres {
     const DATA_DIR_SETTING: &'static str = "data_directory";
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
-    const ROLE_QUERY: &'static str = "SELECT pg_is_in_recovery()";
-    const PRIMARY: &'static str = "f";
+    const ROLE_QUERY: &'static str = "SELECT (NOT pg_is_in_recovery())::int";
     /// With the number of running vacuums.
     const SETTINGS_QUERY: &'static str = "SELECT name, current_setting(name) FROM pg_settings \
          UNION ALL SELECT 'pg_stat_progress_vacuum', count(*)::text FROM pg_stat_progress_vacuum";
