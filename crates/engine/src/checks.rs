@@ -76,13 +76,6 @@ pub(crate) fn defaults_of(
     known.flat_map(|(_, settings)| settings.iter().copied())
 }
 
-/// Names of settings whose defaults are known, and `others`.
-pub(crate) fn names(defaults: &[Defaults], others: &[&'static str]) -> Vec<&'static str> {
-    let known = defaults.iter().copied().flatten();
-    let known = known.flat_map(|(_, settings)| settings.iter().map(|(name, _)| *name));
-    known.chain(others.iter().copied()).collect()
-}
-
 pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
     "server-elsewhere", Note => elsewhere(server),
         why: "From this host, only the server's settings can be checked, not its CPUs, memory, and disks.",

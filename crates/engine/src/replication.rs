@@ -386,26 +386,25 @@ impl ClusterLayout {
     }
 
     /// `number` counts from 1.
-    pub fn member(&self, number: u32) -> Option<&MemberAddress> {
-        self.members
-            .get(usize::try_from(number).ok()?.checked_sub(1)?)
+    pub fn member(&self, number: u32) -> &MemberAddress {
+        &self.members[number as usize - 1]
     }
 
     /// The address for clients.
-    pub fn client_address(&self, number: u32) -> Option<SocketAddr> {
-        let member = self.member(number)?;
-        Some(SocketAddr::new(member.ip, member.port))
+    pub fn client_address(&self, number: u32) -> SocketAddr {
+        let member = self.member(number);
+        SocketAddr::new(member.ip, member.port)
     }
 
     /// An address for other members; `port` counts the member's group ports from 0.
-    pub fn group_address(&self, number: u32, port: usize) -> Option<SocketAddr> {
-        let member = self.member(number)?;
-        Some(SocketAddr::new(member.ip, *member.group_ports.get(port)?))
+    pub fn group_address(&self, number: u32, port: usize) -> SocketAddr {
+        let member = self.member(number);
+        SocketAddr::new(member.ip, member.group_ports[port])
     }
 
     /// The first group address of each member.
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        (1..=self.count()).filter_map(|number| self.group_address(number, 0))
+        (1..=self.count()).map(|number| self.group_address(number, 0))
     }
 
     /// Reports those of these client addresses that belong to no member.
@@ -414,17 +413,12 @@ impl ClusterLayout {
         addresses: impl Iterator<Item = &'a str>,
     ) -> impl Iterator<Item = String> {
         let is_member = |address: &&str| {
-            let mut members = (1..=self.count()).filter_map(|number| self.client_address(number));
+            let mut members = (1..=self.count()).map(|number| self.client_address(number));
             members.any(|member| member.to_string() == *address)
         };
         let others = addresses.filter(move |address| !is_member(address));
         others.map(|address| format!("a member at {address:?}"))
     }
-}
-
-/// An address in a setting; empty if the cluster has no such member.
-pub(crate) fn shown(address: Option<SocketAddr>) -> String {
-    address.map_or_else(String::new, |address| address.to_string())
 }
 
 /// A member's own settings, and fixed ones.

@@ -193,10 +193,9 @@ impl BinaryLog {
 
     fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let source = member.cluster.member(primary);
-        let source = source.map(|at| (self.dialect.source)(member.cluster, at));
-        let rest = ["START REPLICA".to_owned(), self.refuse_writes()];
-        let statements = source.into_iter().flatten().chain(rest);
-        member.run::<Mysql>(&statements.collect::<Vec<_>>())
+        let mut statements = (self.dialect.source)(member.cluster, source);
+        statements.extend(["START REPLICA".to_owned(), self.refuse_writes()]);
+        member.run::<Mysql>(&statements)
     }
 
     fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), Failure> {

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use client::connection::LOGIN_LIMIT;
 use client::mysql::Connection;
-use ipnet::Ipv4Net;
 use plan::Failure;
 
 use super::account::{self, unlock_root};
@@ -93,26 +91,10 @@ impl Server for Flavor {
         Ok(login.attempted(result))
     }
 
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        address: Ipv4Net,
-        password: &str,
-    ) -> Result<(), Failure> {
-        let alter = async |connection: &mut Connection| {
-            for statement in unlock_root(address, password, self.ignores_read_only) {
-                connection.run(&statement).await?;
-            }
-            Ok(())
-        };
-        let altered = administer(login, LOGIN_LIMIT, alter)?;
-        altered.map_err(|error| login.refused(&error))
-    }
-
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
         let size = |wanted: &str| {
             let mut values = config.iter().rev();
-            let (_, value) = values.find(|(name, _)| settings::same_name(name, wanted))?;
+            let (_, value) = values.find(|(name, _)| plan::is_same_setting(name, wanted))?;
             plan::parse_bytes(value)
         };
         let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
@@ -126,7 +108,8 @@ impl Server for Flavor {
                 .unwrap_or(DEFAULT_LOG_BYTES)
                 .saturating_sub(DEFAULT_LOG_BYTES),
             // A page in the pool needs some 5 % more for its descriptor and hash entries.
-            memory_bytes: (pool_bytes + pool_bytes / 20)
+            memory_bytes: pool_bytes
+                .saturating_add(pool_bytes / 20)
                 .saturating_add(base)
                 .saturating_add(u64::from(connections).saturating_mul(connection)),
             pool_bytes,

@@ -22,7 +22,7 @@ use crate::launch::{Invocation, ServerFile};
 use crate::program::{bad_program, helper};
 use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
-    ReplicationTraits, Service, Switchover, member_name, shown,
+    ReplicationTraits, Service, Switchover, member_name,
 };
 use crate::settings::{HIDDEN, Settings, allowed_connections};
 
@@ -257,7 +257,6 @@ fn ask(
     limit: Duration,
 ) -> io::Result<http::Reply> {
     let address = member.cluster.group_address(member.number, 0);
-    let address = address.ok_or_else(|| io::Error::other("it is no member of its cluster"))?;
     let certificate = &member.cluster.certificate;
     http::send(address, request, certificate, json, limit)
 }
@@ -336,8 +335,8 @@ fn configuration(
 ) -> Value {
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
-    let own = shown(cluster.client_address(number));
-    let api = shown(cluster.group_address(number, 0));
+    let own = cluster.client_address(number).to_string();
+    let api = cluster.group_address(number, 0).to_string();
     let account = json!({
         "username": REPLICATION_ROLE,
         "password": password,
@@ -356,7 +355,7 @@ fn configuration(
             "verify_client": "required",
         },
         "etcd3": {
-            "hosts": shown(cluster.services.first().copied()),
+            "hosts": cluster.services[0].to_string(),
             "protocol": "https",
             "cacert": in_dir(AUTHORITY_FILE),
             "cert": in_dir(CERTIFICATE_FILE),

@@ -17,8 +17,8 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::launch::{Invocation, ServerFile};
 use crate::remote::{first_cell, first_number};
 use crate::replication::{
-    ClusterLayout, Copying, Failover, Member, OwnedSettings, Questions, Replication,
-    ReplicationTraits, Role, View, cell, member_name, settings,
+    ClusterLayout, Copying, Failover, Member, MemberAddress, OwnedSettings, Questions,
+    Replication, ReplicationTraits, Role, View, cell, member_name, settings,
 };
 
 /// How standbys recognize a server; the files are in its data directory.
@@ -353,11 +353,9 @@ fn role(word: &str) -> Role {
 /// How member `number` reaches its primary. A server without the cluster's key does not get the
 /// password.
 fn source(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
-    let server = cluster.client_address(primary);
-    let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
+    let MemberAddress { ip, port, .. } = cluster.member(primary);
     format!(
-        "{} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
-        server.unwrap_or_default(),
+        "host={ip} port={port} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
         member_name(number)
     )
 }

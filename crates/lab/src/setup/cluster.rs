@@ -197,9 +197,8 @@ impl Cluster {
             return Ok((questions.view)(&ask(questions.view_query)?));
         }
         let server = member.database.server();
-        let asked = server.and_then(|server| Some((server, server.role_query()?)));
-        let state = match asked {
-            Some((server, query)) => server.role(&ask(query)?),
+        let state = match server.and_then(|server| server.role_query()) {
+            Some((query, role)) => role(&ask(query)?),
             None => Role::Primary,
         };
         Ok(View {

@@ -19,6 +19,7 @@ fn settings_have_levels() {
         binlog-sync: log_bin=ON; sync_binlog=0 -> Warning
         binlog-sync: log_bin=ON; sync_binlog=1 -> Passed
         binlog-sync: log_bin=1; sync_binlog=100 -> Warning
+        binlog-sync: log_bin=binlog; sync_binlog=0 -> Warning
         binlog-sync: log_bin=ON -> Unknown
         flush-method: innodb_flush_method=O_DIRECT -> Passed
         flush-method: innodb_flush_method=fsync -> Warning

@@ -169,7 +169,7 @@ struct Sampler {
     /// Directories of the servers' data and logs on this host; faults may replace the devices below
     /// them.
     directories: Vec<PathBuf>,
-    counters: Vec<Option<Counters>>,
+    counters: Vec<Option<Box<dyn Counters>>>,
     reactor: Option<Reactor>,
     /// Servers of other trials, which are no foreign programs.
     known: Vec<ProcessId>,

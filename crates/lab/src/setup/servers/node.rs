@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
-use engine::{Database, Installed, Login};
+use engine::{Database, Installed};
 use measure::instance::Space;
 use plan::FaultProcess;
 
@@ -138,21 +138,6 @@ impl Node {
     /// Messages of the server about settings of the study that it corrected or warned about.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// Removes the administrator's password, also for restarts. For tests with clients other than
-    /// dyno.
-    pub fn remove_password(&mut self) -> Result<(), Failure> {
-        let none = Password::default();
-        let login = Login {
-            server: &self.name(),
-            socket: &self.socket(),
-            password: self.password(),
-        };
-        let engine = self.installed.engine;
-        engine.set_password(&login, self.site().address(), none.text())?;
-        self.password = none;
-        Ok(())
     }
 
     /// How the process ended, with the last lines of its log; `None` while it runs.

@@ -48,6 +48,8 @@ pub struct NodeSpec {
     pub site: Arc<dyn Site>,
     /// `None` outside a cluster.
     pub membership: Option<Membership>,
+    /// Whether the administrator needs no password, for tests with clients other than dyno.
+    pub is_open: bool,
     /// The directory in the result for the configuration and `error.log`.
     pub keep: PathBuf,
 }
@@ -62,6 +64,7 @@ impl NodeSpec {
             connections,
             site,
             membership: None,
+            is_open: false,
             keep: keep.to_owned(),
         }
     }
@@ -101,6 +104,7 @@ pub fn start(
     let id = manager.map(|manager| ProcessId::managed(&data, manager.process_file()));
     let password = match membership {
         Some(member) => member.password.clone(),
+        None if spec.is_open => Password::default(),
         None => Password::random()?,
     };
     let mut node = Node {
@@ -130,10 +134,8 @@ impl Node {
             Start::First => None,
             Start::Again { .. } => Some(self.port),
         };
-        let of_member = || {
-            let member = self.spec.membership.as_ref()?;
-            Some(member.layout.member(member.number)?.port)
-        };
+        let membership = self.spec.membership.as_ref();
+        let of_member = || membership.map(|member| member.layout.member(member.number).port);
         let fixed = self.spec.port.or(before).or_else(of_member);
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
