@@ -320,7 +320,7 @@ impl Member<'_> {
     pub(crate) fn rows<P: NetworkEngine>(&self, sql: &str) -> Result<Rows, Failure> {
         let rows =
             self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
-        rows.map_err(|error| self.login.refused(&error))
+        rows.map_err(|error| self.refused(&error))
     }
 
     pub(crate) fn administer<P: NetworkEngine, T>(

@@ -5,6 +5,7 @@
 //! malformed text.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 
 use measure::values::{Values, growth, sum};
 
@@ -73,7 +74,7 @@ pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
 pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
     for _ in 0..FAMILY_TRIES {
         let before = read(files, pid)?;
-        let children = children(files, pid);
+        let children = children(files, pid, &main_thread(pid));
         let after = read(files, pid)?;
         // A child that was reaped between the two readings would count twice or not at all.
         if before.reaped_ticks == after.reaped_ticks {
@@ -89,18 +90,28 @@ pub fn family(files: &dyn Files, pid: u32) -> Vec<ProcessStat> {
     let mut found = Vec::from_iter(read(files, pid));
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|one| one.pid) {
-        let children = children(files, parent).into_iter();
+        // Any thread may have forked, for example a script.
+        let threads = entries(files, format!("/proc/{parent}/task"));
+        let children = children(files, parent, &threads).into_iter();
         found.extend(children.filter(|process| !process.is_zombie));
         next += 1;
     }
     found
 }
 
-/// The children of a process, including zombies.
-fn children(files: &dyn Files, parent: u32) -> Vec<ProcessStat> {
-    let pids: Vec<u32> = match text(files, format!("/proc/{parent}/task/{parent}/children")) {
-        Some(pids) => pids.split_whitespace().flat_map(str::parse).collect(),
-        // The kernel was built without CONFIG_PROC_CHILDREN.
+fn main_thread(pid: u32) -> [PathBuf; 1] {
+    [format!("/proc/{pid}/task/{pid}").into()]
+}
+
+/// The children of a process, including zombies, that these of its threads have forked.
+fn children(files: &dyn Files, parent: u32, threads: &[PathBuf]) -> Vec<ProcessStat> {
+    let lists = threads.iter().map(|thread| text(files, thread.join("children")));
+    let pids: Vec<u32> = match lists.collect::<Option<Vec<String>>>() {
+        Some(lists) => {
+            let words = lists.iter().flat_map(|list| list.split_whitespace());
+            words.flat_map(str::parse).collect()
+        }
+        // The kernel was built without CONFIG_PROC_CHILDREN, or a thread has just ended.
         None => pids(files).collect(),
     };
     let processes = pids.into_iter().filter_map(|pid| read_any(files, pid));
@@ -283,6 +294,18 @@ mod tests {
     }
 
     #[test]
+    fn a_family_has_the_children_of_all_threads() {
+        let machine = machine(&[(10, 1, 'S', 0, 0, 1), (20, 10, 'S', 0, 0, 1)], true);
+        let task = machine.path().join("proc/10/task");
+        fs::create_dir(task.join("11")).unwrap();
+        fs::rename(task.join("10/children"), task.join("11/children")).unwrap();
+        fs::write(task.join("10/children"), "").unwrap();
+        let family = family(&RootDir::at(machine.path()), 10);
+        let pids = family.iter().map(|process| process.pid);
+        assert_eq!(pids.collect::<Vec<_>>(), [10, 20]);
+    }
+
+    #[test]
     fn cpu_time_does_not_decrease_when_children_end() {
         let burns = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
         let script = format!("for a in 1 2 3 4 5 6 7 8; do ({burns}) & done; wait; read end");
@@ -293,7 +316,7 @@ mod tests {
             .unwrap();
         let (mut last, mut children_seen) = (0, 0);
         loop {
-            let ended = children(&LOCAL, shell.id()).is_empty() && children_seen > 0;
+            let ended = children(&LOCAL, shell.id(), &main_thread(shell.id())).is_empty() && children_seen > 0;
             if let Some(family) = read_family(&LOCAL, shell.id()) {
                 assert!(family.cpu_ticks >= last, "{} < {last}", family.cpu_ticks);
                 last = family.cpu_ticks;
@@ -301,7 +324,7 @@ mod tests {
             if ended {
                 break;
             }
-            children_seen = children_seen.max(children(&LOCAL, shell.id()).len());
+            children_seen = children_seen.max(children(&LOCAL, shell.id(), &main_thread(shell.id())).len());
         }
         let alone = read(&LOCAL, shell.id()).unwrap();
         assert_eq!(last, alone.cpu_ticks + alone.reaped_ticks);

@@ -70,6 +70,7 @@ struct LoadState {
     seconds: Vec<ResponseSecond>,
     open: u32,
     running: usize,
+    has_drained: bool,
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
@@ -87,6 +88,7 @@ impl<'a> TrialLoop<'a> {
             seconds: Vec::new(),
             open: 0,
             running: 0,
+            has_drained: false,
             ended: None,
         };
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
@@ -198,7 +200,7 @@ impl<'a> TrialLoop<'a> {
             LoadEvent::Second(second) => self.second(index, *second),
             LoadEvent::Draining { running } => {
                 self.loads[index].running = running;
-                self.stop_monitors();
+                self.drains(index);
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.progress(Progress::Draining { running });
             }
@@ -207,7 +209,7 @@ impl<'a> TrialLoop<'a> {
 
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.stop_monitors();
+            self.drains(index);
         }
         if self.trial.has_faults() {
             let seconds = &mut self.loads[index].seconds;
@@ -221,6 +223,16 @@ impl<'a> TrialLoop<'a> {
         }
         self.merger.add(index, second);
         self.take_merged();
+    }
+
+    /// The monitors stop with the last measured second of any instance: with a limited number of
+    /// transactions, some end before others.
+    fn drains(&mut self, index: usize) {
+        self.loads[index].has_drained = true;
+        let is_over = |load: &LoadState| load.has_drained || load.ended.is_some();
+        if self.loads.iter().all(is_over) {
+            self.stop_monitors();
+        }
     }
 
     fn take_merged(&mut self) {

@@ -151,6 +151,7 @@ fn write_zeros(file: &mut File, over: &AtomicBool) -> io::Result<()> {
             Ok(_) => {}
             Err(error) => match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => break,
+                ErrorKind::Interrupted => {}
                 _ => return Err(error),
             },
         }
