@@ -310,7 +310,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let mut trials = group.trials.iter();
         Matched {
             point: point.collect(),
-            open_loop: metric_comparison::is_open_loop(&group.trials),
+            open_loop: metric_comparison::is_open_loop(group.trials.iter().copied()),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
             has_untested_writes: trials.any(|trial| carried::has_untested_writes(trial)),

@@ -42,12 +42,6 @@ impl Measured {
             trials: counted(&point.trials).into_iter().cloned().collect(),
         }
     }
-
-    /// Whether the load was given its throughput.
-    pub(crate) fn is_at_a_rate(&self) -> bool {
-        let mut trials = self.trials.iter();
-        trials.any(|trial| trial.setup.planned.load.rate.is_some())
-    }
 }
 
 impl<'a, R: Copy + 'a> Columns<'a, R> {

@@ -14,6 +14,7 @@ use crate::cell::Cell;
 use crate::grid::{Columns, Content, Grid};
 use crate::keys::{self, others, trials_of};
 use crate::list::{around, clause, grouped};
+use crate::metric_comparison::is_open_loop;
 use crate::number;
 use crate::sheet::{Block, Section};
 
@@ -49,9 +50,7 @@ impl Scale {
     pub(crate) fn of(result: &RunResult) -> Option<Self> {
         let (trials, axes) = (trials_of(result), keys::axes(result));
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let mut loads = trials.iter().map(|trial| &trial.setup.planned.load);
-        let is_closed = loads.all(|load| load.rate.is_none());
-        if !SIZES.contains(&key) || !is_closed || !result.searches.is_empty() {
+        if !SIZES.contains(&key) || is_open_loop(&result.trials) || !result.searches.is_empty() {
             return None;
         }
         let groups = keys::groups(&trials, &others(&axes, key), &axes).into_iter();

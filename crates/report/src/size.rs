@@ -17,6 +17,7 @@ use crate::cell::FEW;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, clause, joined_any};
+use crate::metric_comparison::is_open_loop;
 use crate::point::{self, Contest, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
 use crate::{findings, number};
@@ -143,7 +144,7 @@ fn cautions(rows: &[Row]) -> Vec<String> {
              number of servers is unknown. Measure longer, or repeat the trials (load.repeats)."
         )
     });
-    let open = named(&|row| row.best.is_at_a_rate()).map(|instances| {
+    let open = named(&|row| is_open_loop(&row.best.trials)).map(|instances| {
         format!(
             "The load with {instances} instances was an open loop: its throughput is the arrival \
              rate, and the server may be capable of more. Find the highest rate (find_max), or use \

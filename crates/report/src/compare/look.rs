@@ -135,7 +135,7 @@ fn look(
     carried: Option<&Comparison>,
     comparisons: usize,
 ) -> Option<Look> {
-    let is_open = metric_comparison::is_open_loop(base);
+    let is_open = metric_comparison::is_open_loop(base.iter().copied());
     let mut numbers = NUMBERS.into_iter();
     let first = numbers
         .find(|(column, _)| metric_comparison::test_order(column, is_open) == TestOrder::Primary)?;
