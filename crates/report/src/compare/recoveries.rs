@@ -74,10 +74,14 @@ impl Recoveries {
 
 /// Each number of each fault that either side has.
 pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recoveries> {
-    let trials = || {
-        let all = sides.into_iter().flatten();
-        all.filter(|trial| !is_interrupted(trial))
-    };
+    // What had not happened when a trial was interrupted says nothing about the servers.
+    let ended = sides.map(|trials| {
+        let mut ended = trials.to_vec();
+        ended.retain(|trial| trial.outcome != Outcome::Interrupted);
+        ended
+    });
+    let sides = ended.each_ref().map(Vec::as_slice);
+    let trials = || sides.into_iter().flatten();
     let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
     let question = Question {
         boundary: Boundary::of_trials(trials()),
@@ -93,8 +97,7 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     let rows = places.iter().flat_map(|(place, faults)| {
         let fault = faults.first().map_or_else(String::new, words_of_all);
         compared().chain([&LOSSES]).filter_map(move |number| {
-            let of_side = |side| in_repeats(side, *place, number);
-            let [base, new] = sides.map(of_side);
+            let [base, new] = sides.map(|side| in_repeats(side, *place, number));
             let is_loss = number.name == LOSSES.name;
             let (compare, shown, center): (Compare, Shown, Center) = match is_loss {
                 true => (compare_ranks, lost, lost_share),
@@ -116,14 +119,8 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     rows.collect()
 }
 
-/// What had not happened when a trial was interrupted says nothing about the servers.
-fn is_interrupted(trial: &TrialSummary) -> bool {
-    trial.outcome == Outcome::Interrupted
-}
-
 fn in_repeats(side: &[&TrialSummary], place: (u32, u32, u32), number: &Number) -> Vec<Observed> {
-    let ended = side.iter().filter(|trial| !is_interrupted(trial));
-    let faults = ended.flat_map(|trial| {
+    let faults = side.iter().flat_map(|trial| {
         let same = recovered(trial).filter(move |(fault, _)| fault.place() == place);
         let values = same.filter_map(move |(_, found)| observation(number, found));
         values.map(move |value| (trial.setup.planned.repeat, value))
