@@ -38,19 +38,14 @@ pub(crate) fn phases(trial: &TrialSummary) -> Grid {
 /// A row for each fault of a trial: for how long writes were refused, what was lost, and how slow the
 /// rest was.
 pub(crate) fn service(trial: &TrialSummary) -> Grid {
-    const SHOWN: [&str; 10] = [
-        "recovery.back_after_heal_s",
-        "recovery.unavailable_s",
-        "recovery.unavailable_longest_s",
-        "recovery.available_pct",
-        "recovery.two_primaries_s",
-        "recovery.rpo_transactions",
-        "recovery.rpo_s",
-        "recovery.p99_before_ms",
-        "recovery.p99_during_ms",
-        "recovery.p99_after_ms",
+    /// What [`costs`] shows.
+    const COSTS: [&str; 3] = [
+        "recovery.outage_s",
+        "recovery.lowest_share",
+        "recovery.lost_transactions",
     ];
-    let shown = numbers().filter(|one| SHOWN.contains(&one.name));
+    let others = numbers().skip(PHASES.len());
+    let shown = others.filter(|one| !COSTS.contains(&one.name));
     let columns = Columns::<Recovered<'_>>::new()
         .key("fault", |(fault, _)| name(fault, trial))
         .each(shown, |columns, number| {
