@@ -168,12 +168,10 @@ fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
     RunResult {
         title: format!("{} against {}", new.name, base.name),
         design: Design {
-            trials: 0,
             axes: all.map(str::to_owned).collect(),
             ..base.result.design.clone()
         },
         trials: trials.collect(),
-        schema_version: base.result.schema_version,
         environment: base.result.environment.clone(),
         ..RunResult::default()
     }

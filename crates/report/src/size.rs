@@ -161,7 +161,6 @@ fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
         planned.point = ::plan::Point::from_iter([(INSTANCES, planned.topology.instances)]);
     }
     RunResult {
-        schema_version: result.schema_version,
         environment: result.environment.clone(),
         design: Design {
             axes: vec![INSTANCES.to_owned()],
