@@ -15,7 +15,6 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::names;
 use crate::thin::Thinner;
-use crate::trial::IntervalRecord;
 
 const MAX_RESULT_BYTES: u64 = 256 << 20;
 const MAX_TRIAL_BYTES: u64 = 32 << 20;
@@ -187,12 +186,6 @@ pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
         })?;
     }
     Ok(all)
-}
-
-/// Passes each second's histograms of one trial to `each`, one at a time: all together may
-/// not fit in memory.
-pub fn read_intervals(trial: &Path, each: impl FnMut(IntervalRecord)) -> Result<(), StoreError> {
-    each_line(&trial.join(names::INTERVALS), each)
 }
 
 fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Result<(), StoreError> {
