@@ -1,5 +1,6 @@
 //! Two sides as they are shown.
 
+use measure::column::{heading, unit};
 use measure::compare::{Change, LEAST};
 use plan::Value;
 
@@ -168,7 +169,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         .when(all.iter().any(is_named), |columns| {
             columns.key("point", |(_, point, _)| &point.name)
         })
-        .key("metric", |(.., number)| head(number))
+        .key("metric", |(.., number)| head(number.column))
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
         .with("change %", |(.., number)| shown_change(number))
@@ -199,12 +200,10 @@ fn shown_change(number: &Number) -> Option<Change> {
     found.or_else(|| number.change_pct())
 }
 
-fn head(number: &Number) -> String {
-    let unit = measure::column::unit(number.column);
-    let heading = measure::column::heading(number.column);
-    match unit {
-        "ms" => format!("{heading}, ms"),
-        _ => heading,
+fn head(column: &str) -> String {
+    match unit(column) {
+        "ms" => format!("{}, ms", heading(column)),
+        _ => heading(column),
     }
 }
 
@@ -240,11 +239,8 @@ fn differing(
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
 
-/// The metrics of the table: the column, its name, and its unit where the name does not have it.
-const SHOWN: [(&str, &str, &str); 2] = [
-    ("tps", "tps", ""),
-    ("response_ms.mean", "response mean", ", ms"),
-];
+/// The metrics of the table.
+const SHOWN: [&str; 2] = ["tps", "response_ms.mean"];
 
 /// The keys of a point that are not the table's columns, with their values.
 type Rest<'a> = &'a [(String, Option<Value>)];
@@ -268,8 +264,9 @@ fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = points.first().and_then(|point| point.point.first());
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
     let mut rows: Vec<Line> = Vec::new();
-    for (column, name, unit) in SHOWN {
-        let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {name}{unit}"));
+    for column in SHOWN {
+        let name = heading(column);
+        let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {}", head(column)));
         rows.push((base, column, |number| number.base.into()));
         rows.push((new, column, |number| number.new.into()));
         let change = format!("{name} change %");
