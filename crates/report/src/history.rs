@@ -14,9 +14,8 @@ use crate::cell::{FEW, PERCENTILES};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, distinct, grouped, joined, joined_any};
 use crate::metric_comparison::is_open_loop;
-use crate::point::{self, Measured, Wanted};
+use crate::point::{self, Measured, Source, Wanted};
 use crate::sheet::{Block, Sheet};
-use crate::source::Source;
 use crate::{findings, keys, number};
 
 /// Fewest results in which a change can be seen: three before it and three after.
