@@ -90,7 +90,9 @@ fn one_table(
         _ => values.len() * groups.len().saturating_sub(1),
     };
     let rows = values.into_iter().map(|value| {
-        let of_base = of_base(trials, base, row, value);
+        let is_in_row = |trial: &TrialSummary| row == VARIANT || keys::value(trial, row) == value;
+        let mut of_base = trials.to_vec();
+        of_base.retain(|trial| is_in_row(trial) && keys::variant(trial) == base);
         let cells = groups.iter().map(|group| {
             let having = keys::having(&group.trials, row, value);
             let columns = table.columns.iter();
@@ -243,20 +245,6 @@ impl PaperTable {
             ..columns.grid(self.caption(), &self.rows)
         }
     }
-}
-
-/// The trials of the first variant in the row with this value.
-fn of_base<'a>(
-    trials: &[&'a TrialSummary],
-    base: Option<&str>,
-    row: &str,
-    value: Option<&Value>,
-) -> Vec<&'a TrialSummary> {
-    let is_base = |trial: &&TrialSummary| {
-        let is_in_row = row == VARIANT || keys::value(trial, row) == value;
-        is_in_row && keys::variant(trial) == base
-    };
-    trials.iter().copied().filter(is_base).collect()
 }
 
 fn shown_cell(heading: &Heading, cell: &Cell) -> String {
