@@ -279,9 +279,8 @@ pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
 }
 
 pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
-    let drawn = series
-        .iter()
-        .filter_map(|series| fault(trial, record(trial, series)?, series, factor));
+    let drawn = series.iter();
+    let drawn = drawn.filter_map(|series| fault(trial, series, factor));
     drawn.collect()
 }
 
@@ -291,12 +290,8 @@ pub(super) fn record<'a>(trial: &'a TrialSummary, series: &FaultSeries) -> Optio
     faults.find(|fault| fault.place() == series.place())
 }
 
-fn fault(
-    trial: &TrialSummary,
-    fault: &FaultRecord,
-    series: &FaultSeries,
-    factor: usize,
-) -> Option<Fault> {
+fn fault(trial: &TrialSummary, series: &FaultSeries, factor: usize) -> Option<Fault> {
+    let fault = record(trial, series)?;
     let origin_s = fault.origin_s()?;
     let mut begin_s = *series.t_s.first()?;
     let (mut t, mut tps) = (Vec::new(), Vec::new());
