@@ -23,6 +23,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ..
     } = &setup.planned;
     let count = |number: u32| Some(number::count(number.into()));
+    let preload = clause(load.preload, ", after reading every table and index once");
     let cluster = topology.cluster.as_ref();
     let cluster = cluster.map(|one| format!("{}, members: {}", one.kind.value, one.members));
     let mut facts = known([
@@ -45,7 +46,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Arrivals", Some(load.pace().to_string())),
         ("Think time", Some(think_time(load))),
         ("Seed", Some(data.seed.to_string())),
-        ("Warm-up", Some(warm_up(setup))),
+        ("Warm-up", Some(seconds(load.warmup) + preload)),
         ("Measurement", Some(limit(setup))),
         ("Turns", setup.planned.turns().map(turns)),
         ("Cluster", cluster),
@@ -167,12 +168,6 @@ fn think_time(load: &Load) -> String {
 
 fn seconds(time: Duration) -> String {
     number::seconds(time.as_secs_f64())
-}
-
-fn warm_up(setup: &Setup) -> String {
-    let load = &setup.planned.load;
-    let preload = clause(load.preload, ", after reading every table and index once");
-    seconds(load.warmup) + preload
 }
 
 fn turns(compare: Compare) -> String {
