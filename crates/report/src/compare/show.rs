@@ -162,11 +162,12 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     let untested = words::untested(all);
     let verdict = |number: &Number| words::cell(number, untested);
     let has_verdicts = rows.iter().any(|(.., number)| !verdict(number).is_empty());
+    let is_named = rows.iter().any(|(_, point, _)| !point.name.is_empty());
     let columns = Columns::<Row<'_>>::new()
         .when(all.len() > 1, |columns| {
             columns.key("name", |(both, ..)| &both.new)
         })
-        .when(all.iter().any(is_named), |columns| {
+        .when(is_named, |columns| {
             columns.key("point", |(_, point, _)| &point.name)
         })
         .key("metric", |(.., number)| head(number.column))
@@ -182,10 +183,6 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         note: rule(all),
         ..columns.grid(caption, rows.iter().copied())
     }
-}
-
-fn is_named(both: &ResultComparison) -> bool {
-    both.points.iter().any(|point| !point.name.is_empty())
 }
 
 fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
