@@ -25,13 +25,12 @@ pub(crate) fn write(
     let beside = beside(path);
     // With O_EXCL, a symbolic link of that name is not followed either.
     let file = File::create_new(&beside).map_err(StoreError::at("write", path))?;
-    let written = write_through(file, fill);
+    let written = write_through(file, fill).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Half a file is of no use; the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(StoreError::at("write", path))?;
-    fs::rename(&beside, path).map_err(StoreError::at("write", path))?;
     sync_parent(path)
 }
 
