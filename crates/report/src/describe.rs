@@ -16,12 +16,8 @@ use crate::number;
 use crate::sheet::{Facts, known};
 
 pub(crate) fn setup(setup: &Setup) -> Facts {
-    let plan::Trial {
-        load,
-        data,
-        topology,
-        ..
-    } = &setup.planned;
+    let planned = &setup.planned;
+    let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let count = |number: u32| Some(number::count(number.into()));
     let preload = clause(load.preload, ", after reading every table and index once");
     let cluster = topology.cluster.as_ref();
@@ -122,12 +118,8 @@ fn node(setup: &Setup, directory: &str) -> Facts {
 }
 
 pub(crate) fn in_short(setup: &Setup) -> String {
-    let plan::Trial {
-        load,
-        data,
-        topology,
-        ..
-    } = &setup.planned;
+    let planned = &setup.planned;
+    let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let several = (topology.instances > 1).then_some(topology.instances);
     let tables = number::counted(setup.tables.into(), "table");
     let rows = number::counted(data.rows, "row");

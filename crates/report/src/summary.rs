@@ -200,13 +200,8 @@ fn verdicts(result: &RunResult) -> Vec<String> {
 }
 
 fn ended(note: &TrialNote) -> String {
-    let TrialNote {
-        number,
-        name,
-        what,
-        words,
-    } = note;
-    format!("Trial {number} ({name}) {what}: {}", cut(words))
+    let TrialNote { number, name, .. } = note;
+    format!("Trial {number} ({name}) {}: {}", note.what, cut(&note.words))
 }
 
 /// The first few, and how many more there are.

@@ -209,10 +209,8 @@ pub(super) fn of_platforms(both: &ResultComparison) -> Option<String> {
 }
 
 fn shown(difference: &Difference) -> String {
-    let Difference {
-        name, base, new, ..
-    } = difference;
-    format!("{name} ({base} / {new})")
+    let (base, new) = (&difference.base, &difference.new);
+    format!("{} ({base} / {new})", difference.name)
 }
 
 fn sentence(about: &str, mut facts: Vec<String>) -> Option<String> {
