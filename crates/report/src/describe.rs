@@ -20,6 +20,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
     let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let count = |number: u32| Some(number::count(number.into()));
     let preload = clause(load.preload, ", after reading every table and index once");
+    let replies = format!("the {}", setup.reply_time);
     let cluster = topology.cluster.as_ref();
     let cluster = cluster.map(|one| format!("{}, members: {}", one.kind.value, one.members));
     let mut facts = known([
@@ -35,10 +36,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Rows per table", Some(number::count(data.rows))),
         ("Key distribution", Some(keys(setup))),
         ("Statements", Some(load.protocol.to_string())),
-        (
-            "Replies timed by",
-            Some(format!("the {}", setup.reply_time)),
-        ),
+        ("Replies timed by", Some(replies)),
         ("Arrivals", Some(load.pace().to_string())),
         ("Think time", Some(think_time(load))),
         ("Seed", Some(data.seed.to_string())),
@@ -89,31 +87,23 @@ fn node(setup: &Setup, directory: &str) -> Facts {
     let limits = &node.site.limits;
     let all = |limit: Option<String>| Some(limit.unwrap_or_else(|| "all".to_owned()));
     let cpus = limits.cpus.as_ref();
+    let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
     let cpuset = limits.cpuset.as_ref();
-    let memory = limits.memory.as_ref().map(|bytes| shown_bytes(bytes.value));
+    let cpuset = cpuset.map(|cpuset| cpuset.value.to_string());
+    let memory = limits.memory.as_ref();
+    let memory = memory.map(|bytes| format!("at most {}", shown_bytes(bytes.value)));
+    let log_volume = node.log_volume.as_ref();
     let how = setup.platform.as_deref().unwrap_or_default();
     let site = format!("{}{}", node.site.kind.value, around(" (", how, ")"));
     let volume = Some(&node.volume).filter(|volume| !volume.is_default());
     known([
         ("Site", Some(site)),
-        (
-            "CPUs per server",
-            all(cpus.map(|cpus| format!("at most {}", cpus.value))),
-        ),
-        (
-            "CPUs that servers share",
-            all(cpuset.map(|cpuset| cpuset.value.to_string())),
-        ),
-        (
-            "Memory per server",
-            all(memory.map(|bytes| format!("at most {bytes}"))),
-        ),
+        ("CPUs per server", all(cpus)),
+        ("CPUs that servers share", all(cpuset)),
+        ("Memory per server", all(memory)),
         ("Data directory", Some(directory.to_owned())),
         ("Volume", volume.map(ToString::to_string)),
-        (
-            "Log volume",
-            node.log_volume.as_ref().map(ToString::to_string),
-        ),
+        ("Log volume", log_volume.map(ToString::to_string)),
     ])
 }
 

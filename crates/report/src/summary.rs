@@ -64,22 +64,18 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
         ))
     };
     let is_early = trial.outcome != Outcome::Completed;
+    let early = is_early.then(|| cut(&trial.outcome.to_string()));
     let warning = trial.warnings.first();
+    let warning = warning.map(|one| first_sentence(&one.to_string()));
     Block::Facts(known([
         ("Load", Some(load(trial))),
         ("Transactions", Some(counts(trial))),
         ("Response", times(trial.response_ms)),
         ("Service", times(trial.service_ms)),
-        (
-            "Ended early",
-            is_early.then(|| cut(&trial.outcome.to_string())),
-        ),
+        ("Ended early", early),
         ("Verdict", trial.verdict.as_ref().map(ToString::to_string)),
         ("Server", describe::unseen(trial)),
-        (
-            "Warning",
-            warning.map(|one| first_sentence(&one.to_string())),
-        ),
+        ("Warning", warning),
         ("Also", rest(result, trial)),
     ]))
 }
