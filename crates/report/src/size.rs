@@ -216,12 +216,10 @@ impl Sizing {
         let open = around(" (", &servers_interval(&best).unwrap_or_default(), ")");
         let mut choices = self.choices.iter().map(|row| &row.choice);
         let alone = choices.find(|choice| choice.instances == 1);
-        let unknown = |what| format!(". The savings are unknown, because {what} was measured");
+        let unknown = |what| format!(". The savings are unknown, because {what} measured");
         let against = match alone {
-            None => {
-                ". The savings are unknown, because a single instance was not measured".to_owned()
-            }
-            Some(_) if self.choices.len() == 1 => unknown("only a single instance"),
+            None => unknown("a single instance was not"),
+            Some(_) if self.choices.len() == 1 => unknown("only a single instance was"),
             Some(alone) if alone.servers == best.servers => {
                 ". More instances per server save nothing".to_owned()
             }
