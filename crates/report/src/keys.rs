@@ -159,10 +159,7 @@ pub(crate) fn groups<'a>(
 }
 
 /// Values as people say them: `instances=4, ext4`; a variant's name says enough.
-fn name<'a>(
-    pairs: impl Iterator<Item = (&'a str, Option<&'a Value>)>,
-    axes: &[&str],
-) -> String {
+fn name<'a>(pairs: impl Iterator<Item = (&'a str, Option<&'a Value>)>, axes: &[&str]) -> String {
     let parts = pairs.map(|(key, value)| match key {
         VARIANT => shown(value),
         key => format!("{}={}", short(key, axes), shown(value)),

@@ -175,12 +175,7 @@ fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
     aside.collect()
 }
 
-fn figure(
-    group: Group,
-    names: &[&str],
-    points: &[MonitorPoint],
-    factor: usize,
-) -> Option<Figure> {
+fn figure(group: Group, names: &[&str], points: &[MonitorPoint], factor: usize) -> Option<Figure> {
     let metrics = METRICS.iter().filter(|metric| metric.group == group);
     let metrics: Vec<&Metric> = metrics.collect();
     let units = distinct(metrics.iter().map(|metric| metric.unit));

@@ -43,11 +43,7 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
 }
 
 /// The trials of the same point of the variant that the others are compared with.
-fn of_base<'a>(
-    point: &Group<'a>,
-    base: &str,
-    points: &'a [Group<'a>],
-) -> &'a [&'a TrialSummary] {
+fn of_base<'a>(point: &Group<'a>, base: &str, points: &'a [Group<'a>]) -> &'a [&'a TrialSummary] {
     let planned = |point: &Group<'a>| Some(&point.trials.first()?.setup.planned);
     let own = planned(point).map(Trial::common_point);
     let is_base = |one: &Trial| one.variant() == Some(base) && Some(one.common_point()) == own;
