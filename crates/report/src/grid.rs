@@ -183,19 +183,16 @@ content! {
 
 /// The columns of a table with rows of `R`, usually a reference.
 pub(crate) struct Columns<'a, R> {
-    heads: Vec<Head>,
+    /// Without rows.
+    grid: Grid,
     cells: Vec<Box<dyn Fn(R) -> Content + 'a>>,
-    keys: usize,
-    words: usize,
 }
 
 impl<'a, R: Copy + 'a> Columns<'a, R> {
     pub(crate) fn new() -> Self {
         Self {
-            heads: Vec::new(),
+            grid: Grid::default(),
             cells: Vec::new(),
-            keys: 0,
-            words: 0,
         }
     }
 
@@ -204,7 +201,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.heads.push(head.into());
+        self.grid.heads.push(head.into());
         self.cells.push(Box::new(move |row| cell(row).into()));
         self
     }
@@ -215,7 +212,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.keys += 1;
+        self.grid.keys += 1;
         self.with(head, cell)
     }
 
@@ -225,7 +222,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.words += 1;
+        self.grid.words += 1;
         self.with(head, cell)
     }
 
@@ -277,17 +274,14 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         Grid {
             caption: caption.into(),
             rows: rows.into_iter().map(|row| self.row(row)).collect(),
-            heads: self.heads,
-            keys: self.keys,
-            words: self.words,
-            ..Grid::default()
+            ..self.grid
         }
     }
 
     /// For spreadsheets and programs (RFC 4180): no number is rounded, and what was not measured is
     /// empty.
     pub(crate) fn csv(self, rows: impl IntoIterator<Item = R>) -> String {
-        let names = self.heads.iter().map(|head| Content::from(&head.title));
+        let names = self.grid.heads.iter().map(|head| Content::from(&head.title));
         let rows = rows.into_iter().map(|row| self.row(row));
         let lines = [names.collect()].into_iter().chain(rows);
         lines.map(|cells: Vec<Content>| line(&cells)).collect()
