@@ -281,7 +281,8 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
     /// For spreadsheets and programs (RFC 4180): no number is rounded, and what was not measured is
     /// empty.
     pub(crate) fn csv(self, rows: impl IntoIterator<Item = R>) -> String {
-        let names = self.grid.heads.iter().map(|head| Content::from(&head.title));
+        let heads = self.grid.heads.iter();
+        let names = heads.map(|head| Content::from(&head.title));
         let rows = rows.into_iter().map(|row| self.row(row));
         let lines = [names.collect()].into_iter().chain(rows);
         lines.map(|cells: Vec<Content>| line(&cells)).collect()
