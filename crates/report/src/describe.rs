@@ -172,19 +172,15 @@ pub(crate) fn keys(setup: &Setup) -> String {
 fn limit(setup: &Setup) -> String {
     let load = &setup.planned.load;
     let time = load.longest().map(seconds);
-    let events = load
-        .events
-        .map(|events| format!("{} transactions", number::count(events)));
-    if let (Some(until), Some(time)) = (load.until, &time) {
-        return format!(
-            "{}; at most {time}",
-            in_words(until.ci, load.time.as_secs_f64())
-        );
-    }
-    match (time, events) {
-        (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
-        (Some(limit), None) | (None, Some(limit)) => limit,
-        (None, None) => "until interrupted".to_owned(),
+    let events = load.events.map(number::count);
+    let events = events.map(|events| format!("{events} transactions"));
+    let least_s = load.time.as_secs_f64();
+    let until = load.until.map(|until| in_words(until.ci, least_s));
+    match (until, time, events) {
+        (Some(until), Some(time), _) => format!("{until}; at most {time}"),
+        (_, Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
+        (_, Some(limit), None) | (_, None, Some(limit)) => limit,
+        (_, None, None) => "until interrupted".to_owned(),
     }
 }
 
