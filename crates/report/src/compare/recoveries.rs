@@ -1,8 +1,7 @@
 //! Compares the recoveries of two sides from the same fault, and the shares of faults that lost commits.
 
 use measure::compare::{
-    Boundary, Comparison, Gated, NoComparison, Observed, Question, Sense, compare_observed,
-    compare_ranks,
+    Boundary, Comparison, Gated, Observed, Question, Sense, compare_observed, compare_ranks,
 };
 use measure::interval::Estimate;
 use measure::recovery::{Distribution, Number, numbers};
@@ -33,10 +32,6 @@ static LOSSES: Number = Number {
     heading: "faults that lost commits",
     of: |found| Some(f64::from(u8::from(found.loss?.transactions > 0))),
 };
-
-type Compare = fn(&[Observed], &[Observed], &Question) -> Result<Comparison, NoComparison>;
-type Shown = fn(&[Observed]) -> String;
-type Center = fn(&[Observed]) -> Option<f64>;
 
 /// One number of one fault, over the repeats of each side.
 #[derive(Debug, Serialize)]
@@ -99,11 +94,12 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
         compared().chain([&LOSSES]).filter_map(move |number| {
             let [base, new] = sides.map(|side| in_repeats(side, *place, number));
             let is_loss = number.name == LOSSES.name;
-            let (compare, shown, center): (Compare, Shown, Center) = match is_loss {
-                true => (compare_ranks, lost, lost_share),
-                false => (compare_observed, times, median),
+            let shown = if is_loss { lost } else { times };
+            let center = if is_loss { lost_share } else { median };
+            let found = match is_loss {
+                true => compare_ranks(&base, &new, &question),
+                false => compare_observed(&base, &new, &question),
             };
-            let found = compare(&base, &new, &question);
             (!base.is_empty() || !new.is_empty()).then(|| Recoveries {
                 fault: fault.clone(),
                 column: number.name,
