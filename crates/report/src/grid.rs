@@ -69,8 +69,8 @@ impl Grid {
     /// Whether a column begins at its left: running text, and what rows are called.
     pub(crate) fn is_left(&self, column: &usize) -> bool {
         let is_text = |row: &Vec<Content>| {
-            let text = row.get(*column).map(Content::to_string);
-            text.is_some_and(|text| text.starts_with(char::is_alphabetic))
+            let content = row.get(*column);
+            matches!(content, Some(Content::Text(text)) if text.starts_with(char::is_alphabetic))
         };
         self.is_words(column) || (*column < self.keys && self.rows.iter().any(is_text))
     }
