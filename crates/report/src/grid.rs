@@ -63,7 +63,7 @@ const VERDICTS: [&str; 3] = ["verdict", "ended", "errors"];
 impl Grid {
     /// How many columns stand under each head of a group.
     pub(crate) fn span(&self) -> usize {
-        (self.heads.len() - self.keys) / self.groups.len().max(1)
+        (self.heads.len() - self.keys - self.words) / self.groups.len().max(1)
     }
 
     /// Whether a column begins at its left: running text, and what rows are called.
@@ -338,5 +338,20 @@ mod tests {
         cells.extend([Content::from(-0.5_f64), Content::Absent]);
         let fields = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,\\u{1b}[2J,-0.5,\r\n";
         assert_eq!(line(&cells), fields);
+    }
+
+    #[test]
+    fn running_text_stands_under_no_group() {
+        let columns = Columns::<u64>::new().key("threads", |row| row);
+        let columns = columns.with("tps", |row| row).with("tps", |row| row);
+        let columns = columns.words("noticed by", |_| "disk");
+        let columns = columns.words("acknowledged on", |_| "disk");
+        let grid = Grid {
+            groups: vec!["old".to_owned(), "new".to_owned()],
+            ..columns.grid("", [8])
+        };
+        let heads = ["threads", "old: tps", "new: tps", "noticed by", "acknowledged on"];
+        assert_eq!(grid.flat_heads(), heads);
+        assert_eq!(grid.span(), 1);
     }
 }
