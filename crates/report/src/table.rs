@@ -251,9 +251,11 @@ fn shown_cell(heading: &Heading, cell: &Cell) -> String {
     if changed(&heading.column).is_some() {
         return Content::from(cell.as_change()).to_string();
     }
-    let mut cell = cell.scaled(heading.scale);
+    let unit = unit(&heading.column);
+    let mut cell = cell.scaled(shown_in(unit).1);
     cell.range = cell.range.filter(|_| is_with_range(heading, &cell));
-    cell.shown_to(heading.decimals)
+    // A tenth of a percent is enough.
+    cell.shown_to(if unit == "%" { 1 } else { usize::MAX })
 }
 
 /// Of few trials, those of a metric would double the width of the table.
@@ -273,10 +275,6 @@ pub(crate) struct Heading {
     /// Its name in the study, for example `response_ms.p99`.
     pub(crate) column: String,
     pub(crate) head: Head,
-    /// Decimals that are shown at most: a tenth of a percent is enough.
-    pub(crate) decimals: usize,
-    /// A shown number is the measured one by this.
-    pub(crate) scale: f64,
 }
 
 /// The unit that people read, and how much of the measured one it is.
@@ -292,20 +290,18 @@ impl Heading {
         // A number stays on a line with its unit.
         let of = changed(column).unwrap_or(column);
         let mut title = column::heading(of).replace(" %", "\u{a0}%");
-        let (mut unit, mut scale) = shown_in(unit(of));
+        let (mut unit, _) = shown_in(unit(of));
         if changed(column).is_some() {
             title.push_str(" change");
-            (unit, scale) = ("%", 1.0);
+            unit = "%";
         }
         let said = unit == "1/s" || title.ends_with(unit);
         Self {
             column: column.to_owned(),
-            decimals: if unit == "%" { 1 } else { usize::MAX },
             head: Head {
                 unit: if said { "" } else { unit },
                 title,
             },
-            scale,
         }
     }
 }
@@ -327,6 +323,7 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_in_mebibytes() {
-        assert_eq!(Heading::of("server.rss_bytes").scale, f64::from(1 << 20));
+        let (unit, scale) = shown_in(unit("server.rss_bytes"));
+        assert_eq!((unit, scale), ("MiB", f64::from(1 << 20)));
     }
 }
