@@ -25,8 +25,6 @@ pub(crate) struct PaperTable {
     base: Option<String>,
     pub(crate) columns: Vec<Heading>,
     pub(crate) rows: Vec<PaperRow>,
-    /// Trials in a cell, when they are as many in each.
-    pub(crate) n: Option<usize>,
     /// Why a mean of one trial may have no interval.
     no_interval: &'static str,
 }
@@ -108,17 +106,15 @@ fn one_table(
             cells: cells.collect(),
         }
     });
-    let rows: Vec<PaperRow> = rows.collect();
     PaperTable {
         fixed,
         row_key: row.to_owned(),
         row_name: keys::short(row, axes).to_owned(),
         columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
+        rows: rows.collect(),
         base: base.map(str::to_owned),
-        n: same_n(&rows),
         groups: groups.into_iter().map(|group| group.name).collect(),
         no_interval: no_interval(trials.iter().copied()),
-        rows,
     }
 }
 
@@ -148,20 +144,21 @@ fn conduct(groups: &[Group<'_>], row: &str, value: Option<&Value>) -> [String; 2
     ]
 }
 
-fn same_n(rows: &[PaperRow]) -> Option<usize> {
-    let cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
-    match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {
-        [n] => Some(*n),
-        _ => None,
-    }
-}
-
 impl PaperTable {
+    /// Trials in a cell, when they are as many in each.
+    fn n(&self) -> Option<usize> {
+        let cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {
+            [n] => Some(*n),
+            _ => None,
+        }
+    }
+
     fn caption(&self) -> String {
         let fixed = self.fixed.iter();
         let of = fixed.map(|(key, value)| format!(", {key} = {value}"));
         let of: String = of.collect();
-        let cells = match self.n {
+        let cells = match self.n() {
             Some(1) => "One trial per cell.".to_owned(),
             Some(n) => format!("Means over n = {n} trials."),
             None => "Means over the n trials of each point.".to_owned(),
@@ -216,6 +213,7 @@ impl PaperTable {
 
     /// The table as it is shown; `n` is a column where it differs.
     pub(crate) fn grid(&self) -> Grid {
+        let differs = self.n().is_none();
         let n = |cells: &[Cell]| cells.iter().map(|cell| cell.n).max().unwrap_or(0);
         let mut columns = Columns::<&PaperRow>::new().key(self.row_name.as_str(), |row| &row.value);
         for group in 0..self.groups.len() {
@@ -230,7 +228,7 @@ impl PaperTable {
                     }
                 });
             }
-            columns = columns.when(self.n.is_none(), |columns| {
+            columns = columns.when(differs, |columns| {
                 columns.with("n", move |row| n(&row.cells[group]))
             });
         }
