@@ -10,7 +10,7 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid, Head};
-use crate::list::{clause, joined_known};
+use crate::list::{clause, joined_known, with_parts};
 use crate::{keys, number};
 
 const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (stop, restart, \
@@ -161,11 +161,7 @@ pub(crate) fn name(fault: &FaultRecord, trial: &TrialSummary) -> String {
 /// A line for each fault of each trial. `None` of a study without faults.
 pub fn csv(result: &RunResult) -> Option<String> {
     type Row<'a> = (&'a TrialSummary, &'a FaultRecord);
-    let rows = result.trials.iter().flat_map(|trial| {
-        let faults = trial.faults.iter();
-        faults.map(move |fault| (trial, fault))
-    });
-    let rows: Vec<Row<'_>> = rows.collect();
+    let rows: Vec<Row<'_>> = with_parts(&result.trials, |trial| &trial.faults).collect();
     fn found<'a>((_, fault): Row<'a>) -> Option<&'a Recovery> {
         fault.recovery.as_ref()
     }

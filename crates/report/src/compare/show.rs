@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
 use crate::keys;
-use crate::list::{around, distinct, grouped};
+use crate::list::{around, distinct, grouped, with_parts};
 use crate::sheet::{Block, Section, Sheet, tables};
 
 impl Answer for ResultComparison {
@@ -37,10 +37,8 @@ impl Answer for ResultComparison {
         let keys = self.points.first().map_or(&[][..], |point| &point.point);
         let keys = keys.iter().map(|(key, _)| key.as_str()).enumerate();
         let interval = |number: &Number| number.change_pct()?.interval;
-        let recoveries = self.points.iter().flat_map(|point| {
-            let all = point.recoveries.iter();
-            all.map(move |one| (point, &*one.fault, one.number()))
-        });
+        let recoveries = with_parts(&self.points, |point| &point.recoveries);
+        let recoveries = recoveries.map(|(point, one)| (point, &*one.fault, one.number()));
         let recoveries: Vec<_> = recoveries.collect();
         let columns = Columns::<(&Matched, &str, &Number)>::new()
             .each(keys, |columns, (place, key)| {
@@ -186,10 +184,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
 }
 
 fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
-    both.points.iter().flat_map(|point| {
-        let numbers = point.numbers.iter();
-        numbers.map(move |number| (point, number))
-    })
+    with_parts(&both.points, |point| &point.numbers)
 }
 
 fn shown_change(number: &Number) -> Option<Change> {
