@@ -19,19 +19,16 @@ const MOST_LISTED: usize = 2;
 const MOST_CHARS: usize = 120;
 
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
-/// benchmark, its numbers and then the result.
-pub fn sheet(result: &RunResult) -> Sheet {
-    match only_trial(result) {
-        Some(trial) => of_benchmark(vec![numbers_of(result, trial), headline_of(result)]),
-        None => of_study(result),
-    }
-}
-
-/// As little as possible: of a benchmark, only the result in a sentence.
-pub fn headline(result: &RunResult) -> Sheet {
-    match only_trial(result) {
-        Some(_) => of_benchmark(vec![headline_of(result)]),
-        None => of_study(result),
+/// benchmark, its numbers, unless `is_quiet`, and then the result.
+pub fn sheet(result: &RunResult, is_quiet: bool) -> Sheet {
+    let Some(trial) = only_trial(result) else {
+        return of_study(result);
+    };
+    let numbers = (!is_quiet).then(|| numbers_of(result, trial));
+    let blocks = numbers.into_iter().chain([headline_of(result)]);
+    Sheet {
+        sections: vec![Section::new("", blocks.collect())],
+        ..Sheet::default()
     }
 }
 
@@ -43,13 +40,6 @@ fn only_trial(result: &RunResult) -> Option<&TrialSummary> {
     match result.trials.as_slice() {
         [only] if result.design.trials <= 1 => Some(only).filter(is_plain),
         _ => None,
-    }
-}
-
-fn of_benchmark(blocks: Vec<Block>) -> Sheet {
-    Sheet {
-        sections: vec![Section::new("", blocks)],
-        ..Sheet::default()
     }
 }
 
