@@ -196,10 +196,9 @@ impl Results {
 
     /// The text for a terminal: a summary, everything, or next to nothing.
     fn as_text(&self, output: &OutputArgs) -> String {
-        let sheet = match (output.verbose, output.quiet) {
-            (true, _) => ::report::study::outline(&self.result),
-            (false, true) => ::report::summary::headline(&self.result),
-            (false, false) => ::report::summary::sheet(&self.result),
+        let sheet = match output.verbose {
+            true => ::report::study::outline(&self.result),
+            false => ::report::summary::sheet(&self.result, output.quiet),
         };
         sheet.text(layout())
     }

@@ -168,12 +168,10 @@ fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
     RunResult {
         title: format!("{} against {}", new.name, base.name),
         design: Design {
-            trials: 0,
             axes: all.map(str::to_owned).collect(),
             ..base.result.design.clone()
         },
         trials: trials.collect(),
-        schema_version: base.result.schema_version,
         environment: base.result.environment.clone(),
         ..RunResult::default()
     }
@@ -310,7 +308,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let mut trials = group.trials.iter();
         Matched {
             point: point.collect(),
-            open_loop: metric_comparison::is_open_loop(&group.trials),
+            open_loop: metric_comparison::is_open_loop(group.trials.iter().copied()),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
             has_untested_writes: trials.any(|trial| carried::has_untested_writes(trial)),

@@ -14,6 +14,7 @@ use measure::warning::Warning;
 use crate::grid::{Columns, Grid};
 use crate::keys::{self, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
+use crate::metric_comparison::is_open_loop;
 use crate::sheet::{Block, Item, Section};
 use crate::{doctor, number};
 
@@ -291,8 +292,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
-    let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.planned.load.rate.is_some()).then(|| {
+    is_open_loop(trials).then(|| {
         "Some trials had a fixed arrival rate, which determines their throughput: compare their \
          response times."
             .to_owned()

@@ -10,31 +10,16 @@ use crate::sheet::{Facts, known};
 /// The dyno, the host and the places of the data, as far as they are known.
 pub(crate) fn host(environment: &Environment) -> Facts {
     // Named one by one, so that a new field cannot be forgotten here.
+    #[rustfmt::skip]
     let Environment {
-        dyno_version,
-        started,
+        dyno_version, started, hostname, os, kernel, cpu_model, cores, memory_bytes, governor,
+        cpu_threads, cpu_cores, cpu_sockets, numa_nodes, turbo, virtualisation,
+        transparent_hugepages, swap_bytes, swappiness, clock_source, limits, places,
         command: _, // stands where it says how to run it again
-        hostname,
-        os,
-        kernel,
-        cpu_model,
-        cores,
-        memory_bytes,
-        governor,
-        cpu_threads,
-        cpu_cores,
-        cpu_sockets,
-        numa_nodes,
-        turbo,
-        virtualisation,
-        transparent_hugepages,
-        swap_bytes,
-        swappiness,
-        clock_source,
-        limits,
-        places,
     } = environment;
     let number = |value: &Option<u64>| value.map(number::count);
+    let topology = topology([cpu_threads, cpu_cores, cpu_sockets]);
+    let turbo = turbo.map(|on| if on { "on" } else { "off" }.to_owned());
     let mut facts = known([
         ("dyno", Some(dyno_version.clone())),
         ("Started", Some(started.clone())),
@@ -44,16 +29,10 @@ pub(crate) fn host(environment: &Environment) -> Facts {
         ("Kernel", kernel.clone()),
         ("CPU", cpu_model.clone()),
         ("CPUs available to dyno", number(cores)),
-        (
-            "Threads, cores, sockets",
-            topology([cpu_threads, cpu_cores, cpu_sockets]),
-        ),
+        ("Threads, cores, sockets", topology),
         ("NUMA nodes", number(numa_nodes)),
         ("CPU governor", governor.clone()),
-        (
-            "Turbo",
-            turbo.map(|on| if on { "on" } else { "off" }.to_owned()),
-        ),
+        ("Turbo", turbo),
         ("Memory", memory_bytes.map(shown_bytes)),
         ("Swap", swap_bytes.map(shown_bytes)),
         ("Swappiness", number(swappiness)),
@@ -75,14 +54,8 @@ fn topology(counts: [&Option<u64>; 3]) -> Option<String> {
 }
 
 fn place_words(place: &Place) -> String {
-    let Place {
-        path: _,
-        mount_point,
-        file_system,
-        source,
-        options,
-        disks,
-    } = place;
+    #[rustfmt::skip]
+    let Place { path: _, mount_point, file_system, source, options, disks } = place;
     let parts = [
         file_system.clone(),
         source.as_ref().map(|source| format!("from {source}")),
@@ -95,14 +68,8 @@ fn place_words(place: &Place) -> String {
 }
 
 fn disk_words(disk: &Disk) -> String {
-    let Disk {
-        name,
-        model,
-        bytes,
-        scheduler,
-        rotational,
-        cache,
-    } = disk;
+    #[rustfmt::skip]
+    let Disk { name, model, bytes, scheduler, rotational, cache } = disk;
     let rotates = |turns| match turns {
         true => "rotational".to_owned(),
         false => "non-rotational".to_owned(),

@@ -152,27 +152,25 @@ pub(crate) fn groups<'a>(
         groups.iter().flat_map(|group| group.by(key)).collect()
     });
     for group in &mut groups {
-        group.name = name(keys, &group.values, axes);
+        let values = group.values.iter().copied();
+        group.name = name(keys.iter().copied().zip(values), axes);
     }
     groups
 }
 
 /// Values as people say them: `instances=4, ext4`; a variant's name says enough.
-pub(crate) fn name(keys: &[&str], values: &[Option<&Value>], axes: &[&str]) -> String {
-    let pairs = keys.iter().zip(values);
-    let parts = pairs.map(|(key, value)| match *key {
-        VARIANT => shown(*value),
-        key => format!("{}={}", short(key, axes), shown(*value)),
+fn name<'a>(pairs: impl Iterator<Item = (&'a str, Option<&'a Value>)>, axes: &[&str]) -> String {
+    let parts = pairs.map(|(key, value)| match key {
+        VARIANT => shown(value),
+        key => format!("{}={}", short(key, axes), shown(value)),
     });
     joined(parts, ", ")
 }
 
 /// The same of the values that a point has.
 pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
-    let known = axes.iter().copied();
-    let known: Vec<&str> = known.filter(|axis| point.contains_key(*axis)).collect();
-    let values: Vec<_> = known.iter().map(|axis| point.get(*axis)).collect();
-    name(&known, &values, axes)
+    let known = axes.iter().filter(|axis| point.contains_key(**axis));
+    name(known.map(|axis| (*axis, point.get(*axis))), axes)
 }
 
 pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
@@ -208,10 +206,7 @@ fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
         // The label of a repeat is its number.
         true if repeated(result) => String::new(),
         true => trial.setup.planned.label.clone(),
-        false => {
-            let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
-            name(&axes, &values, &axes)
-        }
+        false => name(axes.iter().map(|key| (*key, value(trial, key))), &axes),
     }
 }
 

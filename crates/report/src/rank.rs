@@ -16,9 +16,8 @@ use crate::grid::{Columns, Grid};
 use crate::keys::{self, VARIANT};
 use crate::list::{clause, distinct, grouped, joined_any};
 use crate::metric_comparison::{self, is_significant};
-use crate::point::{self, Measured, Wanted};
+use crate::point::{self, Measured, Source, Wanted};
 use crate::sheet::{Block, Sheet};
-use crate::source::Source;
 
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \

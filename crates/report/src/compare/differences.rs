@@ -160,15 +160,12 @@ fn of_servers(
         (name.to_owned(), listed(&values))
     });
     let mut facts: Facts = facts.collect();
-    for setting in intended {
-        let Some(value) = of_side(setting) else {
-            continue;
-        };
-        let known = facts.iter().position(|(name, _)| *name == setting.name);
-        match known.and_then(|place| facts.get_mut(place)) {
+    let set = intended.iter().filter_map(|one| Some((&one.name, of_side(one)?)));
+    for (name, value) in set {
+        match facts.iter_mut().find(|(known, _)| known == name) {
             Some((_, reported)) if reported.contains(DEFAULT) => value.clone_into(reported),
             Some(_) => {}
-            None => facts.push((setting.name.clone(), value.to_owned())),
+            None => facts.push((name.clone(), value.to_owned())),
         }
     }
     facts
@@ -209,10 +206,8 @@ pub(super) fn of_platforms(both: &ResultComparison) -> Option<String> {
 }
 
 fn shown(difference: &Difference) -> String {
-    let Difference {
-        name, base, new, ..
-    } = difference;
-    format!("{name} ({base} / {new})")
+    let (base, new) = (&difference.base, &difference.new);
+    format!("{} ({base} / {new})", difference.name)
 }
 
 fn sentence(about: &str, mut facts: Vec<String>) -> Option<String> {

@@ -11,8 +11,9 @@ use plan::Value;
 use serde::Serialize;
 
 use super::aligned::{Aligned, aligned};
-use crate::cell::{Cell, runs};
+use crate::cell::Cell;
 use crate::keys::{self, VARIANT, others, trials_of};
+use crate::metric_comparison::measured;
 use crate::{lead, point, scale, search};
 
 /// The categories of CPU time, from the bottom of the stack to its top.
@@ -98,9 +99,10 @@ impl From<Option<Estimate>> for Mark {
 impl Mark {
     fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let cell = Cell::of(trials, column);
-        let few = cell.has_few_trials().then(|| runs(trials, column));
+        let runs = measured(trials, column).into_iter();
+        let runs = runs.filter(|_| cell.has_few_trials());
         Self {
-            runs: few.unwrap_or_default(),
+            runs: runs.map(|run| run.value.value).collect(),
             ..cell.estimate.into()
         }
     }

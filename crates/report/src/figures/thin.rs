@@ -69,26 +69,17 @@ pub(crate) fn metric(points: &[MonitorPoint], name: &str, factor: usize) -> Vec<
     let value = |chunk: &[MonitorPoint]| match chunk {
         [one] => one.values.get(name).copied(),
         several => {
-            let weights: Vec<f64> = several.iter().map(|point| point.seconds).collect();
-            mean(
-                several.iter().map(|point| point.values.get(name).copied()),
-                &weights,
-            )
+            let (mut sum, mut weight) = (0.0, 0.0);
+            for point in several {
+                if let Some(value) = point.values.get(name) {
+                    sum += value * point.seconds;
+                    weight += point.seconds;
+                }
+            }
+            (weight > 0.0).then(|| sum / weight)
         }
     };
     chunks.map(value).collect()
-}
-
-/// The mean of the known values; `None` without any.
-fn mean(values: impl Iterator<Item = Option<f64>>, weights: &[f64]) -> Option<f64> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for (value, seconds) in values.zip(weights) {
-        if let Some(value) = value {
-            sum += value * seconds;
-            weight += seconds;
-        }
-    }
-    (weight > 0.0).then(|| sum / weight)
 }
 
 /// A column of numbers as whole ones, each to be divided by ten to the power of the

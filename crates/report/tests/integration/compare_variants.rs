@@ -145,7 +145,7 @@ fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
 #[test]
 fn variants_that_ran_once_say_once_what_is_missing_for_verdicts() {
     let result = out_of_order(1);
-    let summary = report::summary::sheet(&result).text(report::text::Layout::DEFAULT);
+    let summary = report::summary::sheet(&result, false).text(report::text::Layout::DEFAULT);
     assert_eq!(summary.to_lowercase().matches("single run").count(), 1);
     for text in [outline(&result), summary] {
         let words = flat(&text);
