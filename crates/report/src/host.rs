@@ -10,12 +10,29 @@ use crate::sheet::{Facts, known};
 /// The dyno, the host and the places of the data, as far as they are known.
 pub(crate) fn host(environment: &Environment) -> Facts {
     // Named one by one, so that a new field cannot be forgotten here.
-    #[rustfmt::skip]
     let Environment {
-        dyno_version, started, hostname, os, kernel, cpu_model, cores, memory_bytes, governor,
-        cpu_threads, cpu_cores, cpu_sockets, numa_nodes, turbo, virtualisation,
-        transparent_hugepages, swap_bytes, swappiness, clock_source, limits, places,
+        dyno_version,
+        started,
         command: _, // stands where it says how to run it again
+        hostname,
+        os,
+        kernel,
+        cpu_model,
+        cores,
+        memory_bytes,
+        governor,
+        cpu_threads,
+        cpu_cores,
+        cpu_sockets,
+        numa_nodes,
+        turbo,
+        virtualisation,
+        transparent_hugepages,
+        swap_bytes,
+        swappiness,
+        clock_source,
+        limits,
+        places,
     } = environment;
     let number = |value: &Option<u64>| value.map(number::count);
     let topology = topology([cpu_threads, cpu_cores, cpu_sockets]);
@@ -54,8 +71,14 @@ fn topology(counts: [&Option<u64>; 3]) -> Option<String> {
 }
 
 fn place_words(place: &Place) -> String {
-    #[rustfmt::skip]
-    let Place { path: _, mount_point, file_system, source, options, disks } = place;
+    let Place {
+        path: _,
+        mount_point,
+        file_system,
+        source,
+        options,
+        disks,
+    } = place;
     let parts = [
         file_system.clone(),
         source.as_ref().map(|source| format!("from {source}")),
@@ -68,8 +91,14 @@ fn place_words(place: &Place) -> String {
 }
 
 fn disk_words(disk: &Disk) -> String {
-    #[rustfmt::skip]
-    let Disk { name, model, bytes, scheduler, rotational, cache } = disk;
+    let Disk {
+        name,
+        model,
+        bytes,
+        scheduler,
+        rotational,
+        cache,
+    } = disk;
     let rotates = |turns| match turns {
         true => "rotational".to_owned(),
         false => "non-rotational".to_owned(),
