@@ -146,7 +146,7 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     Some(format!(
         "{} of {} planned trials were run: {list} missing",
         number::count(result.trials.len() as u64),
-        number::count(u64::from(result.design.trials) - skipped.len() as u64)
+        number::count(u64::from(result.design.trials).saturating_sub(skipped.len() as u64))
     ))
 }
 
