@@ -131,7 +131,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             recorders: recorders.collect(),
             is_stalled: false,
             worker_error: None,
-            cutter: Cutter::new(labels),
+            cutter: Cutter::default(),
             start_ns: 0,
         }
     }
