@@ -370,14 +370,15 @@ impl<'a, R: Runtime> Load<'a, R> {
             self.runtime.wait(&self.control, until_ns, || false);
             self.check_workers();
         }
-        self.runtime.detach_workers();
     }
 }
 
-/// Ends the workers, however the load ends.
+/// Ends the workers, however the load ends. Those that hang are left to themselves.
 impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
-        self.cancel();
+        if !self.control.reached(Stage::Cancel) {
+            self.cancel();
+        }
     }
 }
 
