@@ -7,8 +7,7 @@ use crate::catalog::Catalog;
 use crate::options::OptionsError;
 use crate::session::{Session, SessionError};
 
-/// What the virtual users of a load do. A workload is a file that implements this
-/// and [`VirtualUser`], and a row in [`crate::name`]'s table.
+/// What the virtual users of a load do.
 pub trait Workload {
     type User: VirtualUser + Send + 'static;
 

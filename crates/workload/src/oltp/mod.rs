@@ -6,28 +6,18 @@ mod statement;
 pub(crate) mod transaction;
 mod user;
 
-use std::sync::Arc;
-
 use crate::catalog::{Catalog, Labels, StatementClass};
 use crate::dialect::Dialect;
-use crate::distribution::KeySampler;
-use crate::options::{Options, OptionsError};
-use crate::virtual_user::Workload;
+use crate::distribution::{DistributionError, KeySampler};
+use crate::options::Options;
 
 use statement::{Params, Template};
 use transaction::{Step, planned};
 pub use user::OltpUser;
 
-/// One of sysbench's OLTP workloads, ready to run.
-#[derive(Debug)]
-pub struct Oltp {
-    catalog: Arc<Catalog>,
-    shared: Arc<Shared>,
-}
-
 /// What all virtual users of a load have in common.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     options: Options,
     seed: u64,
     users: u32,
@@ -52,41 +42,24 @@ struct NumberedStatement {
     is_lookup: bool,
 }
 
-impl Oltp {
-    /// Prepares a load of `users` virtual users that run `steps`. The options must be
-    /// valid.
-    pub(crate) fn new(
-        steps: &'static [Step],
-        options: &Options,
-        dialect: &Dialect,
-        seed: u64,
-        users: u32,
-    ) -> Result<Oltp, OptionsError> {
-        let (catalog, steps) = numbered(steps, options, dialect);
-        let shared = Shared {
-            seed,
-            users: users.max(1),
-            steps,
-            keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
-            options: options.clone(),
-        };
-        Ok(Oltp {
-            catalog: Arc::new(catalog),
-            shared: Arc::new(shared),
-        })
-    }
-}
-
-impl Workload for Oltp {
-    type User = OltpUser;
-
-    fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
-
-    fn user(&self, index: u32) -> Result<OltpUser, OptionsError> {
-        Ok(OltpUser::new(&self.shared, index)?)
-    }
+/// Prepares a load of `users` virtual users that run `steps`: the statements, and what the users
+/// have in common. The options must be valid.
+pub(crate) fn prepare(
+    steps: &'static [Step],
+    options: &Options,
+    dialect: &Dialect,
+    seed: u64,
+    users: u32,
+) -> Result<(Catalog, Shared), DistributionError> {
+    let (catalog, steps) = numbered(steps, options, dialect);
+    let shared = Shared {
+        seed,
+        users: users.max(1),
+        steps,
+        keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
+        options: options.clone(),
+    };
+    Ok((catalog, shared))
 }
 
 /// The labels of a transaction's statements, in the order in which it runs them.

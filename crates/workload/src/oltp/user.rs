@@ -32,7 +32,7 @@ struct State {
 }
 
 impl OltpUser {
-    pub(super) fn new(shared: &Arc<Shared>, index: u32) -> Result<OltpUser, DistributionError> {
+    pub(crate) fn new(shared: &Arc<Shared>, index: u32) -> Result<OltpUser, DistributionError> {
         let state = State {
             rng: random::user(shared.seed, index),
             key: 0,
