@@ -14,7 +14,7 @@ use crate::reply::{self, Done};
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
 /// A whole reply. A prepared statement has a number. Data for LOAD DATA LOCAL starts with the
-/// sequence number that it carries; [`ReplyReader::expect_rest`] then reads the result.
+/// sequence number that it carries; [`ReplyReader::expect_result`] then reads the result.
 pub type Reply = reply::Reply<u32, u8>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,27 +71,16 @@ impl ReplyReader {
         }
     }
 
-    /// A command was sent: its reply comes next.
+    /// A command, or the data of LOAD DATA LOCAL, was sent: its reply comes next. `sequence` is the
+    /// number of the packet after what was sent.
     #[inline]
-    pub fn expect_result(&mut self) {
-        self.expect(State::First, 1);
-    }
-
-    /// A PREPARE was sent.
-    pub fn expect_prepared(&mut self) {
-        self.expect(State::FirstPrepared, 1);
-    }
-
-    /// The data of LOAD DATA LOCAL was sent, up to the packet before `sequence`.
-    pub fn expect_rest(&mut self, sequence: u8) {
+    pub fn expect_result(&mut self, sequence: u8) {
         self.expect(State::First, sequence);
     }
 
-    /// Sets the sequence number of the reply's first packet, which is not 1 if the command
-    /// itself spans several packets.
-    #[inline]
-    pub fn expect_number(&mut self, sequence: u8) {
-        self.sequence = sequence;
+    /// A PREPARE was sent, up to the packet before `sequence`.
+    pub fn expect_prepared(&mut self, sequence: u8) {
+        self.expect(State::FirstPrepared, sequence);
     }
 
     #[inline]
