@@ -48,7 +48,7 @@ impl Stream {
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match &self.socket {
-            Socket::Tcp(io) => io.socket().stream().as_fd(),
+            Socket::Tcp(io) => io.socket().stream.as_fd(),
             Socket::Unix(io) => io.socket().as_fd(),
         }
     }
@@ -56,8 +56,8 @@ impl Stream {
     pub fn peer(&self) -> Result<Peer> {
         Ok(match &self.socket {
             Socket::Tcp(io) => Peer::Tcp {
-                local: io.socket().stream().local_addr()?,
-                remote: io.socket().stream().peer_addr()?,
+                local: io.socket().stream.local_addr()?,
+                remote: io.socket().stream.peer_addr()?,
             },
             Socket::Unix(io) => Peer::Unix {
                 pid: listener_of(io.socket())?,
@@ -81,7 +81,7 @@ impl Stream {
     #[inline]
     pub fn arrived_ns(&self) -> Option<u64> {
         match &self.socket {
-            Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived()?),
+            Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived.get()?),
             Socket::Unix(_) => None,
         }
     }

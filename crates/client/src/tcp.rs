@@ -20,9 +20,11 @@ use crate::reactor::WallTime;
 /// A TCP socket; [`TcpSocket::stamp_arrivals`] turns its stamps on.
 #[derive(Debug)]
 pub(crate) struct TcpSocket {
-    stream: TcpStream,
+    /// The stream without time stamps.
+    pub(crate) stream: TcpStream,
     stamps: bool,
-    arrived: Cell<Option<WallTime>>,
+    /// When the last byte of the last read reached this host; `None` if the kernel did not stamp it.
+    pub(crate) arrived: Cell<Option<WallTime>>,
 }
 
 impl TcpSocket {
@@ -34,22 +36,10 @@ impl TcpSocket {
         }
     }
 
-    /// The stream without time stamps.
-    pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
     pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
         self.stamps = true;
         Ok(())
-    }
-
-    /// When the last byte of the last read reached this host, by the wall clock;
-    /// `None` if the kernel did not stamp it.
-    #[inline]
-    pub(crate) fn arrived(&self) -> Option<WallTime> {
-        self.arrived.get()
     }
 }
 
@@ -158,7 +148,6 @@ const STAMP_BYTES: u32 = size_of::<libc::timespec>() as u32;
 fn wall_time(stamp: libc::timespec) -> Option<WallTime> {
     let seconds = u64::try_from(stamp.tv_sec).ok()?;
     let ns = u64::try_from(stamp.tv_nsec).ok()?;
-    Some(WallTime::from_epoch_ns(
-        seconds.checked_mul(1_000_000_000)?.checked_add(ns)?,
-    ))
+    let epoch_ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
+    Some(WallTime(epoch_ns))
 }

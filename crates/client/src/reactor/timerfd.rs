@@ -13,7 +13,7 @@ use rustix::time::{
 
 /// A timerfd (timerfd_create(2)) in an event loop.
 #[derive(Debug)]
-pub(super) struct TimerFd(OwnedFd);
+pub(super) struct TimerFd(pub(super) OwnedFd);
 
 impl TimerFd {
     /// A timer that is not set. When it expires, `registry` reports `token`.
@@ -38,10 +38,5 @@ impl TimerFd {
         };
         timerfd_settime(&self.0, flags, &setting)?;
         Ok(())
-    }
-
-    /// The descriptor, for reading how often the timer has expired.
-    pub(super) fn fd(&self) -> &OwnedFd {
-        &self.0
     }
 }
