@@ -37,11 +37,12 @@ pub struct NetworkSession<P: Protocol> {
 }
 
 impl<P: Protocol> Connector<P> {
+    /// Opens a connection and prepares the statements on it.
     async fn open(
         &self,
         target: &P::Target,
-        catalog: &Arc<Catalog>,
-    ) -> Result<Opened<P>, SessionError> {
+        catalog: &Catalog,
+    ) -> Result<(Connection<P>, Vec<Option<P::Statement>>), SessionError> {
         let opened = Connection::open(target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
@@ -59,10 +60,7 @@ impl<P: Protocol> Connector<P> {
                 });
             }
         }
-        Ok(Opened {
-            connection,
-            prepared: prepared.into_boxed_slice(),
-        })
+        Ok((connection, prepared))
     }
 
     /// Opens a connection to a server; `None` if it is closed meanwhile.
@@ -76,15 +74,15 @@ impl<P: Protocol> Connector<P> {
         };
         // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
-        let Some(opened) = opening.await.transpose()? else {
+        let Some((connection, prepared)) = opening.await.transpose()? else {
             return Ok(None);
         };
-        let place = self.route.add(server, opened.connection.stream.socket());
+        let place = self.route.add(server, connection.stream.socket());
         Ok(place.map(|place| NetworkSession {
             place,
-            connection: opened.connection,
+            connection,
             catalog: Arc::clone(catalog),
-            prepared: opened.prepared,
+            prepared: prepared.into(),
             text: String::new(),
         }))
     }
@@ -110,11 +108,6 @@ impl<P: Protocol> Connect for Connector<P> {
     async fn rerouted(&self, from: Option<u64>) {
         self.route.changed(from).await;
     }
-}
-
-struct Opened<P: Protocol> {
-    connection: Connection<P>,
-    prepared: Box<[Option<P::Statement>]>,
 }
 
 fn no_server() -> SessionError {
