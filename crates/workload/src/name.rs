@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::bulk_insert;
 use crate::catalog::Labels;
 use crate::oltp;
-use crate::oltp::transaction::{self, Step};
+use crate::oltp::transaction::{self, Steps};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
 
@@ -72,7 +72,7 @@ workloads! {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
-    Oltp(&'static [Step]),
+    Oltp(Steps),
     BulkInsert,
 }
 

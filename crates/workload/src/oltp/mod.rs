@@ -12,7 +12,7 @@ use crate::distribution::{DistributionError, KeySampler};
 use crate::options::Options;
 
 use statement::{Params, Template};
-use transaction::{Step, planned};
+use transaction::{Steps, planned};
 pub use user::OltpUser;
 
 /// What all virtual users of a load have in common.
@@ -45,7 +45,7 @@ struct NumberedStatement {
 /// Prepares a load of `users` virtual users that run `steps`: the statements, and what the users
 /// have in common. The options must be valid.
 pub(crate) fn prepare(
-    steps: &'static [Step],
+    steps: Steps,
     options: &Options,
     dialect: &Dialect,
     seed: u64,
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
 }
 
 /// The labels of a transaction's statements, in the order in which it runs them.
-pub(crate) fn labels(steps: &'static [Step], options: &Options) -> Labels {
+pub(crate) fn labels(steps: Steps, options: &Options) -> Labels {
     let mut labels = Labels::default();
     for template in templates(steps, options) {
         labels.intern(template.label, template.class);
@@ -71,23 +71,24 @@ pub(crate) fn labels(steps: &'static [Step], options: &Options) -> Labels {
     labels
 }
 
-pub(crate) fn statement_count(steps: &'static [Step], options: &Options) -> u64 {
+pub(crate) fn statement_count(steps: Steps, options: &Options) -> u64 {
     templates(steps, options)
         .map(|template| u64::from(copies(template, options)))
         .sum()
 }
 
 /// Whether none of the statements has a copy for each table.
-pub(crate) fn has_one_table(steps: &[Step]) -> bool {
-    let mut statements = steps.iter().flat_map(|step| step.statements);
+pub(crate) fn has_one_table(steps: Steps) -> bool {
+    let steps = steps.iter().copied().flatten();
+    let mut statements = steps.flat_map(|step| step.statements);
     !statements.any(Template::is_per_table)
 }
 
-pub(crate) fn is_empty(steps: &'static [Step], options: &Options) -> bool {
+pub(crate) fn is_empty(steps: Steps, options: &Options) -> bool {
     planned(steps, options).next().is_none()
 }
 
-fn templates(steps: &'static [Step], options: &Options) -> impl Iterator<Item = &'static Template> {
+fn templates(steps: Steps, options: &Options) -> impl Iterator<Item = &'static Template> {
     planned(steps, options).flat_map(|(step, _)| step.statements.iter())
 }
 
@@ -101,11 +102,7 @@ fn copies(template: &Template, options: &Options) -> u32 {
 }
 
 /// Every statement for each of its tables, and the steps that run them by number.
-fn numbered(
-    steps: &'static [Step],
-    options: &Options,
-    dialect: &Dialect,
-) -> (Catalog, Vec<NumberedStep>) {
+fn numbered(steps: Steps, options: &Options, dialect: &Dialect) -> (Catalog, Vec<NumberedStep>) {
     let writes = templates(steps, options).any(|template| template.class == StatementClass::Write);
     let mut catalog = Catalog::default();
     let mut add = |template: &'static Template| {
