@@ -67,10 +67,7 @@ impl Handshake {
     fn expect_no_more(&self, place: &'static str) -> Result<(), ProtocolError> {
         match self.gatherer.pending() {
             [] => Ok(()),
-            [first, ..] => Err(ProtocolError::Unexpected {
-                first: *first,
-                place,
-            }),
+            [first, ..] => Err(ProtocolError::unexpected(*first, place)),
         }
     }
 

@@ -141,10 +141,7 @@ impl ReplyReader {
             if let Some(reply) = reply {
                 return match bytes.first() {
                     None => Ok(Some(reply)),
-                    Some(first) => Err(ProtocolError::Unexpected {
-                        first: *first,
-                        place: "after a reply",
-                    }),
+                    Some(first) => Err(ProtocolError::unexpected(*first, "after a reply")),
                 };
             }
         }
