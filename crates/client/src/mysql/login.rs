@@ -2,8 +2,8 @@
 
 use wire::gather::Gatherer;
 use wire::mysql::auth::{
-    self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, FirstAnswer, REQUEST_PUBLIC_KEY,
-    REQUEST_PUBLIC_KEY_SHA256, SHA256,
+    self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY, REQUEST_PUBLIC_KEY_SHA256,
+    SHA256,
 };
 use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Message};
@@ -100,10 +100,8 @@ impl Handshake {
         };
         let (mut plugin, mut scramble) = (plugin.to_owned(), self.greeting.scramble.clone());
         // None of these plugins requests the password itself at once.
-        let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
-            FirstAnswer::Proof(proof) => proof,
-            FirstAnswer::Password => Vec::new(),
-        };
+        let proof = auth::first_answer(&plugin, &target.password, &scramble)?;
+        let proof = proof.unwrap_or_default();
         let mut out = Vec::new();
         login.response(&mut out, self.sequence, &self.greeting, &plugin, &proof);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
@@ -117,10 +115,8 @@ impl Handshake {
                 } => {
                     (plugin, scramble) = (wanted, nonce);
                     match auth::first_answer(&plugin, &target.password, &scramble)? {
-                        FirstAnswer::Proof(proof) => self.send(&proof).await?,
-                        FirstAnswer::Password => {
-                            self.send_password(target, &plugin, &scramble).await?;
-                        }
+                        Some(proof) => self.send(&proof).await?,
+                        None => self.send_password(target, &plugin, &scramble).await?,
                     }
                 }
                 Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {
