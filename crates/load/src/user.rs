@@ -159,9 +159,11 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                 }
                 Err(error) => Box::pin(self.recover(error)).await?,
             }
-            if self.worker.context.control.reached(Stage::Stop) {
+            let context = &self.worker.context;
+            if context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
+            self.attempt_ns = context.clock.now_ns();
         }
     }
 
@@ -176,6 +178,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         self.attempt_ns = started_ns;
         while let Err(error) = self.user.finish(&mut self.session).await {
             Box::pin(self.recover(error)).await?;
+            self.attempt_ns = self.worker.context.clock.now_ns();
         }
         let end_ns = self.session.end_ns();
         self.record_sent(started_ns, end_ns);
@@ -213,15 +216,8 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);
     }
 
-    /// Prepares the session for another attempt.
+    /// Prepares the session for another attempt: rolls back or reconnects after an error.
     async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
-        self.repair(error).await?;
-        self.attempt_ns = self.worker.context.clock.now_ns();
-        Ok(())
-    }
-
-    /// Rolls back or reconnects after an error.
-    async fn repair(&mut self, error: SessionError) -> Result<(), LoadOver> {
         // Transactions that the user no longer buffers were sent, and are lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
