@@ -48,7 +48,7 @@ impl Stream {
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match &self.socket {
-            Socket::Tcp(io) => io.socket().stream.as_fd(),
+            Socket::Tcp(io) => io.socket().as_fd(),
             Socket::Unix(io) => io.socket().as_fd(),
         }
     }
@@ -66,11 +66,11 @@ impl Stream {
     }
 
     /// Makes the kernel stamp arriving data from now on, if it can, that is on TCP.
-    pub fn stamp_arrivals(&mut self) -> Result<()> {
-        match &mut self.socket {
+    pub fn stamp_arrivals(&self) -> Result<()> {
+        match &self.socket {
             Socket::Tcp(io) => {
                 io.watch_wall_clock()?;
-                io.socket_mut().stamp_arrivals()
+                io.socket().stamp_arrivals()
             }
             Socket::Unix(_) => Ok(()),
         }

@@ -7,12 +7,10 @@
 
 use std::cell::Cell;
 use std::io::{Error, IoSliceMut, Read, Result, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
-use mio::event::Source;
 use mio::net::TcpStream;
-use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 
 use crate::reactor::WallTime;
@@ -22,7 +20,7 @@ use crate::reactor::WallTime;
 pub(crate) struct TcpSocket {
     /// The stream without time stamps.
     pub(crate) stream: TcpStream,
-    stamps: bool,
+    stamps: Cell<bool>,
     /// When the last byte of the last read reached this host; `None` if the kernel did not stamp it.
     pub(crate) arrived: Cell<Option<WallTime>>,
 }
@@ -31,14 +29,14 @@ impl TcpSocket {
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self {
             stream,
-            stamps: false,
+            stamps: Cell::new(false),
             arrived: Cell::new(None),
         }
     }
 
-    pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
+    pub(crate) fn stamp_arrivals(&self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
-        self.stamps = true;
+        self.stamps.set(true);
         Ok(())
     }
 }
@@ -46,7 +44,7 @@ impl TcpSocket {
 impl Read for &TcpSocket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        if !self.stamps {
+        if !self.stamps.get() {
             return (&self.stream).read(buffer);
         }
         let (length, arrived) = receive(self.stream.as_raw_fd(), buffer)?;
@@ -67,17 +65,9 @@ impl Write for &TcpSocket {
     }
 }
 
-impl Source for TcpSocket {
-    fn register(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
-        self.stream.register(registry, token, interest)
-    }
-
-    fn reregister(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
-        self.stream.reregister(registry, token, interest)
-    }
-
-    fn deregister(&mut self, registry: &Registry) -> Result<()> {
-        self.stream.deregister(registry)
+impl AsFd for TcpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 
