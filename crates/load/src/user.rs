@@ -50,7 +50,7 @@ where
         index,
         user,
         session,
-        outage: Outage::new(&worker.context.control),
+        outage: Outage::default(),
         unsent: Vec::new(),
         attempt_ns: 0,
     };
@@ -152,7 +152,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
-                    self.outage.end();
+                    self.outage.end(&self.worker.context.control);
                     let end_ns = self.session.end_ns();
                     self.record(intended_ns, started_ns, end_ns, done);
                     return Ok(());
@@ -249,22 +249,24 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Opens a new connection, however long that takes.
     async fn reconnect(&mut self, error: SessionError) -> Result<(), LoadOver> {
         let (worker, context) = (self.worker, &self.worker.context);
+        let control = &context.control;
         let (mut error, mut route) = (error, worker.connector.route());
         loop {
             if worker.connector.route() != route {
                 // These servers have not refused a connection yet.
                 self.outage.restart();
             }
-            let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
+            let outage = &mut self.outage;
+            let wait = outage.wait_after(control, &error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
                 let waited = context.sleep(ns(wait));
                 before(worker.connector.rerouted(route), waited).await;
             }
             if worker.connector.route().is_none() {
-                self.outage.count_away(&error);
+                self.outage.count_away(control, &error);
             }
             worker.wait_for_route().await;
-            if context.control.reached(Stage::Stop) {
+            if control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
             let attempt = context.unless_stopped(async {
