@@ -5,14 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use client::reactor::Semaphore;
-use plan::Think;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::SessionError;
 
 use crate::control::Control;
 use crate::record::Recorder;
-use crate::spec::ANY_ERROR;
+use crate::spec::{ANY_ERROR, LoadSpec};
 
 /// The part that does not depend on the type of the connection.
 #[derive(Debug)]
@@ -31,16 +30,15 @@ pub(crate) struct Worker<C, K> {
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
-    pub(crate) ignored_errors: Vec<String>,
-    /// Pause after each transaction.
-    pub(crate) think: Think,
+    /// The settings of the load, with this worker's own seed and limit of connections.
+    pub(crate) spec: LoadSpec,
     /// For think times and for jitter. The order in which users draw from it varies between runs.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
 }
 
 impl<C, K> Worker<C, K> {
     pub(crate) fn ignores(&self, error: &SessionError) -> bool {
-        let mut ignored = self.ignored_errors.iter();
+        let mut ignored = self.spec.ignored_errors.iter();
         ignored.any(|code| code == ANY_ERROR || error.has_code(code))
     }
 }

@@ -137,7 +137,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     async fn think(&mut self) {
-        let think = self.worker.think;
+        let think = self.worker.spec.think;
         if !think.mean.is_zero() {
             let pause = think.sample(|| self.worker.rng.borrow_mut().random());
             self.worker.context.sleep(ns(pause)).await;

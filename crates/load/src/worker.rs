@@ -27,7 +27,6 @@ pub(crate) struct WorkerSetup<C, U> {
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) users: Vec<U>,
-    /// The settings of the load, with this worker's own seed and limit of connections.
     pub(crate) spec: LoadSpec,
 }
 
@@ -51,9 +50,8 @@ where
             }),
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),
-            ignored_errors: self.spec.ignored_errors,
-            think: self.spec.think,
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
+            spec: self.spec,
         });
         let users = self.users.into_iter().enumerate();
         users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user)))
