@@ -63,28 +63,24 @@ impl<P: Protocol> Connector<P> {
         Ok((connection, prepared))
     }
 
-    /// Opens a connection to a server; `None` if it is closed meanwhile.
+    /// Opens a connection to a server, unless it is closed meanwhile.
     async fn open_to(
         &self,
         server: usize,
         catalog: &Arc<Catalog>,
-    ) -> Result<Option<NetworkSession<P>>, SessionError> {
-        let Some(target) = self.targets.get(server) else {
-            return Ok(None);
-        };
+    ) -> Result<NetworkSession<P>, SessionError> {
+        let target = self.targets.get(server).ok_or_else(no_server)?;
         // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
-        let Some((connection, prepared)) = opening.await.transpose()? else {
-            return Ok(None);
-        };
+        let (connection, prepared) = opening.await.ok_or_else(no_server)??;
         let place = self.route.add(server, connection.stream.socket());
-        Ok(place.map(|place| NetworkSession {
-            place,
+        Ok(NetworkSession {
+            place: place.ok_or_else(no_server)?,
             connection,
             catalog: Arc::clone(catalog),
             prepared: prepared.into(),
             text: String::new(),
-        }))
+        })
     }
 }
 
@@ -97,7 +93,6 @@ impl<P: Protocol> Connect for Connector<P> {
             return Err(no_server());
         };
         let opened = self.open_to(server, catalog).await;
-        let opened = opened.and_then(|session| session.ok_or_else(no_server));
         opened.inspect_err(|_| self.route.failed(server))
     }
 
