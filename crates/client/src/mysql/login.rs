@@ -26,9 +26,9 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, M
     let mut handshake = Handshake::greet(stream).await?;
     drop(permit);
     handshake.secure(target).await?;
-    handshake.authenticate(target).await?;
+    let capabilities = handshake.authenticate(target).await?;
     handshake.expect_no_more("after the login")?;
-    let protocol = Mysql::new(handshake.greeting, handshake.capabilities);
+    let protocol = Mysql::new(handshake.greeting, capabilities);
     Ok((handshake.stream, protocol))
 }
 
@@ -38,7 +38,6 @@ struct Handshake {
     greeting: Greeting,
     /// The number of the next packet to send.
     sequence: u8,
-    capabilities: u64,
 }
 
 impl Handshake {
@@ -59,7 +58,6 @@ impl Handshake {
             gatherer,
             greeting,
             sequence: message.sequence.wrapping_add(1),
-            capabilities: 0,
         })
     }
 
@@ -89,9 +87,9 @@ impl Handshake {
         endpoint.start_tls(&mut self.stream, target).await
     }
 
-    async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
+    /// Returns the capabilities of both sides.
+    async fn authenticate(&mut self, target: &Target) -> Result<u64, Error> {
         let login = login(target, self.stream.tls_description().is_some());
-        self.capabilities = login.capabilities(&self.greeting);
         // The server's default plugin if dyno supports it; otherwise one that makes the server
         // request the account's own.
         let plugin = match self.greeting.plugin.as_str() {
@@ -107,7 +105,7 @@ impl Handshake {
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
         loop {
             match self.next().await? {
-                Next::Ready => return Ok(()),
+                Next::Ready => return Ok(login.capabilities(&self.greeting)),
                 Next::Refused(error) => return Err(login_refused(error)),
                 Next::Switch {
                     plugin: wanted,
