@@ -22,7 +22,7 @@ pub(crate) enum Stage {
     Cancel,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Control {
     stage: AtomicU8,
     /// Whether the load takes turns with others.
@@ -54,15 +54,8 @@ impl Control {
             has_gate: takes_turns,
             is_closed: AtomicBool::new(takes_turns),
             tickets: AtomicI64::new(UNLIMITED),
-            arrivals: Mutex::default(),
-            connected: AtomicU32::new(0),
-            ended: AtomicU32::new(0),
             users,
-            away: Mutex::default(),
-            failure: Mutex::default(),
-            workers: Mutex::default(),
-            notice: Mutex::default(),
-            changed: Condvar::new(),
+            ..Self::default()
         }
     }
 

@@ -17,9 +17,10 @@ const MAX_GATHERED_BYTES: usize = 1 << 20;
 /// sequence number that it carries; [`ReplyReader::expect_result`] then reads the result.
 pub type Reply = reply::Reply<u32, u8>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first packet of a result.
+    #[default]
     First,
     /// The first packet of the reply to a PREPARE.
     FirstPrepared,
@@ -36,7 +37,7 @@ enum State {
 }
 
 /// Reads one reply from a stream of bytes that arrives in pieces of any size.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReplyReader {
     state: State,
     done: Done,
@@ -59,15 +60,10 @@ impl ReplyReader {
     /// A reader for a connection with these [capabilities](capability).
     pub fn new(capabilities: u64) -> Self {
         Self {
-            state: State::First,
-            done: Done::default(),
-            status: 0,
             sequence: 1,
-            skip: 0,
-            continues: false,
-            partial: Vec::new(),
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
             may_omit_columns: capabilities & capability::CACHE_METADATA != 0,
+            ..Self::default()
         }
     }
 
