@@ -8,7 +8,6 @@
 mod arrivals;
 mod barrier;
 mod clock;
-mod context;
 mod control;
 mod cpu;
 mod cut;

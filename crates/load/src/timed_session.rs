@@ -6,7 +6,7 @@ use workload::catalog::Label;
 use workload::session::{Param, Reply, Session, SessionError};
 
 use crate::clock::Clock;
-use crate::context::LoadContext;
+use crate::worker::LoadContext;
 
 #[derive(Debug)]
 pub(crate) struct TimedSession<S, K> {

@@ -13,10 +13,10 @@ use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
 use crate::clock::{Clock, ns};
-use crate::context::{EndedGuard, LoadContext, Worker};
 use crate::control::Stage;
 use crate::outage::Outage;
 use crate::timed_session::TimedSession;
+use crate::worker::{EndedGuard, LoadContext, Worker};
 
 struct LoadOver;
 
