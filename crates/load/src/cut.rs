@@ -12,7 +12,8 @@ use crate::record::Recorder;
 /// Takes the slices and CPU times of all workers at the same instant.
 #[derive(Debug, Default)]
 pub(crate) struct Cutter {
-    last_ns: u64,
+    /// When the last second ended, on the load's clock.
+    pub(crate) last_ns: u64,
     cpu: Vec<Option<CpuTime>>,
 }
 
@@ -21,11 +22,6 @@ impl Cutter {
     pub(crate) fn begin(&mut self, recorders: &[Arc<Recorder>], now_ns: u64) {
         self.last_ns = now_ns;
         self.cpu = cpu_times(recorders);
-    }
-
-    /// When the last second ended, on the load's clock.
-    pub(crate) fn last_ns(&self) -> u64 {
-        self.last_ns
     }
 
     /// Takes everything that was recorded since the last cut.

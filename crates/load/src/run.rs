@@ -235,7 +235,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
     ) {
-        let begin_ns = self.cutter.last_ns();
+        let begin_ns = self.cutter.last_ns;
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
         let mut replied_ns = begin_ns;
