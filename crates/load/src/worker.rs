@@ -19,20 +19,14 @@ use crate::cpu;
 use crate::record::Recorder;
 use crate::spec::{ANY_ERROR, LoadSpec};
 
-/// The part of a [`Worker`] that does not depend on the type of the connection.
+/// A worker, from the point of view of its users.
 #[derive(Debug)]
-pub(crate) struct LoadContext<K> {
+pub(crate) struct Worker<C, K> {
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) is_open_loop: bool,
-}
-
-/// A worker, from the point of view of its users.
-#[derive(Debug)]
-pub(crate) struct Worker<C, K> {
-    pub(crate) context: Rc<LoadContext<K>>,
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
@@ -79,13 +73,11 @@ where
         clock: K,
     ) -> impl Iterator<Item = impl Future<Output = ()> + 'static> {
         let worker = Rc::new(Worker {
-            context: Rc::new(LoadContext {
-                clock,
-                control: self.control,
-                recorder: self.recorder,
-                catalog: self.catalog,
-                is_open_loop: self.spec.pace != Pace::Closed,
-            }),
+            clock,
+            control: self.control,
+            recorder: self.recorder,
+            catalog: self.catalog,
+            is_open_loop: self.spec.pace != Pace::Closed,
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
