@@ -66,7 +66,7 @@ pub(crate) fn prepare(
 pub(crate) fn labels(steps: Steps, options: &Options) -> Labels {
     let mut labels = Labels::default();
     for template in templates(steps, options) {
-        labels.intern(template.label, template.class);
+        labels.intern(template.label, template.class());
     }
     labels
 }
@@ -103,10 +103,10 @@ fn copies(template: &Template, options: &Options) -> u32 {
 
 /// Every statement for each of its tables, and the steps that run them by number.
 fn numbered(steps: Steps, options: &Options, dialect: &Dialect) -> (Catalog, Vec<NumberedStep>) {
-    let writes = templates(steps, options).any(|template| template.class == StatementClass::Write);
+    let writes = templates(steps, options).any(|one| one.class() == StatementClass::Write);
     let mut catalog = Catalog::default();
     let mut add = |template: &'static Template| {
-        let label = catalog.labels.intern(template.label, template.class);
+        let label = catalog.labels.intern(template.label, template.class());
         let first = catalog.statements.len() as u32;
         for table in 1..=copies(template, options) {
             catalog.add(label, template.text(table, options, dialect, writes));
