@@ -19,7 +19,6 @@ mod record;
 mod run;
 mod runtime;
 mod spec;
-mod stall;
 mod stop;
 mod timed_session;
 mod turns;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::setup::Unfinished;
-use measure::slice::{Phase, Second};
-use workload::session::Connect;
+use measure::slice::{ErrorCount, Phase, Second};
+use plan::Pace;
+use workload::session::{Connect, FailureKind, SessionError};
 use workload::virtual_user::Workload;
 
 use crate::arrivals::ArrivalQueue;
@@ -20,9 +21,6 @@ use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
-use crate::stall::{has_replies, is_unreachable, stalled_error};
-use plan::Pace;
-
 use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
 use crate::turns::Seat;
@@ -397,4 +395,29 @@ fn next_boundary_ns(begin_ns: u64, next_cut_ns: u64, now_ns: u64) -> u64 {
     }
     let whole_s = now_ns.saturating_sub(begin_ns) / SECOND_NS;
     begin_ns + (whole_s + 1) * SECOND_NS
+}
+
+/// Whether there were replies. An error that the load ignores is one; a failed attempt to reconnect
+/// is not.
+fn has_replies(second: &Second) -> bool {
+    let slice = &second.slice;
+    let is_reply = |error: &ErrorCount| error.action != "reconnected";
+    let has_any = slice.response.count() + slice.statement_count() > 0;
+    has_any || slice.errors.values().any(is_reply)
+}
+
+/// Whether an error means that the server cannot be reached, rather than being its reply.
+fn is_unreachable(error: &SessionError) -> bool {
+    !error.is_from_server() || error.kind == FailureKind::Away
+}
+
+/// The error for a server that sent no reply within the load's limit.
+fn stalled_error(spec: &LoadSpec) -> SessionError {
+    SessionError {
+        kind: FailureKind::Lost,
+        sqlstate: None,
+        number: None,
+        message: format!("no reply for {} s", spec.stall_limit.as_secs_f64()),
+        statement: None,
+    }
 }
