@@ -36,13 +36,11 @@ pub struct NetworkSession<P: Protocol> {
     text: String,
 }
 
+/// A connection and the statements that were prepared on it.
+type Opened<P> = (Connection<P>, Box<[Option<<P as Protocol>::Statement>]>);
+
 impl<P: Protocol> Connector<P> {
-    /// Opens a connection and prepares the statements on it.
-    async fn open(
-        &self,
-        target: &P::Target,
-        catalog: &Catalog,
-    ) -> Result<(Connection<P>, Vec<Option<P::Statement>>), SessionError> {
+    async fn open(&self, target: &P::Target, catalog: &Catalog) -> Result<Opened<P>, SessionError> {
         let opened = Connection::open(target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
@@ -60,7 +58,7 @@ impl<P: Protocol> Connector<P> {
                 });
             }
         }
-        Ok((connection, prepared))
+        Ok((connection, prepared.into()))
     }
 
     /// Opens a connection to a server, unless it is closed meanwhile.
@@ -78,7 +76,7 @@ impl<P: Protocol> Connector<P> {
             place: place.ok_or_else(no_server)?,
             connection,
             catalog: Arc::clone(catalog),
-            prepared: prepared.into(),
+            prepared,
             text: String::new(),
         })
     }
