@@ -50,11 +50,3 @@ pub struct Done {
     /// Those of them that found none.
     pub misses: u32,
 }
-
-impl Done {
-    #[inline]
-    pub(crate) fn lookup(&mut self, has_found: bool) {
-        self.lookups += 1;
-        self.misses += u32::from(!has_found);
-    }
-}
