@@ -177,10 +177,6 @@ impl Control {
         self.connected.load(Ordering::Acquire)
     }
 
-    pub(crate) fn have_all_connected(&self) -> bool {
-        self.connected() >= self.users
-    }
-
     pub(crate) fn have_all_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire) >= self.users
     }

@@ -191,7 +191,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             let until_ns = self.now_ns() + POLL_INTERVAL_NS;
             let control = &self.control;
             self.runtime.wait(control, until_ns, || {
-                control.have_all_connected() || control.failure().is_some()
+                control.connected() == users || control.failure().is_some()
             });
         }
     }
