@@ -58,13 +58,13 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
         }
         let first = first_to_end(&mut attempts);
         let ended = match untried.len() {
-            0 => Ok(first.await),
+            0 => Some(first.await),
             _ => timeout(NEXT_ADDRESS_AFTER, first).await,
         };
         match ended {
-            Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => last = error,
-            Err(_elapsed) => {}
+            Some(Ok(connected)) => return Ok(connected),
+            Some(Err(error)) => last = error,
+            None => {}
         }
     }
 }
@@ -125,7 +125,7 @@ mod tests {
             .block_on(timeout(limit, tcp(addresses)));
         dialed
             .unwrap()
-            .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+            .unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 
     fn listening() -> (TcpListener, SocketAddr) {

@@ -258,7 +258,7 @@ impl Counters {
         if Instant::now() < self.retry {
             return None;
         }
-        let answer = timeout(LIMIT, self.source.ask()).await.ok().flatten();
+        let answer = timeout(LIMIT, self.source.ask()).await.flatten();
         if answer.is_some() {
             self.pause = PAUSE;
         } else {

@@ -179,7 +179,7 @@ mod tests {
         };
         let limit = Duration::from_secs(20);
         let all_passed = reactor.block_on(super::super::timeout(limit, all_passed));
-        assert_eq!(all_passed.unwrap(), Ok(()));
+        assert_eq!(all_passed.unwrap(), Some(()));
     }
 
     #[test]
