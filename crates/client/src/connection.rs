@@ -118,7 +118,7 @@ impl<P: Protocol> Connection<P> {
         let (stream, protocol) =
             timeout(limit, P::log_in(target, permit))
                 .await
-                .map_err(|_| Error::Timeout {
+                .ok_or_else(|| Error::Timeout {
                     server: target.to_string(),
                     limit,
                 })??;

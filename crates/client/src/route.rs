@@ -27,7 +27,7 @@ pub struct Route {
     is_list: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     servers: Vec<Server>,
     /// The index of the next connection's server, if that one is open. May exceed the last index.
@@ -56,10 +56,7 @@ impl Route {
         Self {
             state: Mutex::new(State {
                 servers: (0..servers).map(server).collect(),
-                turn: 0,
-                changes: 0,
-                alerts: 0,
-                waiting: Vec::new(),
+                ..State::default()
             }),
             alerted: Condvar::new(),
             expects_writes,

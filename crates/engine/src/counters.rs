@@ -229,7 +229,7 @@ impl<P: NetworkEngine> Counters for Source<P> {
             if Instant::now() < self.retry {
                 return None;
             }
-            let answer = timeout(LIMIT, self.read()).await.ok().and_then(Result::ok);
+            let answer = timeout(LIMIT, self.read()).await.and_then(Result::ok);
             if answer.is_some() {
                 self.pause = PAUSE;
             } else {

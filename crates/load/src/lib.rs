@@ -8,7 +8,6 @@
 mod arrivals;
 mod barrier;
 mod clock;
-mod context;
 mod control;
 mod cpu;
 mod cut;
@@ -20,7 +19,6 @@ mod record;
 mod run;
 mod runtime;
 mod spec;
-mod stall;
 mod stop;
 mod timed_session;
 mod turns;

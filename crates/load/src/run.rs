@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::setup::Unfinished;
-use measure::slice::{Phase, Second};
-use workload::session::Connect;
+use measure::slice::{ErrorCount, Phase, Second};
+use plan::Pace;
+use workload::session::{Connect, FailureKind, SessionError};
 use workload::virtual_user::Workload;
 
 use crate::arrivals::ArrivalQueue;
@@ -20,9 +21,6 @@ use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
-use crate::stall::{has_replies, is_unreachable, stalled_error};
-use plan::Pace;
-
 use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
 use crate::turns::Seat;
@@ -131,7 +129,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             recorders: recorders.collect(),
             is_stalled: false,
             worker_error: None,
-            cutter: Cutter::new(labels),
+            cutter: Cutter::default(),
             start_ns: 0,
         }
     }
@@ -193,7 +191,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             let until_ns = self.now_ns() + POLL_INTERVAL_NS;
             let control = &self.control;
             self.runtime.wait(control, until_ns, || {
-                control.have_all_connected() || control.failure().is_some()
+                control.connected() == users || control.failure().is_some()
             });
         }
     }
@@ -235,7 +233,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
     ) {
-        let begin_ns = self.cutter.last_ns();
+        let begin_ns = self.cutter.last_ns;
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
         let mut replied_ns = begin_ns;
@@ -370,14 +368,15 @@ impl<'a, R: Runtime> Load<'a, R> {
             self.runtime.wait(&self.control, until_ns, || false);
             self.check_workers();
         }
-        self.runtime.detach_workers();
     }
 }
 
-/// Ends the workers, however the load ends.
+/// Ends the workers, however the load ends. Those that hang are left to themselves.
 impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
-        self.cancel();
+        if !self.control.reached(Stage::Cancel) {
+            self.cancel();
+        }
     }
 }
 
@@ -396,4 +395,29 @@ fn next_boundary_ns(begin_ns: u64, next_cut_ns: u64, now_ns: u64) -> u64 {
     }
     let whole_s = now_ns.saturating_sub(begin_ns) / SECOND_NS;
     begin_ns + (whole_s + 1) * SECOND_NS
+}
+
+/// Whether there were replies. An error that the load ignores is one; a failed attempt to reconnect
+/// is not.
+fn has_replies(second: &Second) -> bool {
+    let slice = &second.slice;
+    let is_reply = |error: &ErrorCount| error.action != "reconnected";
+    let has_any = slice.response.count() + slice.statement_count() > 0;
+    has_any || slice.errors.values().any(is_reply)
+}
+
+/// Whether an error means that the server cannot be reached, rather than being its reply.
+fn is_unreachable(error: &SessionError) -> bool {
+    !error.is_from_server() || error.kind == FailureKind::Away
+}
+
+/// The error for a server that sent no reply within the load's limit.
+fn stalled_error(spec: &LoadSpec) -> SessionError {
+    SessionError {
+        kind: FailureKind::Lost,
+        sqlstate: None,
+        number: None,
+        message: format!("no reply for {} s", spec.stall_limit.as_secs_f64()),
+        statement: None,
+    }
 }

@@ -112,14 +112,11 @@ fn parse_url(url: &str) -> Result<url::Url, TargetError> {
 fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
     let mut socket = None;
     for (key, value) in url.query_pairs() {
-        match key.as_ref() {
-            "socket" => socket = Some(PathBuf::from(value.as_ref())),
-            other => {
-                let why =
-                    format!("the URL's parameter {other:?} is unknown (only socket= is known)");
-                return Err(malformed(why));
-            }
+        if key != "socket" {
+            let why = format!("the URL's parameter {key:?} is unknown (only socket= is known)");
+            return Err(malformed(why));
         }
+        socket = Some(PathBuf::from(value.as_ref()));
     }
     Ok(socket)
 }

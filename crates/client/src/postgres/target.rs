@@ -99,12 +99,8 @@ impl Target {
         let text = |name| parameters.get(name).map(str::to_owned);
         let user = text("user").unwrap_or_else(|| default_user.to_owned());
         let database = text("dbname").unwrap_or_else(|| DEFAULT_DATABASE.to_owned());
-        let login = passfile::Login {
-            host: host_in_pass_file(&host),
-            port,
-            database: &database,
-            user: &user,
-        };
+        let port_text = port.to_string();
+        let login = [host_in_pass_file(&host), &port_text, &database, &user];
         Ok(Self {
             password: password_of(&parameters, login, environment),
             channel_binding: channel_binding(&parameters)?,

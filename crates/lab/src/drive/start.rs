@@ -44,7 +44,7 @@ impl Start {
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
-        let turns = turns(trials).map(|turns| Arc::new(turns.with_referee(referee.clone())));
+        let turns = turns(trials, Arc::clone(&referee)).map(Arc::new);
         let starts = (0..).zip(trials).map(|(variant, _)| Self {
             barrier: Arc::clone(&barrier),
             stop: Arc::clone(&stop),
@@ -61,11 +61,11 @@ impl Start {
     }
 }
 
-fn turns(trials: &[&Trial]) -> Option<Turns> {
+fn turns(trials: &[&Trial], referee: Arc<ServersInTurns>) -> Option<Turns> {
     let first = trials.first()?;
     let planned = &first.planned;
     let block = planned.compare?.block;
-    Some(Turns::new(&TurnsSpec {
+    let spec = TurnsSpec {
         variants: trials.len() as u32,
         block,
         lead_in: lead_in(block),
@@ -73,7 +73,8 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
         time: planned.load.time,
         // Each start has an order of its own.
         seed: first.load_seed.wrapping_add(planned.number.into()),
-    }))
+    };
+    Some(Turns::new(&spec, Some(referee)))
 }
 
 /// The measured part of a block: all but the lead-in.
