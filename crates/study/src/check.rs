@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use crate::effect::Effects;
-use crate::error::{Diagnostic, Diagnostics, Report};
+use crate::error::{Diagnostics, Report};
 use crate::point::{Point, URL};
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP};
@@ -176,7 +176,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
             let message = format!("`[compare]` cannot be combined with {what}");
-            diagnostics.add(place, Diagnostic::new(message, help).also(starts));
+            diagnostics.refuse_also(place, starts, message, help);
         }
     };
     let repeats = content.place("load.repeats");

@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use crate::content::TypedFault;
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};
+use plan::{
+    ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration,
+};
+
+/// What is wrong with a fault, after its place and another one that is involved.
+type Problem = (Span, Option<Span>, TextError);
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
@@ -17,8 +22,8 @@ pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
         let problem = refused(typed, &servers)
             .or_else(|| overlaps(typed, before, &servers))
             .or_else(|| loses_quorum(typed, faults, &servers));
-        if let Some((span, diagnostic)) = problem {
-            at.add(span, diagnostic);
+        if let Some((span, also, error)) = problem {
+            at.report(span, also, error);
         }
     }
 }
@@ -48,9 +53,9 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
     }
 }
 
-fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<(Span, Diagnostic)> {
-    let (subject, diagnostic) = servers.refuse(&typed.fault)?;
-    Some((typed.place(subject), diagnostic))
+fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<Problem> {
+    let (subject, error) = servers.refuse(&typed.fault)?;
+    Some((typed.place(subject), None, error))
 }
 
 /// Two faults of one target at the same time.
@@ -58,7 +63,7 @@ fn overlaps(
     typed: &TypedFault,
     before: &[TypedFault],
     servers: &Servers<'_>,
-) -> Option<(Span, Diagnostic)> {
+) -> Option<Problem> {
     let other = before
         .iter()
         .find(|other| overlap(&typed.fault, &other.fault, servers))?;
@@ -77,7 +82,7 @@ fn overlaps(
     );
     let help = "choose another target, a later `at`, or an earlier `heal` of the other one";
     let (place, also) = (second.place("at"), first.place("at"));
-    Some((place, Diagnostic::new(message, help).also(also)))
+    Some((place, Some(also), TextError::new(message, help)))
 }
 
 fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
@@ -134,7 +139,7 @@ fn loses_quorum(
     typed: &TypedFault,
     all: &[TypedFault],
     servers: &Servers<'_>,
-) -> Option<(Span, Diagnostic)> {
+) -> Option<Problem> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
     if fault.expect_outage || !isolates(fault, servers) {
         return None;
@@ -154,7 +159,7 @@ fn loses_quorum(
         left.connected, left.size, cluster.name, left.needed
     );
     let help = "use more members; or, to measure the outage, add expect_outage = true";
-    Some((typed.kind, Diagnostic::new(message, help)))
+    Some((typed.kind, None, TextError::new(message, help)))
 }
 
 /// Whether a fault that happened by then still keeps its target away.

@@ -2,12 +2,12 @@
 
 use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
-    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
-    format_duration, parse_bytes, shown,
+    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial, Value,
+    alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::read::not_one_of;
 use crate::{chaos, faults, volume};
@@ -165,16 +165,16 @@ fn ports_for_all(at: &Point<'_>, trial: &Trial) {
     let count = trial.topology.nodes();
     let last = u32::from(port.value) + count - 1;
     if last > MAX_PORT {
-        let diagnostic = Diagnostic::new(
+        let error = TextError::new(
             format!(
                 "{count} servers with ports from {} would need port {last}",
                 port.value
             ),
             format!("the highest port is {MAX_PORT}: use a lower `port`"),
         );
-        let several = ["topology.instances", "topology.members"].into_iter();
-        let also = several.filter_map(|name| Some(at.given(name)?.span));
-        at.add(port.span, also.fold(diagnostic, Diagnostic::also));
+        let mut several = ["topology.members", "topology.instances"].into_iter();
+        let also = several.find_map(|name| Some(at.given(name)?.span));
+        at.report(port.span, also, error);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::content::Content;
-use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
+use crate::error::{Diagnostics, Report, StudyError};
 use crate::pair::{self, Refusal};
 use crate::read::not_one_of;
 use crate::repeats;
@@ -193,8 +193,8 @@ pub struct Vocabulary<'a> {
 /// Whether the text could be read. A function of its own, with little on the stack: dropping deeply
 /// nested tables takes most of it.
 fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
-    if let Some(diagnostic) = too_large(text, overrides) {
-        walk.diagnostics.add(Span::NOWHERE, diagnostic);
+    if let Some(error) = too_large(text, overrides) {
+        walk.diagnostics.add(Span::NOWHERE, error);
         return false;
     }
     let Some(root) = crate::syntax::tables(text, &walk.diagnostics) else {
@@ -205,19 +205,11 @@ fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
     true
 }
 
-fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Diagnostic> {
+fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<TextError> {
     let set_bytes: usize = overrides.iter().map(|(k, v)| k.len() + v.len()).sum();
-    let limit = format!("the limit is {MAX_FILE_BYTES} bytes (1 MiB)");
-    if text.len() > MAX_FILE_BYTES {
-        return Some(Diagnostic::new(
-            format!("the file is too large: {} bytes", text.len()),
-            limit,
-        ));
-    }
-    (set_bytes > MAX_FILE_BYTES).then(|| {
-        Diagnostic::new(
-            format!("the overrides are too large: {set_bytes} bytes"),
-            limit,
-        )
-    })
+    let mut parts = [("file is", text.len()), ("overrides are", set_bytes)].into_iter();
+    let (what, bytes) = parts.find(|(_, bytes)| *bytes > MAX_FILE_BYTES)?;
+    let message = format!("the {what} too large: {bytes} bytes");
+    let help = format!("the limit is {MAX_FILE_BYTES} bytes (1 MiB)");
+    Some(TextError::new(message, help))
 }

@@ -14,14 +14,14 @@ use toml::Spanned as TomlSpanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry, Giver, Part};
-use crate::error::{Diagnostic, Diagnostics, Report};
+use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::read::{built_in, read};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use crate::syntax::type_words;
 use plan::key::{self, FAULT, Key, Kind, SECTIONS, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
-use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+use plan::{FromValue, Origin, Span, Spanned, TextError, Value, redact_url, shown};
 
 /// No key has a name of more parts, so deeper tables need not be entered.
 const MAX_PARTS: usize = 8;
@@ -43,8 +43,8 @@ pub(crate) struct Walk {
 }
 
 impl Report for Walk {
-    fn add(&self, at: Span, diagnostic: Diagnostic) {
-        self.diagnostics.add(at, diagnostic);
+    fn report(&self, at: Span, also: Option<Span>, error: TextError) {
+        self.diagnostics.report(at, also, error);
     }
 }
 
@@ -165,8 +165,8 @@ impl Walk {
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned::new(value, span)),
-            Err(diagnostic) => {
-                self.add(span, diagnostic);
+            Err(error) => {
+                self.add(span, error);
                 None
             }
         }
@@ -206,7 +206,7 @@ impl Walk {
         match Name::find(name) {
             Ok(Some(name)) => return Some(name),
             Ok(None) => self.unknown("key", name, at, help),
-            Err(diagnostic) => self.add(at, diagnostic),
+            Err(error) => self.add(at, error),
         }
         None
     }

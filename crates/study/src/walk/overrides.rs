@@ -128,8 +128,7 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 /// Reads the text of an option like an override of its key.
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, TextError> {
     let name = Name::of(key);
-    let read = read(&name, value(Some(&name), text).get_ref());
-    read.map_err(|diagnostic| TextError::new(diagnostic.message, diagnostic.help))
+    read(&name, value(Some(&name), text).get_ref())
 }
 
 /// Hides passwords in URLs that were recognized as values; others are already hidden by their
