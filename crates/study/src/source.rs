@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use plan::{Origin, Redacted, Span};
+use plan::key::SWEEP;
+use plan::{Origin, Redacted, Span, redact, shown};
 
 /// Maximum width of an excerpt: longer lines are cut around the underlined part.
 const MAX_EXCERPT_CHARS: usize = 120;
@@ -19,6 +20,30 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
+    /// Hides the passwords of `secrets`, URLs that were recognized as values, by what replaces them,
+    /// and others by their form.
+    pub(crate) fn new(
+        label: &str,
+        text: &str,
+        overrides: &[(&str, &str)],
+        secrets: &[(Span, String)],
+    ) -> Self {
+        let of = |origin: Origin| secrets.iter().filter(move |(at, _)| at.origin == origin);
+        let in_file = of(Origin::File).map(|(at, clean)| (at.start..at.end, clean.clone()));
+        let overrides = overrides.iter().enumerate().map(|(i, (key, value))| {
+            let mut known = of(Origin::Override(i)).filter(|_| !key.starts_with(SWEEP));
+            match known.next() {
+                Some((_, clean)) => format!("{key}={clean}"),
+                None => redact(&format!("{key}={value}")),
+            }
+        });
+        Self {
+            label: shown(label),
+            file: Redacted::new(text, &in_file.collect::<Vec<_>>()),
+            overrides: overrides.collect(),
+        }
+    }
+
     /// The location of a problem that has no place in the text.
     pub(crate) fn whole(&self) -> Location {
         Location {
@@ -32,7 +57,7 @@ impl SourceText {
         match span.origin {
             Origin::Nowhere => None,
             Origin::Override(i) => Some(Location {
-                path: format!("--set {}", plan::shown(self.overrides.get(i)?)),
+                path: format!("--set {}", shown(self.overrides.get(i)?)),
                 line: None,
             }),
             Origin::File => Some(Location {

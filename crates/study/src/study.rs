@@ -8,9 +8,7 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{
-    EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown,
-};
+use plan::{EngineTraits, Plan, Span, Spanned, TextError, Trial, one_line, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -50,21 +48,12 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let mut source = SourceText {
-            label: shown(label),
-            file: Redacted::new(text, &[]),
-            overrides: overrides
-                .iter()
-                .map(|(k, v)| redact(&format!("{k}={v}")))
-                .collect(),
-        };
         let mut walk = Walk::default();
-        if !read(text, overrides, &mut walk) {
-            return Err(walk.diagnostics.into_error(&source));
-        }
-        let trials = check::trials(&walk.content, engines, &walk.diagnostics);
-        source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, &walk, overrides);
+        let trials = match read(text, overrides, &mut walk) {
+            true => check::trials(&walk.content, engines, &walk.diagnostics),
+            false => Vec::new(),
+        };
+        let source = SourceText::new(label, text, overrides, &walk.secrets);
         if !walk.diagnostics.is_empty() {
             return Err(walk.diagnostics.into_error(&source));
         }

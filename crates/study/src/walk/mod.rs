@@ -8,7 +8,6 @@ mod sweep;
 mod variant;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use toml::Spanned as TomlSpanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -36,7 +35,7 @@ type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 pub(crate) struct Walk {
     pub(crate) content: Content,
     pub(crate) diagnostics: Diagnostics,
-    /// URLs with passwords, and what replaces them in the text.
+    /// URLs with passwords, and what replaces them in the text of the file or an override.
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
     settings: BTreeSet<String>,
@@ -246,15 +245,6 @@ impl Walk {
         };
         self.refuse(Span::new(origin, value.span()), message, help);
         None
-    }
-
-    /// The URLs to replace in the text of the file.
-    pub(crate) fn secrets_in_file(&self) -> Vec<(Range<usize>, String)> {
-        let secrets = self.secrets.iter();
-        let in_file = secrets.filter(|(span, _)| span.origin == Origin::File);
-        in_file
-            .map(|(span, shown)| (span.start..span.end, shown.clone()))
-            .collect()
     }
 }
 

@@ -7,7 +7,6 @@ use super::{TomlValue, Walk};
 use crate::content::{Giver, Part};
 use crate::name::Name;
 use crate::read::read;
-use crate::source::SourceText;
 use crate::syntax::too_deep;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, TextError, Value};
@@ -129,20 +128,4 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, TextError> {
     let name = Name::of(key);
     read(&name, value(Some(&name), text).get_ref())
-}
-
-/// Hides passwords in URLs that were recognized as values; others are already hidden by their
-/// form.
-pub(crate) fn hide(source: &mut SourceText, walk: &Walk, overrides: &[(&str, &str)]) {
-    for (span, shown) in &walk.secrets {
-        let Origin::Override(i) = span.origin else {
-            continue;
-        };
-        let (Some(slot), Some((key, _))) = (source.overrides.get_mut(i), overrides.get(i)) else {
-            continue;
-        };
-        if !key.starts_with(SWEEP) {
-            *slot = format!("{key}={shown}");
-        }
-    }
 }
