@@ -23,8 +23,7 @@ pub struct Problem {
     pub message: String,
     /// What to do; may be empty.
     pub help: String,
-    /// Where the problem is; `None` if it concerns no location.
-    pub location: Option<Location>,
+    pub location: Location,
     /// Another location that is involved.
     pub also: Option<Location>,
 }
@@ -32,15 +31,12 @@ pub struct Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
-        if let Some(location) = &self.location {
-            location.show(f, "-->")?;
-        }
+        self.location.show(f, "-->")?;
         if let Some(also) = &self.also {
             also.show(f, ":::")?;
         }
         if !self.help.is_empty() {
-            let last = self.also.as_ref().or(self.location.as_ref());
-            let line = last.and_then(Location::line_column);
+            let line = self.also.as_ref().unwrap_or(&self.location).line_column();
             let margin = line.map_or(1, |(number, _)| number.to_string().len());
             write!(f, "\n{} = help: {}", " ".repeat(margin), self.help)?;
         }
@@ -151,7 +147,7 @@ impl Diagnostics {
             message: redact(&error.message),
             help: redact(&error.help),
             also: also.and_then(|also| source.locate(also)),
-            location: Some(source.locate(at).unwrap_or_else(|| source.whole())),
+            location: source.locate(at).unwrap_or_else(|| source.whole()),
         });
         StudyError {
             problems: problems.collect(),

@@ -96,7 +96,7 @@ impl Location {
                 let margin = " ".repeat(line.number.to_string().len());
                 let (number, column) = (line.number, line.column);
                 writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
-                write!(f, "{line}")
+                f.write_str(&line.shown)
             }
         }
     }
@@ -109,9 +109,8 @@ pub(crate) struct SourceLine {
     number: usize,
     /// From 1, in characters.
     column: usize,
-    excerpt: String,
-    caret_at: usize,
-    caret_len: usize,
+    /// Three lines: the second has the text, the third underlines the range.
+    shown: String,
 }
 
 /// The line that contains byte `start`, underlined up to byte `end` or the end of the line.
@@ -139,12 +138,14 @@ fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
         .collect();
     let caret_at = column - skipped;
     let room = excerpt.chars().count().saturating_sub(caret_at);
+    let carets = "^".repeat(chars(start, end.min(line_end)).min(room).max(1));
+    let number = before.matches('\n').count() + 1;
+    let margin = " ".repeat(number.to_string().len());
+    let (excerpt, indent) = (format!("{number} | {excerpt}"), " ".repeat(caret_at));
     SourceLine {
-        number: before.matches('\n').count() + 1,
+        number,
         column: column + 1,
-        caret_len: chars(start, end.min(line_end)).min(room).max(1),
-        excerpt,
-        caret_at,
+        shown: format!("{margin} |\n{}\n{margin} | {indent}{carets}", excerpt.trim_end()),
     }
 }
 
@@ -164,18 +165,6 @@ fn visible(c: char) -> char {
     }
 }
 
-impl fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.number.to_string();
-        let margin = " ".repeat(number.len());
-        let indent = " ".repeat(self.caret_at);
-        let carets = "^".repeat(self.caret_len);
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{}", format!("{number} | {}", self.excerpt).trim_end())?;
-        write!(f, "{margin} | {indent}{carets}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,8 +174,8 @@ mod tests {
         for text in ["", "é", "a\n", "a\r\nb\tc", &"x".repeat(1000)] {
             for start in 0..8 {
                 for end in 0..1200 {
-                    let line = line_at(text, start, end);
-                    assert!(line.to_string().lines().count() == 3, "{line}");
+                    let shown = line_at(text, start, end).shown;
+                    assert!(shown.lines().count() == 3, "{shown}");
                 }
             }
         }
@@ -195,7 +184,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut_around_the_underlined_part() {
         let text = format!("{}HERE{}", "a".repeat(500), "b".repeat(500));
-        let shown = line_at(&text, 500, 504).to_string();
+        let shown = line_at(&text, 500, 504).shown;
         assert!(shown.contains("aHEREb") && shown.len() < 300, "{shown}");
     }
 }

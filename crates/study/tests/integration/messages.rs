@@ -110,7 +110,7 @@ tps = \"> 5\"
         .problems()
         .iter()
         .map(|problem| {
-            let place = problem.location.as_ref().unwrap();
+            let place = &problem.location;
             (
                 place.path(),
                 place.line_column().unwrap(),
