@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::name::FIND_MAX;
+use super::FIND_MAX;
 use crate::number::{grouped, shown_bytes};
 use crate::{alternatives, format_duration};
 

@@ -8,10 +8,9 @@ use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
     bench, bench_as, count, fixed, key, needs, option, optional, running, span, started, word, work,
 };
-use super::name::{
-    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
+use super::{
+    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS, volume,
 };
-use super::volume;
 use crate::{
     Alternate, Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime,
     SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
