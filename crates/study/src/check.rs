@@ -60,17 +60,13 @@ pub(crate) fn trials(
 }
 
 fn required(content: &Content, diagnostics: &Diagnostics) {
-    for key in KEYS
-        .iter()
-        .filter(|k| k.required && !content.common.entries.contains_key(k.name))
-    {
-        let place = match key.section() {
-            "" => "at the top of the file".to_owned(),
-            section => format!("under [{section}]"),
-        };
-        let help = format!("write {} = \"…\" {place}", key.last());
-        let message = format!("missing key `{}`", key.name);
-        diagnostics.refuse(Span::NOWHERE, message, help);
+    let given = &content.common.entries;
+    for key in KEYS.iter().filter(|key| key.required) {
+        if !given.contains_key(key.name) {
+            let message = format!("missing key `{}`", key.name);
+            let help = format!("write {} = \"…\" at the top of the file", key.name);
+            diagnostics.refuse(Span::NOWHERE, message, help);
+        }
     }
 }
 

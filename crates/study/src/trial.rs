@@ -85,19 +85,14 @@ fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
     });
     let mut config = settings.collect();
     if let Some(kind) = at.cluster() {
-        let conduct = &kind.conduct;
-        let (durability, profile) = words(at);
-        let durable = (durability == Durability::Equal).then_some(conduct.durable);
-        let tuned = (profile == ClusterProfile::Tuned).then_some(conduct.tuned);
+        let durability: Durability = at.get("topology.durability");
+        let profile: ClusterProfile = at.get("topology.profile");
+        let durable = (durability == Durability::Equal).then_some(kind.conduct.durable);
+        let tuned = (profile == ClusterProfile::Tuned).then_some(kind.conduct.tuned);
         let settings = durable.into_iter().chain(tuned).flatten();
         settings.for_each(|setting| add(&mut config, *setting));
     }
     config
-}
-
-/// What a study asks for by a word.
-fn words(at: &Point<'_>) -> (Durability, ClusterProfile) {
-    (at.get("topology.durability"), at.get("topology.profile"))
 }
 
 /// Adds a setting, unless the study has it.
@@ -149,7 +144,6 @@ fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
             _ => at.get(TTL),
         },
     };
-    let (durability, profile) = words(at);
     let failover = at.maybe("topology.failover");
     let conduct = known.map(|kind| &kind.conduct);
     let detector = conduct.and_then(|conduct| (conduct.detector)(&configured));
@@ -167,8 +161,8 @@ fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
         ttl: configured.ttl,
         failover,
         network: at.spanned("topology.network"),
-        durability,
-        profile,
+        durability: at.get("topology.durability"),
+        profile: at.get("topology.profile"),
     }
 }
 
