@@ -130,7 +130,7 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete = results.result().trials.iter();
+    let complete = results.result.trials.iter();
     let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
