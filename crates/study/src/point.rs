@@ -112,21 +112,6 @@ impl<'a> Point<'a> {
         value
     }
 
-    /// The value that a text stands for.
-    pub(crate) fn maybe_parsed<T>(
-        &self,
-        name: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<Spanned<T>> {
-        let value = self
-            .maybe_spanned::<String>(name)?
-            .try_map(|text| parse(text));
-        if value.is_none() {
-            self.internal(&format!("`{name}` is invalid"));
-        }
-        value
-    }
-
     /// The value of a key that has a default.
     pub(crate) fn spanned<T: FromValue + Default>(&self, name: &str) -> Spanned<T> {
         self.maybe_spanned(name).unwrap_or_else(|| {

@@ -11,9 +11,9 @@ use plan::key::{
     THREADS,
 };
 use plan::{
-    Chaos, Cluster, ClusterProfile, Compare, Configured, CpuSet, Detector, Durability, EngineSpec,
-    FindMax, Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned,
-    Topology, Trial, Until, format_duration, is_same_setting, parse_bytes, parse_frequency,
+    Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
+    Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned, Topology,
+    Trial, Until, format_duration, is_same_setting, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -175,8 +175,8 @@ fn promoter(within: Duration) -> Detector {
 fn site(at: &Point<'_>) -> Site {
     let limits = Limits {
         cpus: at.maybe_spanned("site.cpus"),
-        cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse),
-        memory: at.maybe_parsed("site.memory", parse_bytes),
+        cpuset: at.maybe_spanned("site.cpuset"),
+        memory: at.maybe_spanned("site.memory"),
     };
     let (ssh_config, directory) = (at.maybe("site.ssh_config"), at.get("site.directory"));
     let host = at.maybe_spanned("site.host").map(|name| Host {
@@ -245,13 +245,13 @@ fn compare(at: &Point<'_>) -> Option<Compare> {
 /// What the faults are drawn from, if they are random.
 fn chaos(at: &Point<'_>, trial: &Trial) -> Option<Chaos> {
     at.find(CHAOS)?;
-    let rate = at.maybe_parsed("chaos.rate", parse_frequency)?;
+    let rate: String = at.get("chaos.rate");
     let seed = at.get("chaos.seed");
     let kinds: String = at.is_started().then(|| at.maybe(CHAOS)).flatten()?;
     let servers = Servers::of(trial, at.engines);
     Some(Chaos {
         kinds: chaos::named(&kinds).unwrap_or_else(|| chaos::possible(&servers)),
-        per_s: rate.value,
+        per_s: parse_frequency(&rate)?,
         seed,
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use plan::key::KEYS;
 use plan::{
     Compression, Devices, DiskLimits, FileSystem, FileSystemKind, FromValue, Profile, Span,
-    Spanned, Topology, Volume, parse_bytes, shown, shown_bytes,
+    Spanned, Topology, Volume, shown, shown_bytes,
 };
 
 use crate::error::Report;
@@ -90,8 +90,7 @@ fn place_of(log: &Volume) -> Span {
 
 fn described(at: &Point<'_>, section: &str) -> Volume {
     let keys = Keys { at, section };
-    let bytes = |key| keys.bytes(key).map(|bytes| bytes.value);
-    let iops = |key| keys.maybe(key).map(|iops| iops.value);
+    let limit = |key| keys.maybe(key).map(|limit| limit.value);
     // A permission needs no effect.
     at.mark(&keys.name("allow_format"));
     Volume {
@@ -99,10 +98,10 @@ fn described(at: &Point<'_>, section: &str) -> Volume {
         file_system: keys.file_system().map(Box::new),
         scheduler: keys.maybe("scheduler"),
         limits: DiskLimits {
-            read_iops: iops("read_iops"),
-            write_iops: iops("write_iops"),
-            read_bytes_per_s: bytes("read_bytes_per_s"),
-            write_bytes_per_s: bytes("write_bytes_per_s"),
+            read_iops: limit("read_iops"),
+            write_iops: limit("write_iops"),
+            read_bytes_per_s: limit("read_bytes_per_s"),
+            write_bytes_per_s: limit("write_bytes_per_s"),
         },
     }
 }
@@ -120,10 +119,6 @@ impl Keys<'_, '_> {
 
     fn maybe<T: FromValue>(&self, key: &str) -> Option<Spanned<T>> {
         self.at.maybe_spanned(&self.name(key))
-    }
-
-    fn bytes(&self, key: &str) -> Option<Spanned<u64>> {
-        self.at.maybe_parsed(&self.name(key), parse_bytes)
     }
 
     /// The first of these keys that is given.
@@ -183,7 +178,7 @@ impl Keys<'_, '_> {
         let Some(device) = self.maybe::<PathBuf>("device") else {
             return Devices::Loop {
                 count: self.maybe("devices").unwrap_or(1.into()),
-                bytes: self.bytes("device_size").unwrap_or(DEVICE_BYTES.into()),
+                bytes: self.maybe("device_size").unwrap_or(DEVICE_BYTES.into()),
             };
         };
         if let Some((name, span)) = self.first(&["devices", "device_size", "directory"]) {
