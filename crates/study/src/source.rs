@@ -20,8 +20,8 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// Hides the passwords of `secrets`, URLs that were recognized as values, by what replaces them,
-    /// and others by their form.
+    /// Replaces `secrets`, which are URLs that were recognized as values with their passwords, and hides
+    /// other passwords by their form.
     pub(crate) fn new(
         label: &str,
         text: &str,
