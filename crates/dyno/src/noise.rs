@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 use crate::results::environment;
+use crate::resume::IDENTITY;
 use crate::study_file::PlannedStudy;
 
 const FILE: &str = "noise.json";
@@ -30,11 +31,8 @@ fn place() -> Result<PathBuf, Failure> {
 
 /// Identifies a host.
 fn host_of(environment: &Environment) -> String {
-    let cores = environment.cores.map(|cores| cores.to_string());
-    let facts = [&environment.hostname, &environment.cpu_model, &cores];
-    facts
-        .map(|fact| fact.as_deref().unwrap_or_default())
-        .join(", ")
+    let facts = IDENTITY.map(|(_, of)| of(environment).unwrap_or_default());
+    facts.join(", ")
 }
 
 fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {

@@ -189,16 +189,13 @@ fn site(at: &Point<'_>) -> Site {
         (None, true) => SiteKind::Process,
         (None, false) => SiteKind::Limited,
     };
-    let kind: Option<Spanned<SiteKind>> = at.maybe_spanned("site.kind");
-    let is_container = kind
-        .as_ref()
-        .is_some_and(|kind| kind.value == SiteKind::Container);
+    let kind: Spanned<SiteKind> = at.maybe_spanned("site.kind").unwrap_or(implied.into());
     Site {
-        runtime: match is_container {
-            true => at.get("site.runtime"),
-            false => plan::Runtime::default(),
+        runtime: match kind.value {
+            SiteKind::Container => at.get("site.runtime"),
+            _ => plan::Runtime::default(),
         },
-        kind: kind.unwrap_or(implied.into()),
+        kind,
         host,
         limits,
     }
