@@ -147,15 +147,8 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::RunningServer => arg.requires(URL),
         Needs::Rate => arg.requires("load.rate"),
         Needs::Until => arg.requires("load.until.ci"),
-        Needs::Nothing
-        | Needs::StartedServer
-        | Needs::Cluster
-        | Needs::Manager
-        | Needs::Members
-        | Needs::Process
-        | Needs::Ledger
-        | Needs::Chaos
-        | Needs::Compare => arg,
+        // No option names what the others need.
+        _ => arg,
     };
     match key.name {
         "server.tls.cert" => arg.requires("server.tls.key"),
