@@ -123,7 +123,7 @@ pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
     // A single start has no noise between starts to balance against that of its pairs.
     let has_starts = |compare: Compare| compare.starts > 1;
     let mut in_turns = trials.iter().filter_map(|trial| trial.planned.turns());
-    let is_open = in_turns.any(has_starts) && !study.source.sets("load.time");
+    let is_open = in_turns.any(has_starts) && study.source.place("load.time").is_none();
     let Some(noise) = is_open.then(known).and_then(Result::ok) else {
         return;
     };

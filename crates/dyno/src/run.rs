@@ -33,7 +33,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         .then(|| Resumed::read(args, study))
         .transpose()?;
     let is_settled = resumed.as_ref().is_some_and(|resumed| {
-        let sets_time = study.source.sets("load.time");
+        let sets_time = study.source.place("load.time").is_some();
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
     plan::settle(study, &lab, &mut trials, is_settled)?;

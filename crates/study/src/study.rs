@@ -90,7 +90,8 @@ impl Study {
     /// The text of a study whose variants are this study and another one, with the names in
     /// [`SIDES`](crate::SIDES). `compare` has the lines of its `[compare]`.
     pub fn against(&self, new: &Self, title: &str, compare: &str) -> Result<String, StudyError> {
-        let refused = |side: &Self, (at, message, help): Refusal| side.error_at(at, message, help);
+        let refused =
+            |side: &Self, (at, error): Refusal| side.error_at(at, error.message, error.help);
         for side in [self, new] {
             pair::obstacle(&side.content).map_or(Ok(()), |found| Err(refused(side, found)))?;
         }
@@ -98,14 +99,9 @@ impl Study {
         text.map_err(|refusal| refused(new, refusal))
     }
 
-    /// The first location where the study sets a key.
+    /// The first location where the study sets a key; `None` if it does not.
     pub fn place(&self, key: &str) -> Option<Span> {
         self.content.place(key)
-    }
-
-    /// Whether the study sets a key anywhere.
-    pub fn sets(&self, key: &str) -> bool {
-        self.place(key).is_some()
     }
 
     /// The study as it is run, for its result directory: the overrides as comments before the
