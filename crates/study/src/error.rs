@@ -23,9 +23,9 @@ pub struct Problem {
     pub message: String,
     /// What to do; may be empty.
     pub help: String,
-    pub location: Location,
+    location: Location,
     /// Another location that is involved.
-    pub also: Option<Location>,
+    also: Option<Location>,
 }
 
 impl fmt::Display for Problem {
@@ -36,9 +36,8 @@ impl fmt::Display for Problem {
             also.show(f, ":::")?;
         }
         if !self.help.is_empty() {
-            let line = self.also.as_ref().unwrap_or(&self.location).line_column();
-            let margin = line.map_or(1, |(number, _)| number.to_string().len());
-            write!(f, "\n{} = help: {}", " ".repeat(margin), self.help)?;
+            let last = self.also.as_ref().unwrap_or(&self.location);
+            write!(f, "\n{} = help: {}", last.margin(), self.help)?;
         }
         Ok(())
     }

@@ -41,7 +41,6 @@ pub use check::MAX_TRIALS;
 pub use error::{Problem, StudyError};
 pub use fault_toml::fault_toml;
 pub use pair::SIDES;
-pub use source::Location;
 pub use study::{MAX_FILE_BYTES, Study, Vocabulary};
 pub use value_toml::{quoted, value_toml};
 pub use walk::overrides::read_option;

@@ -73,31 +73,25 @@ impl SourceText {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub(crate) struct Location {
+    /// The file, or `--set key=value`.
     path: String,
+    /// `None` for the whole file and for an override.
     line: Option<SourceLine>,
 }
 
 impl Location {
-    /// The file, or `--set key=value`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Line and column, both from 1; `None` for an override.
-    pub fn line_column(&self) -> Option<(usize, usize)> {
-        self.line.as_ref().map(|line| (line.number, line.column))
+    /// What stands below or above the line has this indentation.
+    pub(crate) fn margin(&self) -> String {
+        let line = self.line.as_ref();
+        " ".repeat(line.map_or(1, |line| line.number.to_string().len()))
     }
 
     pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
+        write!(f, "\n{}{arrow} {}", self.margin(), self.path)?;
         match &self.line {
-            None => write!(f, "\n {arrow} {}", self.path),
-            Some(line) => {
-                let margin = " ".repeat(line.number.to_string().len());
-                let (number, column) = (line.number, line.column);
-                writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
-                f.write_str(&line.shown)
-            }
+            Some(line) => write!(f, ":{}:{}\n{}", line.number, line.column, line.shown),
+            None => Ok(()),
         }
     }
 }
