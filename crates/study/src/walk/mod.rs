@@ -90,16 +90,6 @@ impl Walk {
         }
     }
 
-    /// The keys of a table that is a part of the study.
-    fn part(&mut self, giver: Giver, table: &DeTable<'_>) -> Part {
-        let mut part = Part::default();
-        for (typed, value) in table.iter() {
-            let at = Span::new(Origin::File, typed.span());
-            self.keys(giver, typed.get_ref(), value, at, &mut part);
-        }
-        part
-    }
-
     /// A key, or all keys at or below its name.
     fn keys(&mut self, giver: Giver, name: &str, value: &TomlValue<'_>, at: Span, into: &mut Part) {
         leaves(name, value, at, &mut |name, value, at| {
@@ -118,8 +108,10 @@ impl Walk {
             }
             _ => {}
         }
-        let Some(name) = self.find(name, at, || suggest::key(giver, name)) else {
-            return;
+        let name = match Name::find(name) {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.unknown("key", name, at, || suggest::key(giver, name)),
+            Err(error) => return self.add(at, error),
         };
         let part = match giver {
             Giver::Variant => Some(("variant", "trial")),
@@ -198,16 +190,6 @@ impl Walk {
             self.refuse(at, message, help);
         }
         has_room
-    }
-
-    /// The key of this name, unless it is unknown or invalid, which is reported.
-    fn find(&self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
-        match Name::find(name) {
-            Ok(Some(name)) => return Some(name),
-            Ok(None) => self.unknown("key", name, at, help),
-            Err(error) => self.add(at, error),
-        }
-        None
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
