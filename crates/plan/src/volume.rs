@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::number::shown_bytes;
-use crate::{Span, Spanned};
+use crate::Spanned;
 
 /// Where the data of a node, or its log, is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -240,51 +240,6 @@ impl FileSystem {
             Devices::Named(device) => Some(&device.value),
         }
     }
-
-    /// Why it cannot be created: the problem, its place, and the remedy.
-    pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
-        let kind = self.kind.value;
-        if kind != FileSystemKind::Btrfs {
-            return match self.of_btrfs() {
-                Some((key, span)) => Err((
-                    span,
-                    format!("{kind} has no `{key}`"),
-                    "remove it, or use filesystem = \"btrfs\"",
-                )),
-                None => Ok(()),
-            };
-        }
-        let (devices, least) = (self.device_count(), self.profile.min_devices());
-        if devices < least {
-            let message = format!("`{}` needs {least} devices, not {devices}", *self.profile);
-            let help = "use more `devices`, or another `profile`";
-            return Err((self.profile.span, message, help));
-        }
-        if !self.checksum.value && self.compression.value != Compression::None {
-            let message = "btrfs compresses only data that has checksums".to_owned();
-            let help = "remove checksum = false, or use compression = \"none\"";
-            return Err((self.compression.span, message, help));
-        }
-        Ok(())
-    }
-
-    /// The first key that only btrfs has, or, of `deduplicate`, XFS, too.
-    #[rustfmt::skip]
-    fn of_btrfs(&self) -> Option<(&'static str, Span)> {
-        let devices = match &self.devices {
-            Devices::Loop { count, .. } => count.span,
-            Devices::Named(_) => Span::NOWHERE,
-        };
-        let is_ext4 = self.kind.value == FileSystemKind::Ext4;
-        let keys = [
-            ("devices", self.device_count() != 1, devices),
-            ("profile", self.profile.value != Profile::Single, self.profile.span),
-            ("checksum", !self.checksum.value, self.checksum.span),
-            ("compression", self.compression.value != Compression::None, self.compression.span),
-            ("deduplicate", self.deduplicate.value && is_ext4, self.deduplicate.span),
-        ];
-        keys.into_iter().find_map(|(key, is_set, span)| is_set.then_some((key, span)))
-    }
 }
 
 /// `btrfs, raid10 of 4 loop devices of 2.0 GiB, compression zstd:3`.
@@ -366,33 +321,6 @@ mod tests {
             assert_eq!(Compression::parse(wrong), None, "{wrong}");
         }
         assert_eq!(Compression::Zstd(7).to_string(), "zstd:7");
-    }
-
-    #[test]
-    fn contradictions_are_found() {
-        let btrfs = |devices, profile| of(FileSystemKind::Btrfs, devices, profile).check();
-        btrfs(4, Profile::Raid10).unwrap();
-        assert!(
-            btrfs(1, Profile::Raid1)
-                .unwrap_err()
-                .1
-                .contains("2 devices")
-        );
-        assert!(btrfs(3, Profile::Raid10).is_err());
-        let mut bare = of(FileSystemKind::Btrfs, 1, Profile::Single);
-        bare.checksum.value = false;
-        bare.check().unwrap();
-        bare.compression.value = Compression::Lzo;
-        assert!(bare.check().unwrap_err().1.contains("checksums"));
-        for (kind, devices) in [(FileSystemKind::Ext4, 2), (FileSystemKind::Xfs, 4)] {
-            let error = of(kind, devices, Profile::Single).check().unwrap_err();
-            assert!(error.1.contains("`devices`"), "{}", error.1);
-        }
-        let mut xfs = of(FileSystemKind::Xfs, 1, Profile::Single);
-        xfs.deduplicate.value = true;
-        xfs.check().unwrap();
-        xfs.kind.value = FileSystemKind::Ext4;
-        assert!(xfs.check().is_err());
     }
 
     #[test]

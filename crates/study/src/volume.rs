@@ -161,16 +161,7 @@ impl Keys<'_, '_> {
             mount_options: self.maybe("mount_options"),
             kind: Spanned::new(kind, word.span),
         };
-        if let Err((span, message, help)) = file_system.check() {
-            // What is not given follows from the kind.
-            let span = if span == Span::NOWHERE {
-                word.span
-            } else {
-                span
-            };
-            self.at.refuse(span, message, help);
-        }
-        self.check_size(&file_system);
+        self.check(&file_system);
         Some(file_system)
     }
 
@@ -214,16 +205,45 @@ impl Keys<'_, '_> {
         Spanned::new(value.unwrap_or_default(), span)
     }
 
-    /// Refuses a file system that its tools refuse to make.
-    fn check_size(&self, file_system: &FileSystem) {
-        if let (FileSystemKind::Xfs, Devices::Loop { bytes, .. }) =
-            (file_system.kind.value, &file_system.devices)
+    /// Refuses a file system that cannot be made.
+    fn check(&self, made: &FileSystem) {
+        let refuse = |key: &str, message: String, help: &str| {
+            // What is not given follows from the kind.
+            let given = self.at.given(&self.name(key));
+            let span = given.map_or(made.kind.span, |typed| typed.span);
+            self.at.refuse(span, message, help);
+        };
+        let kind = made.kind.value;
+        let (devices, least) = (made.device_count(), made.profile.min_devices());
+        let is_compressed = made.compression.value != Compression::None;
+        // What only btrfs has, or, of `deduplicate`, XFS, too.
+        let of_btrfs = [
+            ("devices", devices != 1),
+            ("profile", made.profile.value != Profile::Single),
+            ("checksum", !made.checksum.value),
+            ("compression", is_compressed),
+            ("deduplicate", made.deduplicate.value && kind == FileSystemKind::Ext4),
+        ];
+        if kind != FileSystemKind::Btrfs {
+            if let Some((key, _)) = of_btrfs.iter().find(|(_, is_set)| *is_set) {
+                let help = "remove it, or use filesystem = \"btrfs\"";
+                refuse(key, format!("{kind} has no `{key}`"), help);
+            }
+        } else if devices < least {
+            let message = format!("`{}` needs {least} devices, not {devices}", *made.profile);
+            refuse("profile", message, "use more `devices`, or another `profile`");
+        } else if is_compressed && !made.checksum.value {
+            let message = "btrfs compresses only data that has checksums".to_owned();
+            let help = "remove checksum = false, or use compression = \"none\"";
+            refuse("compression", message, help);
+        }
+        if let (FileSystemKind::Xfs, Devices::Loop { bytes, .. }) = (kind, &made.devices)
             && bytes.value < MIN_XFS_BYTES
         {
             let least = shown_bytes(MIN_XFS_BYTES);
             let message = format!("an XFS of {} is too small", shown_bytes(bytes.value));
             let help = format!("use a `device_size` of at least {least}, or another file system");
-            self.at.refuse(bytes.span, message, help);
+            refuse("device_size", message, &help);
         }
     }
 }

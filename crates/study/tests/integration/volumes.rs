@@ -1,6 +1,6 @@
 //! `[volume]` and `[log_volume]`: where data and logs are stored.
 
-use crate::common::{SMALLEST, plan, trial};
+use crate::common::{SMALLEST, fails, plan, trial};
 use plan::{Devices, FileSystemKind, Profile, Volume};
 use serde_json::json;
 
@@ -66,6 +66,25 @@ fn a_file_system_has_defaults() {
     assert!(none.is_default());
     let striped = volume("filesystem = \"btrfs\"\ndevices = 2").file_system;
     assert_eq!(striped.unwrap().profile.value, Profile::Raid0);
+}
+
+#[test]
+fn contradictions_are_found() {
+    volume("filesystem = \"btrfs\"\ndevices = 4\nprofile = \"raid10\"");
+    volume("filesystem = \"btrfs\"\nchecksum = false");
+    volume("filesystem = \"xfs\"\ndeduplicate = true");
+    for (kind, rest, problem) in [
+        ("btrfs", "profile = \"raid1\"", "needs 2 devices, not 1"),
+        ("btrfs", "devices = 3\nprofile = \"raid10\"", "needs 4 devices, not 3"),
+        ("btrfs", "checksum = false\ncompression = \"lzo\"", "checksums"),
+        ("ext4", "devices = 2", "ext4 has no `devices`"),
+        ("xfs", "devices = 4", "xfs has no `devices`"),
+        ("ext4", "deduplicate = true", "ext4 has no `deduplicate`"),
+    ] {
+        let text = format!("{SMALLEST}[volume]\nfilesystem = \"{kind}\"\n{rest}\n");
+        let said = fails(&text, &[]);
+        assert!(said.contains(problem), "{said}");
+    }
 }
 
 #[test]
