@@ -29,14 +29,15 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
         all.push(change);
     }
     // Other overrides take precedence over the values of the chosen size.
-    let (sizes, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|change| change.key == SIZES);
+    let is_size = |change: &Override<'_>| change.key == SIZES && !change.is_axis;
+    let (sizes, all): (Vec<_>, Vec<_>) = all.into_iter().partition(is_size);
     for change in sizes {
         walk.choose(change.text.trim(), change.at);
     }
     let mut part = Part::default();
     let (mut of_variants, mut names) = (Vec::new(), Vec::new());
     for change in &all {
-        match change.key.split_once('.') {
+        match change.key.split_once('.').filter(|_| !change.is_axis) {
             Some((VARIANT, rest)) if rest.ends_with(".name") => names.push((change, rest)),
             Some((VARIANT, rest)) => of_variants.push((change, rest)),
             _ => {
