@@ -14,6 +14,7 @@ use plan::{Origin, Span, TextError, Value};
 struct Override<'t> {
     /// The full name of the key, or the text that names no key.
     key: String,
+    known: Option<Name>,
     is_axis: bool,
     text: &'t str,
     at: Span,
@@ -41,11 +42,17 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
             Some((VARIANT, rest)) if rest.ends_with(".name") => names.push((change, rest)),
             Some((VARIANT, rest)) => of_variants.push((change, rest)),
             _ => {
+                let (key, text) = (change.key.clone(), change.text);
                 // An unknown key is one mistake, and must not remove what it stands above.
-                if Name::find(&change.key).is_ok_and(|name| name.is_some()) {
-                    walk.content.forget(&change.key);
+                if change.known.is_some() {
+                    walk.content.forget(&key);
                 }
-                walk.put(change, &mut part);
+                let (name, value) = match &change.known {
+                    _ if change.is_axis => (format!("{SWEEP}.{key}"), value(None, text)),
+                    None if key.starts_with(THRESHOLDS) => (key, self::text(text)),
+                    known => (key, value(known.as_ref(), text)),
+                };
+                walk.keys(Giver::Override, &name, &value, change.at, &mut part);
             }
         }
     }
@@ -66,22 +73,11 @@ fn parse<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
     };
     let known = Name::find(&key).ok().flatten();
     Override {
-        key: known.map_or(key, |name| name.full().to_owned()),
+        key: known.as_ref().map_or(key, |name| name.full().to_owned()),
+        known,
         is_axis,
         text,
         at: Span::new(Origin::Override(index), 0..0),
-    }
-}
-
-impl Walk {
-    fn put(&mut self, change: &Override<'_>, into: &mut Part) {
-        let Override { key, text, at, .. } = change;
-        let (name, value) = match Name::find(key).ok().flatten() {
-            _ if change.is_axis => (format!("{SWEEP}.{key}"), value(None, text)),
-            None if key.starts_with(THRESHOLDS) => (key.clone(), self::text(text)),
-            known => (key.clone(), value(known.as_ref(), text)),
-        };
-        self.keys(Giver::Override, &name, &value, *at, into);
     }
 }
 
