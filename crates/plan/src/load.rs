@@ -211,13 +211,6 @@ pub struct Think {
     pub distribution: ThinkDistribution,
 }
 
-impl From<Duration> for Think {
-    fn from(mean: Duration) -> Self {
-        let distribution = ThinkDistribution::Constant;
-        Self { mean, distribution }
-    }
-}
-
 impl Think {
     /// Draws a pause; `unit` returns uniform numbers in [0, 1).
     pub fn sample(&self, unit: impl FnOnce() -> f64) -> Duration {
