@@ -6,9 +6,7 @@ use crate::content::TypedFault;
 use crate::error::Report;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{
-    ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration,
-};
+use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration};
 
 /// What is wrong with a fault, after its place and another one that is involved.
 type Problem = (Span, Option<Span>, TextError);
@@ -59,11 +57,7 @@ fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<Problem> {
 }
 
 /// Two faults of one target at the same time.
-fn overlaps(
-    typed: &TypedFault,
-    before: &[TypedFault],
-    servers: &Servers<'_>,
-) -> Option<Problem> {
+fn overlaps(typed: &TypedFault, before: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
     let other = before
         .iter()
         .find(|other| overlap(&typed.fault, &other.fault, servers))?;
@@ -135,11 +129,7 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers<'_>) -> b
 }
 
 /// A cluster that accepts no commits must be the purpose of the study.
-fn loses_quorum(
-    typed: &TypedFault,
-    all: &[TypedFault],
-    servers: &Servers<'_>,
-) -> Option<Problem> {
+fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
     if fault.expect_outage || !isolates(fault, servers) {
         return None;
