@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// Largest first, so that a duration reads from the left; the name, nanoseconds, and the words that
 /// may stand for it.
+#[rustfmt::skip] // A line for each.
 const UNITS: [(&str, u64, &str); 6] = [
     ("d", 86_400_000_000_000, "d day days"),
     ("h", 3_600_000_000_000, "h hr hrs hour hours"),

@@ -273,7 +273,8 @@ fn number(key: &Name, value: &DeValue<'_>, range: RangeInclusive<f64>) -> Result
 }
 
 fn duration(key: &Name, text: &str, range: RangeInclusive<Duration>) -> Result<Value, TextError> {
-    within(key, text, Some(parse_duration(text)?), range, Value::Duration)
+    let read = parse_duration(text)?;
+    within(key, text, Some(read), range, Value::Duration)
 }
 
 /// The fraction that a percentage stands for.

@@ -135,11 +135,12 @@ fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
     let carets = "^".repeat(chars(start, end.min(line_end)).min(room).max(1));
     let number = before.matches('\n').count() + 1;
     let margin = " ".repeat(number.to_string().len());
-    let (excerpt, indent) = (format!("{number} | {excerpt}"), " ".repeat(caret_at));
+    let excerpt = format!("{number} | {excerpt}");
+    let (excerpt, indent) = (excerpt.trim_end(), " ".repeat(caret_at));
     SourceLine {
         number,
         column: column + 1,
-        shown: format!("{margin} |\n{}\n{margin} | {indent}{carets}", excerpt.trim_end()),
+        shown: format!("{margin} |\n{excerpt}\n{margin} | {indent}{carets}"),
     }
 }
 

@@ -216,13 +216,14 @@ impl Keys<'_, '_> {
         let kind = made.kind.value;
         let (devices, least) = (made.device_count(), made.profile.min_devices());
         let is_compressed = made.compression.value != Compression::None;
+        let is_ext4 = kind == FileSystemKind::Ext4;
         // What only btrfs has, or, of `deduplicate`, XFS, too.
         let of_btrfs = [
             ("devices", devices != 1),
             ("profile", made.profile.value != Profile::Single),
             ("checksum", !made.checksum.value),
             ("compression", is_compressed),
-            ("deduplicate", made.deduplicate.value && kind == FileSystemKind::Ext4),
+            ("deduplicate", made.deduplicate.value && is_ext4),
         ];
         if kind != FileSystemKind::Btrfs {
             if let Some((key, _)) = of_btrfs.iter().find(|(_, is_set)| *is_set) {
@@ -231,7 +232,8 @@ impl Keys<'_, '_> {
             }
         } else if devices < least {
             let message = format!("`{}` needs {least} devices, not {devices}", *made.profile);
-            refuse("profile", message, "use more `devices`, or another `profile`");
+            let help = "use more `devices`, or another `profile`";
+            refuse("profile", message, help);
         } else if is_compressed && !made.checksum.value {
             let message = "btrfs compresses only data that has checksums".to_owned();
             let help = "remove checksum = false, or use compression = \"none\"";

@@ -121,7 +121,8 @@ tps = \"> 5\"
         ("--> s.toml:11:13", "did you mean `response_ms.p99`?"),
         ("--> s.toml:12:7", "yes"),
     ];
-    assert_eq!(places, expected.map(|(place, help)| (place.to_owned(), help)));
+    let expected = expected.map(|(place, help)| (place.to_owned(), help));
+    assert_eq!(places, expected);
     assert_eq!(
         error.problems()[1].to_string(),
         "error: unknown column `cpu.usr`
