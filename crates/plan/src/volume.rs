@@ -32,20 +32,20 @@ pub struct FileSystem {
     pub devices: Devices,
     /// How btrfs distributes data and metadata over its devices.
     #[serde(default)]
-    pub profile: Spanned<Profile>,
+    pub profile: Profile,
     #[serde(default = "yes")]
-    pub checksum: Spanned<bool>,
+    pub checksum: bool,
     #[serde(default)]
-    pub compression: Spanned<Compression>,
+    pub compression: Compression,
     /// Whether equal blocks are shared before the measurement.
     #[serde(default)]
-    pub deduplicate: Spanned<bool>,
+    pub deduplicate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mount_options: Option<Spanned<String>>,
+    pub mount_options: Option<String>,
 }
 
-fn yes() -> Spanned<bool> {
-    true.into()
+fn yes() -> bool {
+    true
 }
 
 /// The block devices below a file system.
@@ -55,8 +55,8 @@ pub enum Devices {
     /// Loop devices on sparse files.
     Loop {
         /// How many, at least 1.
-        count: Spanned<u32>,
-        bytes: Spanned<u64>,
+        count: u32,
+        bytes: u64,
     },
     /// A device that the study names and allows to be formatted.
     Named(Spanned<PathBuf>),
@@ -219,7 +219,7 @@ impl Volume {
 impl FileSystem {
     pub fn device_count(&self) -> u32 {
         match &self.devices {
-            Devices::Loop { count, .. } => count.value,
+            Devices::Loop { count, .. } => *count,
             Devices::Named(_) => 1,
         }
     }
@@ -227,9 +227,7 @@ impl FileSystem {
     /// Maximum size of the files behind its loop devices, in bytes; `None` for a named device.
     pub fn loop_bytes(&self) -> Option<u64> {
         match &self.devices {
-            Devices::Loop { count, bytes } => {
-                Some(bytes.value.saturating_mul(u64::from(count.value)))
-            }
+            Devices::Loop { count, bytes } => Some(bytes.saturating_mul(u64::from(*count))),
             Devices::Named(_) => None,
         }
     }
@@ -247,26 +245,25 @@ impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind.value;
         let profile = match kind {
-            FileSystemKind::Btrfs => format!("{} of ", *self.profile),
+            FileSystemKind::Btrfs => format!("{} of ", self.profile),
             FileSystemKind::Ext4 | FileSystemKind::Xfs => String::new(),
         };
         let devices = match &self.devices {
             Devices::Loop { count, bytes } => {
-                let plural = if count.value == 1 { "" } else { "s" };
-                let bytes = shown_bytes(bytes.value);
-                format!("{} loop device{plural} of {bytes}", count.value)
+                let plural = if *count == 1 { "" } else { "s" };
+                format!("{count} loop device{plural} of {}", shown_bytes(*bytes))
             }
             Devices::Named(device) => device.display().to_string(),
         };
         write!(f, "{kind}, {profile}{devices}")?;
-        let compression = Some(*self.compression).filter(|one| *one != Compression::None);
+        let compression = Some(self.compression).filter(|one| *one != Compression::None);
         let options = [
-            (!self.checksum.value).then(|| "no checksums".to_owned()),
+            (!self.checksum).then(|| "no checksums".to_owned()),
             compression.map(|compression| format!("compression {compression}")),
             self.deduplicate.then(|| "deduplicated".to_owned()),
             self.mount_options
                 .as_ref()
-                .map(|options| format!("mounted with {}", options.value)),
+                .map(|options| format!("mounted with {options}")),
         ];
         let mut options = options.into_iter().flatten();
         options.try_for_each(|option| write!(f, ", {option}"))
@@ -302,13 +299,13 @@ mod tests {
         FileSystem {
             kind: kind.into(),
             devices: Devices::Loop {
-                count: devices.into(),
-                bytes: (1 << 30).into(),
+                count: devices,
+                bytes: 1 << 30,
             },
-            profile: profile.into(),
-            checksum: yes(),
-            compression: Spanned::default(),
-            deduplicate: Spanned::default(),
+            profile,
+            checksum: true,
+            compression: Compression::None,
+            deduplicate: false,
             mount_options: None,
         }
     }
@@ -328,7 +325,7 @@ mod tests {
         let old: Volume = serde_json::from_str(r#"{"directory":null}"#).unwrap();
         assert!(old.is_default());
         let mut file_system = of(FileSystemKind::Btrfs, 4, Profile::Raid10);
-        file_system.compression.value = Compression::Zstd(3);
+        file_system.compression = Compression::Zstd(3);
         let volume = Volume {
             file_system: Some(Box::new(file_system)),
             ..Volume::default()
