@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Spanned;
 use crate::choice::choice;
 use crate::number::shown_bytes;
-use crate::Spanned;
 
 /// Where the data of a node, or its log, is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
