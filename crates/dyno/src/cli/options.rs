@@ -154,13 +154,9 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         "server.tls.cert" => arg.requires("server.tls.key"),
         "server.tls.key" => arg.requires("server.tls.cert"),
         "server.get_server_public_key" => arg.conflicts_with("server.server_public_key_path"),
-        _ if is_limit(key) => arg.group(LIMITS).requires(FIND_MAX),
+        _ if key.is_limit() => arg.group(LIMITS).requires(FIND_MAX),
         _ => arg,
     }
-}
-
-fn is_limit(key: &Key) -> bool {
-    Limited::KEYS.iter().any(|(name, _)| *name == key.name)
 }
 
 fn heading(key: &Key) -> Option<&'static str> {

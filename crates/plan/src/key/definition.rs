@@ -217,10 +217,14 @@ impl Key {
         text.replace('`', "")
     }
 
+    /// Whether it is the limit of response times in a search.
+    pub fn is_limit(&self) -> bool {
+        self.name.starts_with(FIND_MAX)
+    }
+
     /// The unit of a duration that is given without one: limits of response times are milliseconds.
     pub fn plain_unit(&self) -> &'static str {
-        let is_limit = self.name.starts_with(FIND_MAX);
-        if is_limit { "ms" } else { "s" }
+        if self.is_limit() { "ms" } else { "s" }
     }
 
     /// The default as typed on a command line: `10s`, `10000`.
