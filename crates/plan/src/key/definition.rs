@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::FIND_MAX;
 use crate::number::{grouped, shown_bytes};
 use crate::{alternatives, format_duration};
 
@@ -217,9 +216,9 @@ impl Key {
         text.replace('`', "")
     }
 
-    /// Whether it is the limit of response times in a search.
+    /// Whether it is the limit of response times in a search, see [`crate::Limited::KEYS`].
     pub fn is_limit(&self) -> bool {
-        self.name.starts_with(FIND_MAX)
+        self.name.starts_with("load.find_max.")
     }
 
     /// The unit of a duration that is given without one: limits of response times are milliseconds.

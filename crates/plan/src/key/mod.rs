@@ -41,11 +41,6 @@ pub const OPEN_LOOP_USERS: u32 = 64;
 /// The same default for an engine that runs in process, where each user is a blocking thread that
 /// shares the CPUs with the engine.
 pub const IN_PROCESS_USERS: u32 = 8;
-/// What the names of a search's limits, and no others, begin with, see [`crate::Limited::KEYS`].
-const FIND_MAX: &str = "load.find_max.";
-pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
-pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
-pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
