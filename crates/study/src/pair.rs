@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::{Content, Entry, TypedFault};
-use crate::fault_toml::fault_toml;
 use crate::point::URL;
-use crate::value_toml::{list, quoted, value_toml};
+use crate::written::{fault_toml, list, quoted, value_toml};
 use plan::key::{FAULT, Key, SWEEP};
 use plan::{Span, TextError, shown};
 
