@@ -132,10 +132,8 @@ impl Study {
     pub fn check(&self, known: &Vocabulary<'_>) -> Result<(), StudyError> {
         let diagnostics = Diagnostics::default();
         for typed in self.content.values(WORKLOAD) {
-            if let Some(word) = typed
-                .as_text()
-                .filter(|word| !known.workloads.contains(word))
-            {
+            let word = typed.as_text().unwrap_or_default();
+            if !known.workloads.contains(&word) {
                 diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
             }
         }
@@ -152,11 +150,10 @@ impl Study {
             is_known(column);
         }
         let thresholds = self.content.thresholds.iter();
-        let thresholds: Vec<_> = thresholds.filter(|t| is_known(&t.column)).collect();
-        for threshold in thresholds {
+        for threshold in thresholds.filter(|threshold| is_known(&threshold.column)) {
             let condition = &threshold.condition;
             if let Some(error) = (known.invalid_condition)(&threshold.column, condition) {
-                diagnostics.refuse(condition.span, error.message, error.help);
+                diagnostics.add(condition.span, error);
             }
         }
         match diagnostics.is_empty() {
