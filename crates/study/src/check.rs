@@ -134,12 +134,8 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
         return;
     };
     if let Some(second) = limits.next() {
-        diagnostics.refuse_two(
-            first,
-            second,
-            "a search has one limit",
-            "keep one of the two",
-        );
+        let help = "keep one of the two";
+        diagnostics.refuse_two(first, second, "a search has one limit", help);
     }
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
@@ -198,33 +194,23 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
         }
     }
     let mut pauses = content.values("compare.pause");
-    if pauses.any(|pause| bool::from_value(&pause.value) == Some(true)) {
-        for (key, help) in [
-            (
-                URL,
-                "dyno freezes only servers that it has started: remove `compare.pause`",
-            ),
-            (
-                "topology.cluster",
-                "the cluster would suspect that frozen members are dead: remove `compare.pause`",
-            ),
-        ] {
-            if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))
-            {
-                let message = format!("`compare.pause` cannot be combined with `{key}`");
-                diagnostics.refuse_two(pause, other, message, help);
-            }
+    let pauses = pauses.any(|pause| bool::from_value(&pause.value) == Some(true));
+    let pause = content.place("compare.pause").filter(|_| pauses);
+    let refuse_paused = |key: &str, help: &str| {
+        if let (Some(pause), Some(other)) = (pause, content.place(key)) {
+            let message = format!("`compare.pause` cannot be combined with `{key}`");
+            diagnostics.refuse_two(pause, other, message, help);
         }
-    }
-    let reset = content
-        .values("server.reset")
-        .find(|reset| reset.as_text() == Some(Reset::None.name()));
+    };
+    let help = "dyno freezes only servers that it has started: remove `compare.pause`";
+    refuse_paused(URL, help);
+    let help = "the cluster would suspect that frozen members are dead: remove `compare.pause`";
+    refuse_paused("topology.cluster", help);
+    let mut resets = content.values("server.reset");
+    let reset = resets.find(|reset| reset.as_text() == Some(Reset::None.name()));
     let help = "each start needs data of its own: write reset = \"copy\", or remove it";
-    refuse(
-        reset.map(|reset| reset.span),
-        "`server.reset` = `none`",
-        help,
-    );
+    let reset = reset.map(|reset| reset.span);
+    refuse(reset, "`server.reset` = `none`", help);
     let mut limits = Limited::KEYS.iter();
     let search = limits.find_map(|(name, _)| content.place(name));
     let help = "compare searches with `load.repeats`, or remove the search";
