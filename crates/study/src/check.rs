@@ -130,9 +130,7 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
     let mut limits = Limited::KEYS
         .iter()
         .filter_map(|(name, _)| content.place(name));
-    let Some(first) = limits.next() else {
-        return;
-    };
+    let Some(first) = limits.next() else { return };
     if let Some(second) = limits.next() {
         let help = "keep one of the two";
         diagnostics.refuse_two(first, second, "a search has one limit", help);
