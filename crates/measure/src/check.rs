@@ -290,8 +290,8 @@ fn healed_early(summary: &TrialSummary) -> Option<Warning> {
     let cluster = topology.cluster.as_ref()?;
     let noticed = cluster.detected_within?;
     let silent = topology.faults.iter().filter(|fault| {
-        let is_of_server = fault.options.process != FaultProcess::Manager;
-        let is_silent = fault.kind.rules().isolates == Isolation::Silent;
+        let is_of_server = fault.action.options().process != FaultProcess::Manager;
+        let is_silent = fault.kind().rules().isolates == Isolation::Silent;
         is_of_server && is_silent && fault.target != FaultTarget::Replica
     });
     let mut heals = silent.filter_map(|fault| fault.heal);

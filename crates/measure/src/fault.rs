@@ -149,10 +149,10 @@ impl fmt::Display for FaultRecord {
 impl FaultRecord {
     /// The record of a fault that has been requested and has had no effect yet.
     pub fn new(fault: &Fault, number: u32, instance: u32, asked_s: f64) -> Self {
-        let options = &fault.options;
+        let options = fault.action.options();
         Self {
             number,
-            kind: fault.kind,
+            kind: fault.kind(),
             target: fault.target_words(),
             instance,
             step: 0,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
-use crate::fault_kind::FaultKind;
+use crate::fault_kind::{FaultAction, FaultKind};
 use crate::number::{format_percent, shown_bytes};
 use crate::quorum::{Isolation, LostSide};
 use crate::volume::DiskLimits;
@@ -18,9 +18,8 @@ pub struct Fault {
     /// When, from the start of the measurement.
     #[serde(with = "text")]
     pub at: Duration,
-    pub kind: FaultKind,
     #[serde(flatten)]
-    pub options: FaultOptions,
+    pub action: FaultAction,
     /// Its target in each cluster.
     pub target: FaultTarget,
     /// Time from `at` until it is healed; `None`: never, or there is nothing to heal.
@@ -32,36 +31,25 @@ pub struct Fault {
 }
 
 /// Whether a result need not store an option of a fault.
-fn is_default<T: Default + PartialEq>(option: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(option: &T) -> bool {
     *option == T::default()
 }
 
-/// What a study may say of a fault besides its kind, target, and time: the default of what its kind
-/// does not have ([`FaultKind::has`]).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+/// What a study may say of a fault besides its kind, target, and time.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FaultOptions {
     /// Which processes of a node that has a cluster manager are hit.
-    #[serde(skip_serializing_if = "is_default")]
     pub process: FaultProcess,
     /// Members that stay on the target's side of a partition.
-    #[serde(skip_serializing_if = "is_default")]
     pub with: Vec<FaultTarget>,
     /// The member that both sides of a partition still reach.
-    #[serde(skip_serializing_if = "is_default")]
     pub bridge: Option<FaultTarget>,
-    #[serde(flatten, skip_serializing_if = "is_default")]
     pub link: SlowLink,
-    #[serde(skip_serializing_if = "is_default")]
     pub volume: FaultVolume,
     /// A device of the volume, from 1.
-    #[serde(skip_serializing_if = "is_default")]
     pub device: Option<u32>,
-    #[serde(flatten, skip_serializing_if = "is_default")]
     pub limits: DiskLimits,
-    #[serde(skip_serializing_if = "is_default")]
     pub command: Vec<String>,
-    #[serde(skip_serializing_if = "is_default")]
     pub heal_command: Vec<String>,
 }
 
@@ -90,15 +78,18 @@ pub struct Loss {
 }
 
 impl Fault {
+    pub fn kind(&self) -> FaultKind {
+        self.action.kind()
+    }
+
     /// When it is healed, from the start of the measurement; `None`: never.
     pub fn healed_at(&self) -> Option<Duration> {
         Some(self.at.saturating_add(self.heal?))
     }
 
     /// The target, and the members that stay on its side of a partition.
-    pub fn targets(&self) -> impl Iterator<Item = FaultTarget> {
-        let with = self.options.with.iter().copied();
-        [self.target].into_iter().chain(with)
+    pub fn targets(&self) -> impl Iterator<Item = FaultTarget> + use<> {
+        [self.target].into_iter().chain(self.action.options().with)
     }
 
     /// Sets the seed of what it draws at random.
@@ -106,8 +97,8 @@ impl Fault {
         if let FaultTarget::Any(drawn) = &mut self.target {
             *drawn = seed;
         }
-        if let Some(loss) = &mut self.options.link.loss {
-            loss.seed = seed;
+        if let FaultAction::SlowLink { link } = &mut self.action {
+            link.loss.iter_mut().for_each(|loss| loss.seed = seed);
         }
     }
 
@@ -122,7 +113,7 @@ impl Fault {
     /// A switchover to a replica: the step of a rolling restart before that of the primary.
     pub fn switchover(&self) -> Self {
         Self {
-            kind: FaultKind::Switchover,
+            action: FaultAction::Switchover,
             target: FaultTarget::Replica,
             ..self.clone()
         }
@@ -130,17 +121,17 @@ impl Fault {
 
     /// How the other members see one that it hits: only its server counts.
     pub fn isolates(&self) -> Isolation {
-        let spares_server = self.options.process == FaultProcess::Manager;
+        let spares_server = self.action.options().process == FaultProcess::Manager;
         match spares_server || self.target == FaultTarget::Coordinator {
             true => Isolation::Reachable,
-            false => self.kind.rules().isolates,
+            false => self.kind().rules().isolates,
         }
     }
 
     /// The members of a cluster of so many that it isolates.
     pub fn isolated(&self, members: u32) -> impl Iterator<Item = Isolation> + use<> {
         let side = u32::try_from(self.targets().count()).unwrap_or(u32::MAX);
-        let bridge = u32::from(self.options.bridge.is_some());
+        let bridge = u32::from(self.action.options().bridge.is_some());
         let count = match (self.isolates(), LostSide::of(members, side, bridge)) {
             (Isolation::Reachable, _) | (_, LostSide::Neither) => 0,
             (_, LostSide::Target) => side,
@@ -151,7 +142,7 @@ impl Fault {
 
     /// Describes the targets and the bridge: `primary with server 2, bridge server 3`.
     pub fn target_words(&self) -> String {
-        let FaultOptions { with, bridge, .. } = &self.options;
+        let FaultOptions { with, bridge, .. } = self.action.options();
         let mut words = self.target.to_string();
         for (i, with) in with.iter().enumerate() {
             let _ = write!(words, " {} {with}", if i == 0 { "with" } else { "and" });
@@ -166,9 +157,9 @@ impl Fault {
 /// Shows `at 30s: kill primary, healed after 10s`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options = &self.options;
+        let options = self.action.options();
         let link = &options.link;
-        write!(f, "at {}: {}", format_duration(self.at), self.kind)?;
+        write!(f, "at {}: {}", format_duration(self.at), self.kind())?;
         if !options.command.is_empty() {
             write!(f, " `{}` on", options.command.join(" "))?;
         }
@@ -177,7 +168,7 @@ impl fmt::Display for Fault {
         let volume = Some(options.volume).filter(|volume| *volume != FaultVolume::Data);
         let loss = |Loss { share, seed }| format!("loss {} (seed {seed})", format_percent(share));
         let healed = |heal| format!("healed after {}", format_duration(heal));
-        let is_never_healed = self.heal.is_none() && self.kind.lasts();
+        let is_never_healed = self.heal.is_none() && self.kind().lasts();
         let parts = [
             process.map(|process| format!("process {process}")),
             volume.map(|volume| format!("volume {volume}")),
@@ -268,43 +259,38 @@ mod tests {
     /// A result of a version in which all kinds had all parameters is read, too.
     #[test]
     fn every_kind_is_stored_with_its_parameters() {
-        let all = FaultOptions {
-            process: FaultProcess::Both,
-            with: vec![FaultTarget::Server(2)],
-            bridge: Some(FaultTarget::Any(7)),
-            link: SlowLink {
-                delay: Some(Duration::from_millis(5)),
-                loss: Some(Loss {
-                    share: 0.025,
-                    seed: 7,
-                }),
-                ..SlowLink::default()
-            },
-            volume: FaultVolume::Log,
-            device: Some(2),
-            limits: DiskLimits {
-                read_iops: Some(100),
-                ..DiskLimits::default()
-            },
-            command: vec!["true".to_owned()],
-            heal_command: vec!["false".to_owned()],
-        };
-        for (kind, options) in FaultKind::ALL
-            .iter()
-            .flat_map(|kind| [(*kind, FaultOptions::default()), (*kind, all.clone())])
-        {
-            let has_none = is_default(&options);
+        for kind in FaultKind::ALL {
+            let options = FaultOptions {
+                process: FaultProcess::Both,
+                with: vec![FaultTarget::Server(2)],
+                bridge: Some(FaultTarget::Any(7)),
+                link: SlowLink {
+                    delay: Some(Duration::from_millis(5)),
+                    loss: Some(Loss {
+                        share: 0.025,
+                        seed: 7,
+                    }),
+                    ..SlowLink::default()
+                },
+                volume: FaultVolume::Log,
+                device: Some(2),
+                limits: DiskLimits {
+                    read_iops: Some(100),
+                    ..DiskLimits::default()
+                },
+                command: vec!["true".to_owned()],
+                heal_command: vec!["false".to_owned()],
+            };
             let fault = Fault {
                 at: Duration::from_secs(1),
-                kind,
-                options,
+                action: kind.with(options),
                 target: FaultTarget::Primary,
                 heal: Some(Duration::from_secs(10)),
                 expect_outage: false,
             };
             let mut stored = serde_json::to_value(&fault).unwrap();
             assert_eq!(stored["kind"], kind.name());
-            assert_eq!(stored.as_object().unwrap().len() == 5, has_none);
+            assert_eq!(stored.get("process").is_some(), kind.has("process"));
             for (name, value) in [("process", "server"), ("volume", "data")] {
                 if stored.get(name).is_none() {
                     stored[name] = value.into();

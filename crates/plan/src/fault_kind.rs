@@ -1,14 +1,16 @@
 //! The kinds of faults: the one table of their words, parameters, and rules.
 
+use serde::{Deserialize, Serialize};
+
 use crate::choice::choice;
+use crate::fault::{FaultOptions, FaultProcess, FaultTarget, FaultVolume, SlowLink, is_default};
 use crate::quorum::Isolation;
+use crate::volume::DiskLimits;
 use {ActsOn::*, Ends::*, Isolation::*, Need::*};
 
 /// What is particular to a kind of fault.
 #[derive(Debug, Clone, Copy)]
 pub struct FaultRules {
-    /// The fields of [`crate::FaultOptions`] that it has.
-    pub options: &'static [&'static str],
     pub acts_on: ActsOn,
     pub ends: Ends,
     pub isolates: Isolation,
@@ -73,7 +75,6 @@ pub enum Need {
 /// A fault that lasts, and is healed with this effect.
 const fn lasting(acts_on: ActsOn, does: &'static str, heals: &'static str) -> FaultRules {
     FaultRules {
-        options: &[],
         acts_on,
         ends: Healed,
         isolates: Reachable,
@@ -95,9 +96,9 @@ const fn passing(acts_on: ActsOn, ends: Ends, does: &'static str) -> FaultRules 
     }
 }
 
-/// Declares the kinds: the word of each in a study, and its rules.
+/// Declares the kinds: the word of each in a study, its parameters as in [`FaultOptions`], and its rules.
 macro_rules! kinds {
-    ($($kind:ident = $word:literal => $rules:expr,)+) => {
+    ($($kind:ident = $word:literal $({ $($(#[$meta:meta])* $option:ident: $type:ty),+ })? => $rules:expr,)+) => {
         choice! {
             /// What a fault does, without its parameters.
             #[derive(PartialOrd, Ord, Hash)]
@@ -108,24 +109,59 @@ macro_rules! kinds {
             pub const fn rules(self) -> FaultRules {
                 match self { $(Self::$kind => $rules,)+ }
             }
+
+            /// What it does with these options; it ignores those that it does not have.
+            pub fn with(self, options: FaultOptions) -> FaultAction {
+                match self { $(Self::$kind => FaultAction::$kind $({ $($option: options.$option),+ })?,)+ }
+            }
+
+            /// Whether it has one of the [`FaultOptions`], by the name of its field.
+            pub fn has(self, option: &str) -> bool {
+                match self { $(Self::$kind => [$($(stringify!($option)),+)?].contains(&option),)+ }
+            }
+        }
+
+        /// What a fault does.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum FaultAction {
+            $(
+                #[serde(rename = $word)]
+                $kind $({
+                    $($(#[$meta])* #[serde(default, skip_serializing_if = "is_default")] $option: $type),+
+                })?,
+            )+
+        }
+
+        impl FaultAction {
+            pub fn kind(&self) -> FaultKind {
+                match self { $(Self::$kind { .. } => FaultKind::$kind,)+ }
+            }
+
+            /// Its parameters; the default of those that it does not have.
+            pub fn options(&self) -> FaultOptions {
+                let mut options = FaultOptions::default();
+                match self.clone() {
+                    $(Self::$kind $({ $($option),+ })? => { $($(options.$option = $option;)+)? })+
+                }
+                options
+            }
         }
     };
 }
 
 kinds! {
-    Kill = "kill" => FaultRules {
-        options: &["process"],
+    Kill = "kill" { process: FaultProcess } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Kills the server, as `kill -9` does.",
             "Starts it again, with the same data, port, and password.")
     },
-    Stop = "stop" => FaultRules {
-        options: &["process"],
+    Stop = "stop" { process: FaultProcess } => FaultRules {
         isolates: Leaves, loses_primary: true, is_planned: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Shuts the server down.", "Starts it again.")
     },
-    Pause = "pause" => FaultRules {
-        options: &["process"], isolates: Silent, loses_primary: true,
+    Pause = "pause" { process: FaultProcess } => FaultRules {
+        isolates: Silent, loses_primary: true,
         ..lasting(Server, "Suspends all processes of the server (SIGSTOP).", "Resumes them.")
     },
     Restart = "restart" => FaultRules {
@@ -133,8 +169,7 @@ kinds! {
         ..passing(Server, AtOnce, "Shuts the server down unless it is dead, and starts it again at once. \
             `restart = \"all\"` is a rolling restart, described below.")
     },
-    Partition = "partition" => FaultRules {
-        options: &["with", "bridge"],
+    Partition = "partition" { with: Vec<FaultTarget>, bridge: Option<FaultTarget> } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, needs: &[Peers, Namespaces],
         ..lasting(Links, "Cuts the member, and those `with` it, off from the other members and from etcd, in \
             both directions.", "Restores the links.")
@@ -148,16 +183,16 @@ kinds! {
         ..lasting(Links, "Drops what the member sends to clients on this host, such as the load; the other \
             members still reach it.", "Restores the links.")
     },
-    SlowLink = "slow_link" => FaultRules {
-        options: &["link"], needs: &[Peers, Namespaces],
+    SlowLink = "slow_link" { #[serde(flatten)] link: SlowLink } => FaultRules {
+        needs: &[Peers, Namespaces],
         ..lasting(Links, "Limits, delays, or loses what the member sends to the others.", "Restores the links.")
     },
-    FillDisk = "fill_disk" => FaultRules {
-        options: &["volume"], loses_primary: true, needs: &[OwnDisk],
+    FillDisk = "fill_disk" { volume: FaultVolume } => FaultRules {
+        loses_primary: true, needs: &[OwnDisk],
         ..lasting(Space, "Fills the file system that the server's data is on.", "Frees the space again.")
     },
-    FailDevice = "fail_device" => FaultRules {
-        options: &["volume", "device"], loses_primary: true, needs: &[LoopDevices],
+    FailDevice = "fail_device" { volume: FaultVolume, device: Option<u32> } => FaultRules {
+        loses_primary: true, needs: &[LoopDevices],
         followed_by: &[
             FaultKind::FillDisk, FaultKind::FailDevice, FaultKind::SlowDevice, FaultKind::ReplaceDevice,
             FaultKind::Scrub,
@@ -165,18 +200,18 @@ kinds! {
         ..lasting(Devices, "Makes a loop device of the server's volume reject all requests.",
             "Brings it back with what it had when it failed.")
     },
-    SlowDevice = "slow_device" => FaultRules {
-        options: &["volume", "device", "limits"], needs: &[LoopDevices],
+    SlowDevice = "slow_device" { volume: FaultVolume, device: Option<u32>, #[serde(flatten)] limits: DiskLimits } => FaultRules {
+        needs: &[LoopDevices],
         ..lasting(Devices, "Limits how much a loop device of the volume does for the server.",
             "Removes these limits.")
     },
-    ReplaceDevice = "replace_device" => FaultRules {
-        options: &["volume", "device"], needs: &[LoopDevices, Btrfs],
+    ReplaceDevice = "replace_device" { volume: FaultVolume, device: Option<u32> } => FaultRules {
+        needs: &[LoopDevices, Btrfs],
         ..passing(Devices, Done, "Rebuilds a device of a `btrfs` volume on a new one (`btrfs replace`). It is \
             healed once that is done.")
     },
-    Scrub = "scrub" => FaultRules {
-        options: &["volume"], needs: &[Btrfs],
+    Scrub = "scrub" { volume: FaultVolume } => FaultRules {
+        needs: &[Btrfs],
         ..passing(Devices, Done, "Reads everything on a `btrfs` volume and corrects what differs from its \
             checksum (`btrfs scrub`). It is healed once that is done.")
     },
@@ -195,20 +230,22 @@ kinds! {
         ..passing(Roles, Over, "Makes another member the primary, as an administrator does before maintenance. \
             The target takes over.")
     },
-    Command = "command" => FaultRules {
-        options: &["command", "heal_command"], heals: "Runs `heal_command`.",
+    Command = "command" {
+        command: Vec<String>,
+        heal_command: Vec<String>
+    } => FaultRules {
+        heals: "Runs `heal_command`.",
         ..passing(Anything, Over, "Runs a program without a shell: `command = [\"program\", \"argument\"]`.")
     },
 }
 
 impl FaultKind {
-    /// Whether it has one of the [`crate::FaultOptions`], by the name of its field.
-    pub fn has(self, option: &str) -> bool {
-        self.rules().options.contains(&option)
-    }
-
     /// Whether it lasts until it is healed.
     pub fn lasts(self) -> bool {
         self.rules().ends == Healed
+    }
+
+    pub fn is_of_volume(self) -> bool {
+        self.has("volume")
     }
 }

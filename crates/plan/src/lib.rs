@@ -37,7 +37,7 @@ pub use engine::{
 };
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
-pub use fault_kind::{ActsOn, Ends, FaultKind, FaultRules, Need};
+pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Need};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,

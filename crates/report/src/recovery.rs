@@ -177,7 +177,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     fn promotion<'a>((_, fault): Row<'a>) -> Option<&'a Promotion> {
         fault.promotion.as_ref()
     }
-    let volume = |fault: &FaultRecord| fault.kind.has("volume").then(|| fault.volume.name());
+    let volume = |fault: &FaultRecord| fault.kind.is_of_volume().then(|| fault.volume.name());
     let columns = Columns::<Row<'_>>::new()
         .with("number", |(trial, _)| trial.setup.planned.number)
         .with("label", |(trial, _)| &trial.setup.planned.label)

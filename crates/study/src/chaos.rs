@@ -117,19 +117,18 @@ fn one(
     let delay = Duration::from_millis(5 + random.next_u64() % 46);
     let bytes_per_s = (256 << 10) << (random.next_u64() % 4);
     let has_delay = random.below(2) == 0;
-    let link = SlowLink {
-        bytes_per_s: (!has_delay).then_some(bytes_per_s),
-        delay: has_delay.then_some(delay),
-        loss: None,
+    let options = FaultOptions {
+        process: pick(random, processes).unwrap_or_default(),
+        link: SlowLink {
+            bytes_per_s: (!has_delay).then_some(bytes_per_s),
+            delay: has_delay.then_some(delay),
+            loss: None,
+        },
+        ..FaultOptions::default()
     };
     Fault {
         at,
-        kind,
-        options: FaultOptions {
-            process: pick(random, processes).unwrap_or_default(),
-            link: Some(link).filter(|_| kind.has("link")).unwrap_or_default(),
-            ..FaultOptions::default()
-        },
+        action: kind.with(options),
         target,
         heal: kind.lasts().then_some(lasts),
         expect_outage: servers.stop_with_primary() && target != FaultTarget::Replica,
@@ -285,7 +284,7 @@ mod tests {
                 let end = fault.healed_at().unwrap_or(fault.at);
                 prop_assert!(fault.at >= START && end <= time - Chaos::HEALED_BEFORE_END, "{:?}", fault);
                 prop_assert!(fault.heal.is_none_or(|heal| heal >= HEAL_MIN && heal <= HEAL_MAX));
-                prop_assert_eq!(fault.heal.is_some(), fault.kind.lasts());
+                prop_assert_eq!(fault.heal.is_some(), fault.kind().lasts());
             }
             for pair in faults.windows(2) {
                 let healed = pair[0].healed_at().unwrap_or(pair[0].at);
@@ -306,10 +305,8 @@ mod tests {
             let faults = trials.into_iter().flat_map(|trial| trial.topology.faults);
             faults.collect::<Vec<_>>()
         };
-        let kinds = |cluster| {
-            let kinds = faults(cluster).into_iter().map(|fault| fault.kind);
-            kinds.collect::<BTreeSet<_>>()
-        };
+        let kinds =
+            |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(Fault::kind).collect() };
         let all: BTreeSet<_> = FaultKind::ALL
             .iter()
             .copied()
@@ -322,7 +319,7 @@ mod tests {
         assert_eq!(alone.collect::<Vec<_>>(), wanted);
         let elsewhere = text(None, 1, "load.time = \"1000s\"\nchaos.faults = \"any\"\n");
         let elsewhere = elsewhere.replace("filesystem = \"ext4\"", "directory = \"/d\"");
-        let of_disk = |fault: &Fault| fault.kind.name() == "fill_disk";
+        let of_disk = |fault: &Fault| fault.kind().name() == "fill_disk";
         assert!(!trials(&elsewhere)[0].topology.faults.iter().any(of_disk));
         let wanted = elsewhere.replace("faults = \"any\"", "faults = [\"fill_disk\"]");
         assert!(trials(&wanted)[0].topology.faults.iter().all(of_disk));
@@ -331,7 +328,7 @@ mod tests {
             assert!(
                 managed
                     .iter()
-                    .any(|fault| fault.options.process == *process)
+                    .any(|fault| fault.action.options().process == *process)
             );
         }
         for target in [FaultTarget::Primary, FaultTarget::Replica] {

@@ -86,13 +86,13 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
     };
     // A server that was killed for good may be restarted by the study, and a device that failed
     // for good be replaced.
-    let may_follow = || first.kind.rules().followed_by.contains(&second.kind);
+    let may_follow = || first.kind().rules().followed_by.contains(&second.kind());
     let is_active = match first.healed_at() {
         Some(healed) => second.at < healed,
         None if first.at == second.at => true,
-        None => first.kind.lasts() && !may_follow(),
+        None => first.kind().lasts() && !may_follow(),
     };
-    let is_program = |fault: &Fault| fault.kind.rules().acts_on == ActsOn::Anything;
+    let is_program = |fault: &Fault| fault.kind().rules().acts_on == ActsOn::Anything;
     is_active
         && !is_program(first)
         && !is_program(second)
@@ -101,7 +101,7 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
 }
 
 fn share_process(one: &Fault, other: &Fault) -> bool {
-    let processes = [one, other].map(|fault| fault.options.process);
+    let processes = [one, other].map(|fault| fault.action.options().process);
     processes[0] == processes[1] || processes.contains(&FaultProcess::Both)
 }
 
@@ -155,13 +155,13 @@ fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -
 /// Whether a fault that happened by then still keeps its target away.
 fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers<'_>) -> bool {
     let is_repair = |other: &Fault| {
-        other.kind.rules().ends == Ends::AtOnce
+        other.kind().rules().ends == Ends::AtOnce
             && (fault.at..=then).contains(&other.at)
             && share_target(other, fault, servers)
     };
     let is_over = match fault.healed_at() {
         Some(healed) => healed <= then,
-        None if fault.kind.lasts() => all.iter().any(|other| is_repair(&other.fault)),
+        None if fault.kind().lasts() => all.iter().any(|other| is_repair(&other.fault)),
         None => fault.at < then,
     };
     fault.at <= then && !is_over && isolates(fault, servers)

@@ -1,9 +1,9 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
 use plan::{
-    ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec, SiteKind,
-    TextError, Topology, Trial, Value, Volume,
+    ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget,
+    FaultVolume, FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec,
+    SiteKind, TextError, Topology, Trial, Value, Volume,
 };
 
 use crate::point::in_process;
@@ -44,7 +44,7 @@ impl<'a> Servers<'a> {
 
     pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
         let node = &self.topology.node;
-        let (kind, options) = (fault.kind, &fault.options);
+        let (kind, options) = (fault.kind(), fault.action.options());
         let volume = match options.volume {
             FaultVolume::Data => Some(&node.volume),
             FaultVolume::Log => node.log_volume.as_ref(),
@@ -58,7 +58,7 @@ impl<'a> Servers<'a> {
         };
         self.refuse_kind(kind, volume)
             .or_else(|| self.refuse_target(kind, fault.target, "target"))
-            .or_else(|| self.refuse_sides(fault))
+            .or_else(|| self.refuse_sides(fault, &options))
             .or_else(|| self.refuse_process(options.process))
             .or_else(|| refuse_device(options.device?, volume))
     }
@@ -149,8 +149,7 @@ impl<'a> Servers<'a> {
 
     /// Whom a partition names besides its target are other members of the same cluster, and leave some
     /// for the other side.
-    fn refuse_sides(&self, fault: &Fault) -> Option<Refusal> {
-        let options = &fault.options;
+    fn refuse_sides(&self, fault: &Fault, options: &FaultOptions) -> Option<Refusal> {
         let with = options.with.iter().map(|member| (*member, "with"));
         let bridge = options.bridge.iter().map(|member| (*member, "bridge"));
         let mut others = with.chain(bridge);
@@ -174,7 +173,7 @@ impl<'a> Servers<'a> {
                 let help = "name members by their roles, or the target by its number, too";
                 refused(subject, message, help)
             };
-            self.refuse_target(fault.kind, member, subject)
+            self.refuse_target(fault.kind(), member, subject)
                 .or_else(|| is_elsewhere.then(elsewhere).flatten())
         })
     }

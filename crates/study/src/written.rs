@@ -48,7 +48,7 @@ pub fn fault_toml(fault: &Fault) -> String {
     let Ok(Json::Object(mut fields)) = serde_json::to_value(fault) else {
         return String::new();
     };
-    let (kind, options) = (fault.kind, &fault.options);
+    let (kind, options) = (fault.kind(), fault.action.options());
     let loss = options.link.loss;
     let seed = match fault.target {
         FaultTarget::Any(seed) => Some(seed),

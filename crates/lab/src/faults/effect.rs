@@ -92,11 +92,11 @@ impl<'a> Effect<'a> {
         output: PathBuf,
         context: FaultContext<'a>,
     ) -> Result<Self, Failure> {
-        let options = fault.options.clone();
+        let options = fault.action.options();
         Ok(Self {
             number,
             context,
-            kind: fault.kind,
+            kind: fault.kind(),
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
             sides: Sides::choose(&options, &context)?,
@@ -313,6 +313,8 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use plan::FaultAction;
+
     use super::*;
 
     #[test]
@@ -323,11 +325,9 @@ mod tests {
         let program = |text: &str| ["sh", "-c", text].map(str::to_owned).into();
         let fault = Fault {
             at: std::time::Duration::ZERO,
-            kind: FaultKind::Command,
-            options: FaultOptions {
+            action: FaultAction::Command {
                 command: program("true"),
                 heal_command: program(&text),
-                ..FaultOptions::default()
             },
             target: FaultTarget::Primary,
             heal: None,

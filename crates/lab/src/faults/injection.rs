@@ -141,7 +141,7 @@ impl<'a> Injection<'a> {
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
-        let is_of_volume = self.fault.kind.lasts() && self.fault.kind.has("volume");
+        let is_of_volume = self.fault.kind().lasts() && self.fault.kind().is_of_volume();
         let fails_over_at = failover.and_then(|after| self.schedule.measured(since + after));
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
@@ -188,7 +188,7 @@ impl<'a> Injection<'a> {
     }
 
     pub(super) fn rules(&self) -> FaultRules {
-        self.fault.kind.rules()
+        self.fault.kind().rules()
     }
 
     /// Whether a device no longer has what the server wrote to it.
@@ -199,7 +199,7 @@ impl<'a> Injection<'a> {
     /// Whether data is lost with the device that fails.
     fn loses_data(&self) -> bool {
         let node = &self.schedule.trial.planned.topology.node;
-        let volume = match self.fault.options.volume {
+        let volume = match self.fault.action.options().volume {
             FaultVolume::Data => Some(&node.volume),
             FaultVolume::Log => node.log_volume.as_ref(),
         };
@@ -348,7 +348,7 @@ impl<'a> Injection<'a> {
             && !error.is_interrupted()
         {
             record.error = Some(error.to_string());
-            let (number, kind) = (self.number, self.fault.kind);
+            let (number, kind) = (self.number, self.fault.kind());
             let message = format!("fault {number} ({kind}) failed: {error}");
             let failed = Failure::server(message).perhaps(error.remedy);
             // A random schedule may meet a cluster that has nobody left for the role.

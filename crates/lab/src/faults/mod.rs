@@ -34,7 +34,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The directory of the result for the output of commands; none if the trial runs no command.
 pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
     let mut faults = trial.planned.topology.faults.iter();
-    match faults.any(|fault| fault.kind.rules().acts_on == ActsOn::Anything) {
+    match faults.any(|fault| fault.kind().rules().acts_on == ActsOn::Anything) {
         true => observer.server_dir(1),
         false => Ok(PathBuf::new()),
     }

@@ -216,7 +216,7 @@ impl Building<'_, '_> {
         let topology = &self.trial.planned.topology;
         data.limit_io(&*site, &topology.node)?;
         let mut faults = topology.faults.iter();
-        if faults.any(|fault| fault.kind.has("limits")) {
+        if faults.any(|fault| fault.kind().has("limits")) {
             // A limit that comes later needs the processes to be in a group.
             site.limit_io(&[], &DiskLimits::default())?;
         }

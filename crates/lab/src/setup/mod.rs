@@ -251,7 +251,7 @@ fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observ
     let is_reused = next.spec.reset == plan::Reset::None;
     let has_data = is_reused && before.is_some_and(|before| before.has_same_data(next));
     let mut faults = trial.planned.topology.faults.iter();
-    let has_devices = !faults.any(|fault| fault.kind.has("device"));
+    let has_devices = !faults.any(|fault| fault.kind().has("device"));
     if has_data && has_devices && kept.is_alive() {
         let reset = kept.reset.as_ref().map(|reset| Reset {
             how: ResetHow::Kept,

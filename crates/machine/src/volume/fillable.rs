@@ -21,9 +21,9 @@ const EMPTY: &str = "lost+found";
 /// Checks the disks that a study's faults fill; `cache` is dyno's cache.
 pub fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), Failure> {
     let faults = topology.faults.iter();
-    for fault in faults.filter(|fault| fault.kind.rules().acts_on == ActsOn::Space) {
+    for fault in faults.filter(|fault| fault.kind().rules().acts_on == ActsOn::Space) {
         let node = &topology.node;
-        let (volume, is_log) = match (fault.options.volume, &node.log_volume) {
+        let (volume, is_log) = match (fault.action.options().volume, &node.log_volume) {
             (FaultVolume::Log, Some(log)) => (log, true),
             _ => (&node.volume, false),
         };

@@ -91,9 +91,6 @@ impl Walk {
         if kind.has("device") {
             fields.entry("device").or_insert(1.into());
         }
-        // The others have no effect, which was reported.
-        let is_own = |(_, parameter): &(Key, &str)| parameter.is_empty() || kind.has(parameter);
-        fields.retain(|name, _| name == "target" || option(name).is_none_or(is_own));
         fields.insert("kind".to_owned(), kind.name().into());
         let seed = fields.remove("seed").and_then(|seed| seed.as_u64());
         let mut fault: Fault = serde_json::from_value(fields.into()).ok()?;
@@ -261,7 +258,10 @@ impl Walk {
 
     /// Rejects partitions that name a member twice; each `replica` stands for a different member.
     fn sides_differ(&mut self, fault: &Fault, at: Option<&Span>) {
-        let named: Vec<_> = fault.targets().chain(fault.options.bridge).collect();
+        let named: Vec<_> = fault
+            .targets()
+            .chain(fault.action.options().bridge)
+            .collect();
         let is_twice = |(i, one): &(usize, &FaultTarget)| {
             **one != FaultTarget::Replica && named.iter().skip(i + 1).any(|other| other == *one)
         };

@@ -63,7 +63,7 @@ fn a_command_has_a_target_and_is_healed_by_a_command() {
         healed.to_string(),
         "at 1s: command `cut it` on server 3, healed after 10s"
     );
-    assert_eq!(healed.options.heal_command, ["mend"]);
+    assert_eq!(healed.action.options().heal_command, ["mend"]);
 }
 
 /// Sides, a bridge, a loss, and a rolling restart are read, shown, and written out again.
