@@ -13,7 +13,8 @@ use crate::failure::Failure;
 /// Text is wrapped for terminals within this range of widths: longer lines are hard to read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 
-static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
+/// Whether the terminal shows only ASCII.
+pub(crate) static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
 
 /// Prints a line on stderr. A failure to print is ignored: it must not end a measurement.
 pub(crate) fn eprint(text: &str) {
@@ -44,10 +45,6 @@ pub(crate) fn printable(text: &str) -> String {
         true => ascii(&text).into_owned(),
         false => text.into_owned(),
     }
-}
-
-pub(crate) fn only_ascii() -> bool {
-    *ASCII
 }
 
 /// The layout of text for stdout.

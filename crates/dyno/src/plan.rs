@@ -96,9 +96,16 @@ impl Budget {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
             let needs = needs(lab, trial)?;
+            let program = match &trial.target {
+                Target::Private(spec) => {
+                    let (basedir, version) = (spec.basedir.as_deref(), spec.version.as_deref());
+                    Some((spec.engine.as_str(), basedir, version))
+                }
+                Target::Given(_) | Target::Temporary(_) => None,
+            };
             // Data is built for the first trial that uses it.
             let data = format!(
-                "{:?} {:?} {}",
+                "{program:?} {:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
             Ok(match built.insert(data) {

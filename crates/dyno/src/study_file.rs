@@ -21,8 +21,6 @@ const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 pub(crate) struct PlannedStudy {
     pub(crate) source: Study,
     pub(crate) plan: Plan,
-    /// The study with its overrides, without passwords, to be stored in the result.
-    pub(crate) text: String,
 }
 
 impl PlannedStudy {
@@ -50,11 +48,8 @@ impl PlannedStudy {
     }
 
     pub(crate) fn of(source: Study) -> Self {
-        Self {
-            plan: source.plan(),
-            text: source.as_run(),
-            source,
-        }
+        let plan = source.plan();
+        Self { source, plan }
     }
 
     /// The design of the study, to be stored in the result.

@@ -102,7 +102,7 @@ fn play(turns: &TurnsSpec, players: Vec<Player>) -> Vec<Played> {
                 let variant = player.variant;
                 let spec = LoadSpec {
                     turn: Some(Turn { turns, variant }),
-                    think: player.think.into(),
+                    think: constant(player.think),
                     ..spec()
                 };
                 Played {

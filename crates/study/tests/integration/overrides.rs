@@ -1,6 +1,6 @@
 //! How overrides are read, and how a result keeps them.
 
-use crate::common::{SMALLEST, config, engine, study, trial};
+use crate::common::{SMALLEST, config, engine, fails, study, trial};
 use study::Study;
 
 #[test]
@@ -27,6 +27,15 @@ fn overrides_are_read_as_the_key_wants() {
     assert_eq!(config(&trial), wanted);
     assert_eq!(engine(&trial).version.as_deref().unwrap(), "10.11");
     assert_eq!((trial.monitors, trial.load.preload), (false, true));
+}
+
+#[test]
+fn variants_and_sizes_are_no_axes() {
+    let text = format!("{SMALLEST}[[variant]]\nname = \"a\"\n");
+    for key in ["sweep.variant.a.load.threads", "sweep.sizes"] {
+        let said = fails(&text, &[(key, "[1, 2]")]);
+        assert!(said.contains("unknown axis"), "{said}");
+    }
 }
 
 #[test]
