@@ -109,6 +109,7 @@ fn plain(text: &str) -> String {
                 plain.push('\\');
                 plain.push(c);
             }
+            '\u{a0}' => plain.push(c),
             c if c.is_whitespace() || steers(c) => plain.push(' '),
             c => plain.push(c),
         }
@@ -124,6 +125,7 @@ mod tests {
     fn words_are_not_markup() {
         assert_eq!(plain("a|b\n<b>*x*"), "a\\|b \\<b\\>\\*x\\*");
         assert_eq!(plain("a\u{1b}[2J\u{202e}b"), "a \\[2J b");
+        assert_eq!(plain("5\u{a0}ms\tb"), "5\u{a0}ms b");
         for (code, fenced) in [
             ("one ```` two", "\n`````\none ```` two\n`````\n"),
             ("a\u{1b}[2J", "\n```\na\\u{1b}[2J\n```\n"),

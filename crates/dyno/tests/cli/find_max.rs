@@ -73,7 +73,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     // The closed loop is the first trial, and no step.
     assert_eq!(result.trials[0].setup.planned.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
-    let markdown = done.file("report.md");
+    let markdown = flat(&done.file("report.md"));
     assert!(markdown.contains("99 % of the response times below 50 ms"));
 }
 
