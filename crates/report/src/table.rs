@@ -164,7 +164,9 @@ impl PaperTable {
             None => "Means over the n trials of each point.".to_owned(),
         };
         let errors = self.errors();
-        let is_percentile = |_: &Heading, cell: &Cell| cell.n == 1 && cell.range.is_some();
+        let is_percentile = |of: &Heading, cell: &Cell| {
+            changed(&of.column).is_none() && cell.n == 1 && cell.range.is_some()
+        };
         let is_spread = |of: &Heading, _: &Cell| over_repeats(&of.column) != OverRepeats::Mean;
         let parts = [
             clause(self.has(is_percentile), PERCENTILES),
