@@ -236,12 +236,13 @@ fn size(text: &str) -> Option<f64> {
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
-        "m" | "min" => 60.0,
+        // A server's `m` is no minute; durations of dyno's own keys are no texts.
+        "min" => 60.0,
         "h" => 3600.0,
         "k" | "K" => 1024.0,
-        "M" => 1024_f64.powi(2),
-        "G" => 1024_f64.powi(3),
-        "T" => 1024_f64.powi(4),
+        "m" | "M" => 1024_f64.powi(2),
+        "g" | "G" => 1024_f64.powi(3),
+        "t" | "T" => 1024_f64.powi(4),
         _ => return None,
     };
     let number: f64 = number.replace('_', "").parse().ok()?;
@@ -254,10 +255,10 @@ mod tests {
 
     #[test]
     fn sizes_and_times_are_in_order_of_size() {
-        let order = ["128M", "512 MiB", "1G", "1.5GB", "2T"];
+        let order = ["512k", "64m", "128M", "512 MiB", "1g", "1.5GB", "2T", "3t"];
         let sizes: Vec<f64> = order.iter().map(|text| size(text).unwrap()).collect();
         assert!(sizes.is_sorted(), "{sizes:?}");
-        assert!(size("500ms") < size("2s") && size("90s") < size("2m"));
+        assert!(size("500ms") < size("2s") && size("90s") < size("2min"));
         assert_eq!(size("25_000"), Some(25_000.0));
         for text in ["", "on", "O_DIRECT", "1x", "-", "1.2.3"] {
             assert_eq!(size(text), None, "{text}");
