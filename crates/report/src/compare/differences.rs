@@ -154,7 +154,11 @@ fn of_servers(
     let facts = settings(instances()).into_iter().map(|(name, mut values)| {
         let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
         if !instances().all(|instance| has(&instance.settings)) {
-            values.push(DEFAULT);
+            let mut set = intended.iter().filter(|one| one.name == name);
+            match set.find_map(of_side) {
+                Some(value) => values = vec![value],
+                None => values.push(DEFAULT),
+            }
         }
         values.sort_unstable();
         (name.to_owned(), listed(&values))
@@ -162,10 +166,8 @@ fn of_servers(
     let mut facts: Facts = facts.collect();
     let set = intended.iter().filter_map(|one| Some((&one.name, of_side(one)?)));
     for (name, value) in set {
-        match facts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, reported)) if reported.contains(DEFAULT) => value.clone_into(reported),
-            Some(_) => {}
-            None => facts.push((name.clone(), value.to_owned())),
+        if !facts.iter().any(|(known, _)| known == name) {
+            facts.push((name.clone(), value.to_owned()));
         }
     }
     facts
