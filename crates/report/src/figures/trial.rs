@@ -1,7 +1,5 @@
 //! The seconds of one trial, and the transactions around its faults.
 
-use std::collections::BTreeSet;
-
 use measure::fault::FaultRecord;
 use measure::metric::{Group, METRICS, Metric, MonitorPoint, bracketed, split};
 use measure::recovery::{FaultSeries, Number, PHASES};
@@ -93,10 +91,7 @@ pub(crate) fn trial(
         .map(|chunk| Some(chunk.first()?.t_s));
     let t: Vec<_> = t.collect();
     let drawn = thin::load(series, factor, summary.setup.planned.turns().is_some());
-    // Monitors may come and go with their servers.
-    let names = monitors.iter().flat_map(|point| point.values.keys());
-    let names = BTreeSet::from_iter(names.map(String::as_str)).into_iter();
-    let names: Vec<&str> = names.filter(|name| thin::is_drawn(name)).collect();
+    let names = thin::drawn(monitors);
     let figures = Group::ALL.into_iter();
     let figures = figures.filter_map(|group| figure(group, &names, monitors, factor));
     Trial {
