@@ -35,6 +35,12 @@ pub struct Side<'a> {
     pub variant: Option<&'a str>,
 }
 
+impl Side<'_> {
+    fn has(&self, trial: &TrialSummary) -> bool {
+        self.variant.is_none() || keys::variant(trial) == self.variant
+    }
+}
+
 /// A setting of the servers that a study sets differently for two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntendedSetting {
@@ -160,9 +166,7 @@ fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
     let all = [VARIANT].into_iter().chain(settings).chain(axes);
     let trials = sides.iter().flat_map(|side| {
         let trials = side.result.trials.iter();
-        let is_wanted =
-            |trial: &&TrialSummary| side.variant.is_none() || keys::variant(trial) == side.variant;
-        let wanted = trials.filter(is_wanted);
+        let wanted = trials.filter(|trial| side.has(trial));
         wanted.map(|trial| of_side(trial, side))
     });
     RunResult {

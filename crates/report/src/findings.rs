@@ -34,9 +34,9 @@ pub(crate) struct TrialNote {
     pub(crate) words: String,
 }
 
-pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
-    let early = result.trials.iter();
-    let early = early.filter_map(|trial| {
+/// Which of some trials of a result did not come to their end.
+pub(crate) fn ended_early(trials: &[&TrialSummary], result: &RunResult) -> Vec<TrialNote> {
+    let early = trials.iter().filter_map(|trial| {
         let words = match &trial.outcome {
             Outcome::Completed => return None,
             Outcome::Interrupted if is_replaced(trial, result) => {
@@ -150,10 +150,10 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     ))
 }
 
-/// Each trial that did not come to its end, and whether it is in any number; and those that
-/// are missing.
-pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
-    let early = ended_early(result).into_iter();
+/// Each of the trials that did not come to its end, and whether it is in any number; and those that
+/// the result lacks.
+fn left_out(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
+    let early = ended_early(trials, result).into_iter();
     let interrupted = ended(&Outcome::Interrupted);
     let early = early.map(|note| match note.what == interrupted {
         true => format!("{} was {interrupted}: {}.", note.name, note.words),
@@ -222,7 +222,8 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
 
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     let mut incomplete: Vec<Block> = missing(result).map(Block::Words).into_iter().collect();
-    let early = ended_early(result).into_iter().map(|note| Item {
+    let early = ended_early(&trials_of(result), result).into_iter();
+    let early = early.map(|note| Item {
         words: format!("{}: {}", note.what, note.words),
         name: format!("Trial {} ({})", note.number, note.name),
         ..Item::default()
@@ -250,15 +251,16 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     all
 }
 
-/// Cautions about what a result lacks, the trials that an answer uses, and the host that they ran
-/// on; each with the name of the result, if there are several.
+/// Cautions about what is left out of `all` trials, those that an answer uses, and the host that
+/// they ran on; each with the name of the result, if there are several.
 pub(crate) fn cautions(
     name: Option<&str>,
     result: &RunResult,
-    trials: &[&TrialSummary],
+    all: &[&TrialSummary],
+    used: &[&TrialSummary],
 ) -> Vec<String> {
-    let all = left_out(result).into_iter();
-    let all = all.chain(warned(trials)).chain(spoilt(result));
+    let all = left_out(all, result).into_iter();
+    let all = all.chain(warned(used)).chain(spoilt(result));
     let named = all.map(|words| match name {
         Some(name) => format!("{name}: {words}"),
         None => words,

@@ -139,7 +139,8 @@ fn cautions(sources: &[Source<'_>], wanted: &Wanted) -> Vec<String> {
     let trials: Vec<_> = trials.collect();
     let at_a_rate = findings::at_a_rate(trials.iter().flatten().copied());
     let of_each = sources.iter().zip(&trials).flat_map(|(source, trials)| {
-        findings::cautions(Some(source.name), source.result, &counted(trials))
+        let all = keys::trials_of(source.result);
+        findings::cautions(Some(source.name), source.result, &all, &counted(trials))
     });
     let of_all = [several, at_a_rate].into_iter().flatten();
     of_all.chain(of_each).collect()

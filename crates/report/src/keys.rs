@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn sizes_and_times_are_in_order_of_size() {
-        let order = ["512k", "64m", "128M", "512 MiB", "1g", "1.5GB", "2T", "3t"];
+        let order = ["512k", "64m", "128M", "512 MiB", "1g", "1.5GB", "2t"];
         let sizes: Vec<f64> = order.iter().map(|text| size(text).unwrap()).collect();
         assert!(sizes.is_sorted(), "{sizes:?}");
         assert!(size("500ms") < size("2s") && size("90s") < size("2min"));

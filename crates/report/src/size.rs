@@ -16,6 +16,7 @@ use crate::answer::{Answer, AnswerError};
 use crate::cell::FEW;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Grid};
+use crate::keys::trials_of;
 use crate::list::{around, clause, joined_any};
 use crate::metric_comparison::is_open_loop;
 use crate::point::{self, Contest, Measured, Wanted};
@@ -90,7 +91,8 @@ impl Sizing {
         let choices: Vec<Row> = choices.map(|(choice, best)| Row { choice, best }).collect();
         let planned_with: Vec<_> = choices.iter().flat_map(|row| &row.best.trials).collect();
         let mut cautions = cautions(&choices);
-        cautions.extend(findings::cautions(None, result, &planned_with));
+        let all = trials_of(result);
+        cautions.extend(findings::cautions(None, result, &all, &planned_with));
         Ok(Self {
             need_per_s: need.per_s,
             price: need.price,

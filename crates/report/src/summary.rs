@@ -6,6 +6,7 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::findings::{self, TrialNote};
+use crate::keys::trials_of;
 use crate::list::{joined_any, joined_known};
 use crate::sheet::{Block, Item, Section, Sheet, known};
 use crate::study::points;
@@ -135,7 +136,7 @@ fn of_study(result: &RunResult) -> Sheet {
     let mut lines: Vec<String> = told.collect();
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
-    let early = findings::ended_early(result);
+    let early = findings::ended_early(&trials_of(result), result);
     let early = early.iter().map(ended);
     lines.extend(shortened(early, ["trial", "trials"], "that ended early"));
     lines.extend(findings::missing(result));
