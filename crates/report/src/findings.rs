@@ -12,7 +12,7 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::grid::{Columns, Grid};
-use crate::keys::{self, trials_of};
+use crate::keys::{Names, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
 use crate::metric_comparison::is_open_loop;
 use crate::sheet::{Block, Item, Section};
@@ -36,6 +36,7 @@ pub(crate) struct TrialNote {
 
 /// Which of some trials of a result did not come to their end.
 pub(crate) fn ended_early(trials: &[&TrialSummary], result: &RunResult) -> Vec<TrialNote> {
+    let names = Names::of(result);
     let early = trials.iter().filter_map(|trial| {
         let words = match &trial.outcome {
             Outcome::Completed => return None,
@@ -45,7 +46,7 @@ pub(crate) fn ended_early(trials: &[&TrialSummary], result: &RunResult) -> Vec<T
             Outcome::Interrupted => "what was measured until then is included",
             failed => reason(failed),
         };
-        Some(note(trial, result, ended(&trial.outcome), words))
+        Some(note(trial, &names, ended(&trial.outcome), words))
     });
     early.collect()
 }
@@ -77,9 +78,10 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
 
 /// The verdicts of the trials, together where they agree; never empty inside.
 pub(crate) fn verdicts(result: &RunResult) -> Vec<Vec<TrialNote>> {
+    let names = Names::of(result);
     let notes = result.trials.iter().filter_map(|trial| {
         let verdict = trial.verdict.as_ref()?;
-        let note = note(trial, result, &verdict.bound.to_string(), &verdict.evidence);
+        let note = note(trial, &names, &verdict.bound.to_string(), &verdict.evidence);
         Some((note.what.clone(), note))
     });
     let kinds = grouped(notes).into_iter();
@@ -100,10 +102,10 @@ pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
     columns.grid(caption, &kinds)
 }
 
-fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
+fn note(trial: &TrialSummary, names: &Names<'_>, what: &str, words: &str) -> TrialNote {
     TrialNote {
         number: trial.setup.planned.number,
-        name: keys::trial_name(trial, result),
+        name: names.trial(trial),
         what: what.to_owned(),
         words: words.to_owned(),
     }
@@ -170,8 +172,9 @@ fn left_out(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
 /// Warnings of one kind as one: the number of trials that have it; the worst of them, and which
 /// trials these are.
 pub(crate) fn warnings(result: &RunResult) -> Vec<(usize, Item)> {
+    let names = Names::of(result);
     let told = result.trials.iter().flat_map(|trial| {
-        let name = keys::trial_name(trial, result);
+        let name = names.trial(trial);
         let warnings = trial.warnings.iter();
         warnings.map(move |warning| (discriminant(warning), (warning, name.clone())))
     });

@@ -179,34 +179,51 @@ pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
     pairs.collect()
 }
 
-pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let planned = &trial.setup.planned;
-    let repeat = repeated(result).then(|| format!("repeat {}", planned.repeat));
-    let point = Some(point_name(trial, result)).filter(|point| !point.is_empty());
-    let name = joined_any([point, repeat].into_iter().flatten(), ", ");
-    name.unwrap_or_else(|| format!("trial {}", planned.number))
+/// What the trials of a result are called. Made once for all of them, because the axes are those of
+/// any trial.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    axes: Vec<&'a str>,
+    repeated: bool,
 }
 
-/// What the repeats of a point are called together; `None` without any.
-pub(crate) fn repeats_name(repeats: &[&TrialSummary], result: &RunResult) -> Option<String> {
-    match repeats {
-        [] => None,
-        [one] => Some(trial_name(one, result)),
-        [first, ..] => {
-            let point = around("", &point_name(first, result), ", ");
-            Some(format!("{point}{} trials", repeats.len()))
+impl<'a> Names<'a> {
+    pub(crate) fn of(result: &'a RunResult) -> Self {
+        Self {
+            axes: axes(result),
+            repeated: repeated(result),
         }
     }
-}
 
-/// Empty where there is only one point.
-fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let axes = axes(result);
-    match axes.is_empty() {
-        // The label of a repeat is its number.
-        true if repeated(result) => String::new(),
-        true => trial.setup.planned.label.clone(),
-        false => name(axes.iter().map(|key| (*key, value(trial, key))), &axes),
+    pub(crate) fn trial(&self, trial: &TrialSummary) -> String {
+        let planned = &trial.setup.planned;
+        let repeat = self.repeated.then(|| format!("repeat {}", planned.repeat));
+        let point = Some(self.point(trial)).filter(|point| !point.is_empty());
+        let name = joined_any([point, repeat].into_iter().flatten(), ", ");
+        name.unwrap_or_else(|| format!("trial {}", planned.number))
+    }
+
+    /// What the repeats of a point are called together; `None` without any.
+    pub(crate) fn repeats(&self, repeats: &[&TrialSummary]) -> Option<String> {
+        match repeats {
+            [] => None,
+            [one] => Some(self.trial(one)),
+            [first, ..] => {
+                let point = around("", &self.point(first), ", ");
+                Some(format!("{point}{} trials", repeats.len()))
+            }
+        }
+    }
+
+    /// Empty where there is only one point.
+    fn point(&self, trial: &TrialSummary) -> String {
+        let axes = self.axes.iter();
+        match self.axes.is_empty() {
+            // The label of a repeat is its number.
+            true if self.repeated => String::new(),
+            true => trial.setup.planned.label.clone(),
+            false => name(axes.map(|key| (*key, value(trial, key))), &self.axes),
+        }
     }
 }
 

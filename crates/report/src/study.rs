@@ -15,11 +15,12 @@ use crate::answer::Answer;
 use crate::cell::no_interval;
 use crate::figures::{Figures, captions, seconds_per_point};
 use crate::grid::{Columns, Grid};
+use crate::keys::{self, Names};
 use crate::list::joined_known;
 use crate::sheet::{Block, Section, Sheet, tables};
 use crate::{
-    compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, table,
-    thresholds, trial,
+    compare, csv, describe, findings, lead, ledger, recovery, scale, search, table, thresholds,
+    trial,
 };
 
 /// With more trials, tables with a line for each are folded away.
@@ -178,9 +179,8 @@ pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
 
 fn trials(report: &Report<'_>) -> Option<Section> {
     let result = report.result;
-    let trials = result.trials.iter();
-    let trials =
-        trials.map(|trial| Section::new(keys::trial_name(trial, result), trial::blocks(trial)));
+    let (names, trials) = (Names::of(result), result.trials.iter());
+    let trials = trials.map(|trial| Section::new(names.trial(trial), trial::blocks(trial)));
     let trials = trials.collect();
     let note = match seconds_per_point(report) {
         1 => String::new(),
