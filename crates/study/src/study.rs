@@ -119,6 +119,10 @@ impl Study {
             let change = if is_plain { change } else { &quoted(change) };
             text.push_str(&format!("{OVERRIDE}{change}\n"));
         }
+        // Such a line of the file, as of a result's study, is only a comment.
+        if self.source.file.text.starts_with(OVERRIDE) {
+            text.push('\n');
+        }
         text + &self.source.file.text
     }
 

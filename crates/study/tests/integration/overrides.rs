@@ -75,3 +75,15 @@ fn overrides_are_read_back_whatever_they_contain() {
         assert_eq!(labels(&read), labels(&ran));
     }
 }
+
+#[test]
+fn comments_of_the_file_are_not_read_back_as_overrides() {
+    let file = format!("# --set load.time=1s\n{SMALLEST}");
+    for overrides in [&[][..], &[("load.think", "2s")]] {
+        let stored = study(&file, overrides).as_run();
+        let read = Study::parse_as_run("s.toml", &stored, engine::catalog()).unwrap();
+        assert_eq!(read.as_run(), stored);
+        assert_eq!(read.place("load.time"), None);
+        assert_eq!(read.place("load.think").is_some(), !overrides.is_empty());
+    }
+}
