@@ -97,8 +97,8 @@ fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// Wraps long lines between words; continuation lines are indented.
 pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
-    for line in text.split('\n') {
-        if !folded.is_empty() {
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
             folded.push('\n');
         }
         fold(&mut folded, line, width);
@@ -184,7 +184,7 @@ mod tests {
             folded(line, 30),
             "  help: check host and port,\n    and the network between\n    them"
         );
-        for kept in ["short", "", "a\nb", "    ", &"x".repeat(90)] {
+        for kept in ["short", "", "a\nb", "\n\na", "    ", &"x".repeat(90)] {
             assert_eq!(folded(kept, 30), kept);
         }
         let words = "né ".repeat(50);

@@ -8,7 +8,7 @@ use engine::data::Mode;
 use lab::needs::{self, Needs};
 use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
-use plan::Alternate;
+use plan::{Alternate, Reset};
 
 use crate::cli::StudyArgs;
 use crate::console::print;
@@ -274,7 +274,10 @@ fn needs(lab: Option<&Lab>, trial: &Trial) -> Result<Needs, Failure> {
             templates.cached_bytes(&wanted)?
         }
     };
-    let needs = needs::of(trial, spec, template_bytes)?;
+    let needs = match spec.reset {
+        Reset::Rebuild => rebuilt(needs::of(trial, spec, None)?, topology.instances),
+        Reset::Copy | Reset::None => needs::of(trial, spec, template_bytes)?,
+    };
     let each = needs.memory_bytes / u64::from(topology.nodes().max(1));
     match &topology.node.site.limits.memory {
         Some(limit) if limit.value < each => Err(too_little_memory(limit, each)),
@@ -318,6 +321,15 @@ fn without_build(needs: Needs) -> Needs {
         disk_bytes: needs.disk_bytes - needs.template_bytes,
         template_bytes: 0,
         ..needs
+    }
+}
+
+/// The needs of a trial that builds the data of each instance anew, whatever is in the cache.
+fn rebuilt(needs: Needs, instances: u32) -> Needs {
+    let without = without_build(needs);
+    Needs {
+        time: without.time + needs.build_time * instances,
+        ..without
     }
 }
 

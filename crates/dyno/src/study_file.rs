@@ -107,12 +107,15 @@ impl PlannedStudy {
             let server = &planned.server;
             let target = match known.iter().find(|(spec, _)| *spec == server) {
                 Some((_, target)) => target.clone(),
-                None => match server {
-                    ServerSpec::Engine(spec) => started(spec),
-                    ServerSpec::Url(url, login) => given(url, login)?,
-                },
+                None => {
+                    let target = match server {
+                        ServerSpec::Engine(spec) => started(spec),
+                        ServerSpec::Url(url, login) => given(url, login)?,
+                    };
+                    known.push((server, target.clone()));
+                    target
+                }
             };
-            known.push((server, target.clone()));
             trials.push(self.trial(planned, target, &run_options)?);
         }
         lab::settle_turns(&mut trials).map_err(|failure| self.located(failure))?;

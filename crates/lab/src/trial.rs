@@ -50,7 +50,7 @@ pub struct RunOptions {
     pub mode: Option<Mode>,
     /// Number of connections that load data in parallel.
     pub load_connections: u32,
-    /// Maximum number of connections being opened at the same time.
+    /// Maximum number of connections being opened at the same time, at least one per worker.
     pub connect_limit: u32,
     /// Worker threads for each server; `None` if they depend on the number of CPUs.
     pub workers: Option<u32>,

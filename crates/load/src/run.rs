@@ -116,7 +116,7 @@ struct Load<'a, R: Runtime> {
 impl<'a, R: Runtime> Load<'a, R> {
     fn new(runtime: R, spec: &'a LoadSpec, labels: usize, pulse: Option<&Arc<Pulse>>) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
-            let users = users_of(spec, worker).len();
+            let users = share(spec.users, spec, worker).len();
             Arc::new(Recorder::new(labels, users, pulse.cloned()))
         });
         let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
@@ -142,7 +142,8 @@ impl<'a, R: Runtime> Load<'a, R> {
     {
         let spec = self.spec;
         for (worker, recorder) in (0..).zip(&self.recorders) {
-            let indexes = users_of(spec, worker);
+            let indexes = share(spec.users, spec, worker);
+            let connect_limit = share(spec.connect_limit, spec, worker).len();
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
             let users = indexes
                 .map(|index| workload.user(index))
@@ -155,7 +156,8 @@ impl<'a, R: Runtime> Load<'a, R> {
                 users: users.map_err(std::io::Error::other)?,
                 spec: LoadSpec {
                     seed,
-                    connect_limit: spec.connect_limit.div_ceil(spec.workers),
+                    // Without a permit, its users would wait forever.
+                    connect_limit: connect_limit.max(1) as u32,
                     ..spec.clone()
                 },
             })?;
@@ -380,9 +382,10 @@ impl<R: Runtime> Drop for Load<'_, R> {
     }
 }
 
-fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
+/// A worker's part of `total`.
+fn share(total: u32, spec: &LoadSpec, worker: u32) -> Range<u32> {
     let first = |worker| {
-        (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
+        (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
     };
     first(worker)..first(worker + 1)
 }

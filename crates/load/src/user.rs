@@ -227,6 +227,11 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                     return self.reconnect(error).await;
                 }
                 FailureKind::Restart => worker.error(&error, "restarted"),
+                // After a violation of the protocol, the connection is out of step.
+                FailureKind::Refused if worker.ignores(&error) && !error.is_from_server() => {
+                    error.kind = FailureKind::Lost;
+                    continue;
+                }
                 FailureKind::Refused if worker.ignores(&error) => {
                     worker.error(&error, "ignored");
                 }

@@ -8,7 +8,9 @@ use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Span, Spanned, TextError, Trial, one_line, shown};
+use crate::written::quoted;
+use plan::{EngineTraits, Plan, Span, Spanned, TextError, Trial, shown};
+use toml::de::DeValue;
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -71,14 +73,16 @@ impl Study {
         text: &str,
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let (mut overrides, mut file) = (Vec::new(), text);
+        let (mut changes, mut file) = (Vec::new(), text);
         while let Some((change, rest)) = file
             .strip_prefix(OVERRIDE)
             .and_then(|change| change.split_once('\n'))
         {
-            overrides.extend(change.split_once('='));
+            changes.push(unquoted(change));
             file = rest;
         }
+        let overrides = changes.iter().filter_map(|change| change.split_once('='));
+        let overrides: Vec<_> = overrides.collect();
         Self::parse_with_overrides(label, file, &overrides, engines)
     }
 
@@ -111,7 +115,13 @@ impl Study {
         let mut text = String::new();
         for change in &self.source.overrides {
             // A comment ends with its line.
-            text.push_str(&format!("{OVERRIDE}{}\n", one_line(change)));
+            let is_plain = !change.starts_with('"') && !change.contains(char::is_control);
+            let change = if is_plain { change } else { &quoted(change) };
+            text.push_str(&format!("{OVERRIDE}{change}\n"));
+        }
+        // Such a line of the file, as of a result's study, is only a comment.
+        if self.source.file.text.starts_with(OVERRIDE) {
+            text.push('\n');
         }
         text + &self.source.file.text
     }
@@ -161,6 +171,14 @@ impl Study {
             false => Err(diagnostics.into_error(&self.source)),
         }
     }
+}
+
+/// An override as it was before it was quoted to fit on a line.
+fn unquoted(change: &str) -> String {
+    let quoted = change.starts_with('"').then(|| DeValue::parse(change));
+    let quoted = quoted.and_then(Result::ok);
+    let text = quoted.as_ref().and_then(|value| value.get_ref().as_str());
+    text.unwrap_or(change).to_owned()
 }
 
 /// What the caller knows of the words in a study.

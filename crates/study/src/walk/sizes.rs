@@ -47,6 +47,12 @@ impl Walk {
             let at = Span::new(Origin::File, typed.span());
             match (typed.get_ref().as_ref(), value.get_ref()) {
                 (FAULT, DeValue::Array(list)) => size.faults = self.faults(list),
+                (FAULT, other) => {
+                    let help = format!(
+                        "write [[{SIZES}.{name}.{FAULT}]] on its own line, and the keys of the fault below"
+                    );
+                    self.not_tables(FAULT, other, at, &help);
+                }
                 (VARIANT, DeValue::Table(table)) => size.variants = self.variants_of_size(table),
                 (name, _) => self.keys(Giver::Size, name, value, at, &mut size.part),
             }

@@ -106,4 +106,19 @@ mod tests {
         let refused = Err(ProtocolError::TooLong { length, limit });
         assert_eq!(gatherer.take_message::<Message>(), refused);
     }
+
+    #[test]
+    fn taking_a_message_does_not_move_what_follows_it() {
+        let mut gatherer = Gatherer::new(100);
+        gatherer.push(b"\x01\0\0\0a\x01\0\0\x01b\x01");
+        let rest = gatherer.pending()[5..].as_ptr();
+        let mut take = |more: &[u8]| {
+            gatherer.push(more);
+            let message = gatherer.take_message::<Message>().unwrap().unwrap();
+            (message.payload, gatherer.pending().as_ptr())
+        };
+        assert_eq!(take(b""), (b"a".to_vec(), rest));
+        assert_eq!(take(b"").0, b"b");
+        assert_eq!(take(b"\0\0\x02c").0, b"c");
+    }
 }
