@@ -164,6 +164,11 @@ pub trait Failover: fmt::Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Lets a member that [`Failover::demote`] made refuse writes accept them again.
+    fn reinstate(&self, _member: &Member<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Makes a member replicate from the member `primary`.
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure>;
 

@@ -152,6 +152,10 @@ impl Failover for BinaryLog {
         Ok(true)
     }
 
+    fn reinstate(&self, member: &Member<'_>) -> Result<(), Failure> {
+        member.run::<Mysql>(&[ACCEPT_WRITES.to_owned()])
+    }
+
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
@@ -320,6 +324,8 @@ mod tests {
             assert!(demoted.join().unwrap());
         });
         assert_eq!(server.sql(READ_ONLY), [["1"]]);
+        failover.reinstate(&member).unwrap();
+        assert_eq!(server.sql(READ_ONLY), [["0"]]);
     }
 
     #[test]
