@@ -74,6 +74,10 @@ impl Replication for BinaryLog {
         )
     }
 
+    fn checked_settings(&self, _: u32) -> OwnedSettings {
+        settings([], &[SETTINGS])
+    }
+
     fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
         settings([(self.dialect.read_only, "ON".to_owned())], &[])
     }

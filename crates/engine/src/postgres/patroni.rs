@@ -15,14 +15,14 @@ use serde_json::{Map, Value, json};
 use super::configuration::{HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER, access_files};
 use super::settings::decides_format;
 use super::streaming;
-use super::streaming::acknowledged;
+use super::streaming::{AWAITED, acknowledged};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
 use crate::program::{bad_program, helper};
 use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
-    ReplicationTraits, Service, Switchover, member_name,
+    ReplicationTraits, Service, Switchover, member_name, settings,
 };
 use crate::settings::{HIDDEN, Settings, allowed_connections};
 
@@ -109,6 +109,12 @@ impl Replication for Patroni {
     /// Patroni writes the settings of replication.
     fn settings(&self, _: &ClusterLayout, _: u32) -> OwnedSettings {
         Vec::new()
+    }
+
+    fn checked_settings(&self, members: u32) -> OwnedSettings {
+        let awaits = matches!(self, Self::Synchronous) && members > 1;
+        let standby = awaits.then(|| (AWAITED, "a standby that Patroni chooses".to_owned()));
+        settings(standby, &[])
     }
 
     fn data_files(&self, _: &ClusterLayout, _: u32) -> Vec<ServerFile> {

@@ -59,7 +59,7 @@ const REFUSALS: [&str; 3] = [
     "Peer authentication failed for user",
 ];
 /// The setting that names the standbys that a commit waits for.
-const AWAITED: &str = "synchronous_standby_names";
+pub(super) const AWAITED: &str = "synchronous_standby_names";
 /// Waits at most 60 s for the end of recovery.
 const PROMOTE: &str = "SELECT pg_promote(true, 60)";
 /// The query for how far the log reaches, in bytes, in one cell.
@@ -87,8 +87,8 @@ enum Streaming {
 
 impl Streaming {
     /// The value of `synchronous_standby_names`; `None` if a commit waits for no standby.
-    fn awaited(&self, cluster: &ClusterLayout, primary: u32) -> Option<String> {
-        let standbys = (1..=cluster.count()).filter(|number| *number != primary);
+    fn awaited(&self, members: u32, primary: u32) -> Option<String> {
+        let standbys = (1..=members).filter(|number| *number != primary);
         let names: Vec<String> = standbys.map(member_name).collect();
         if names.is_empty() {
             return None;
@@ -97,7 +97,7 @@ impl Streaming {
         match self {
             Self::Asynchronous => None,
             Self::Synchronous => Some(format!("FIRST 1 ({names})")),
-            Self::Quorum => Some(format!("ANY {} ({names})", cluster.count() / 2)),
+            Self::Quorum => Some(format!("ANY {} ({names})", members / 2)),
         }
     }
 
@@ -112,12 +112,11 @@ impl Streaming {
     ) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let source = source(cluster, standby, primary);
         let source = format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}");
-        let awaited = self
-            .awaited(cluster, standby)
-            .map(|names| match cluster.count() {
-                0..=2 => String::new(),
-                _ => names,
-            });
+        let awaited = self.awaited(cluster.count(), standby);
+        let awaited = awaited.map(|names| match cluster.count() {
+            0..=2 => String::new(),
+            _ => names,
+        });
         let awaited = awaited.map(|names| (AWAITED, names));
         [("primary_conninfo", source)].into_iter().chain(awaited)
     }
@@ -197,6 +196,11 @@ impl Replication for Streaming {
         settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
+    fn checked_settings(&self, members: u32) -> OwnedSettings {
+        let awaited = self.awaited(members, 1);
+        settings(awaited.map(|names| (AWAITED, names)), &[])
+    }
+
     fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
         let password = format!("*:*:*:{REPLICATION_ROLE}:{}\n", cluster.password);
         let mut files = Vec::from(cluster.certificate.files());
@@ -217,7 +221,7 @@ impl Replication for Streaming {
 
     /// From now on, commits wait for standbys.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let Some(names) = self.awaited(member.cluster, member.number) else {
+        let Some(names) = self.awaited(member.cluster.count(), member.number) else {
             return Ok(());
         };
         set_and_reload(member, [(AWAITED, names)])
