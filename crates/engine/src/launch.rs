@@ -156,10 +156,14 @@ pub struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The failure of a login that the server refused.
+    /// The failure of a login that the server refused, or of a statement that followed it.
     pub(crate) fn refused(&self, error: &client::Error) -> Failure {
-        Failure::server(format!("cannot log in to {}: {error}", self.server))
-            .perhaps(error.remedy())
+        let server = self.server;
+        let message = match error {
+            client::Error::Statement { .. } => format!("{server}: {error}"),
+            _ => format!("cannot log in to {server}: {error}"),
+        };
+        Failure::server(message).perhaps(error.remedy())
     }
 
     /// The outcome of an attempt, whose result is the server's public key if it has one.
