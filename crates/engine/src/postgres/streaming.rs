@@ -52,6 +52,9 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
 /// Role, application name, and address of each session.
 const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
      FROM pg_stat_activity WHERE usename IS NOT NULL";
+/// Names of the sessions by which Patroni and the programs that it runs look at another member, or
+/// copy from it. A standby that does not give its name is called `walreceiver`.
+const PROGRAMS: [&str; 3] = ["", "pg_rewind", "pg_basebackup"];
 /// Log messages of servers that refuse a login.
 const REFUSALS: [&str; 3] = [
     "no pg_hba.conf entry for",
@@ -334,16 +337,22 @@ pub(super) static QUESTIONS: Questions = Questions {
 /// Sessions of roles other than dyno's, and standbys that are not members.
 fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     let sessions = member.rows::<Postgres>(SESSIONS)?;
-    let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
-    let strangers = sessions.iter().filter(|row| match cell(row, 0) {
-        REPLICATION_ROLE => !is_members(cell(row, 1)),
-        role => ![SUPERUSER, ROLE].contains(&role),
-    });
+    let members = member.cluster.count();
+    let strangers = sessions.iter().filter(|row| is_stranger(row, members));
     let describe = |row: &Vec<_>| {
         let (role, name, from) = (cell(row, 0), cell(row, 1), cell(row, 2));
         format!("a session of {role:?} ({name}) from {from}")
     };
     Ok(strangers.map(describe).collect())
+}
+
+/// Whether a row of [`SESSIONS`] belongs to nobody in a cluster of so many members.
+fn is_stranger(session: &[Option<String>], members: u32) -> bool {
+    let is_members = |name| (1..=members).any(|number| member_name(number) == name);
+    match (cell(session, 0), cell(session, 1)) {
+        (REPLICATION_ROLE, name) => !PROGRAMS.contains(&name) && !is_members(name),
+        (role, _) => ![SUPERUSER, ROLE].contains(&role),
+    }
 }
 
 fn role(word: &str) -> Role {
@@ -362,4 +371,26 @@ fn source(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
         "host={ip} port={port} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
         member_name(number)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_of_members_and_of_their_programs_are_no_strangers() {
+        for (role, name, expected) in [
+            (SUPERUSER, "psql", false),
+            (ROLE, "dyno", false),
+            ("eve", "dyno1", true),
+            (REPLICATION_ROLE, "dyno3", false),
+            (REPLICATION_ROLE, "dyno4", true),
+            (REPLICATION_ROLE, "walreceiver", true),
+            (REPLICATION_ROLE, "pg_rewind", false),
+            (REPLICATION_ROLE, "", false),
+        ] {
+            let session = [role, name, "10.0.0.1"].map(|cell| Some(cell.to_owned()));
+            assert_eq!(is_stranger(&session, 3), expected, "{role} {name}");
+        }
+    }
 }
