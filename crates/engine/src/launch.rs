@@ -91,7 +91,6 @@ impl Invocation {
 }
 
 /// How to initialize a data directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialization {
     /// The configuration file, which may contain secrets.
     pub config: String,
@@ -145,8 +144,9 @@ pub struct Rejected {
     pub is_unknown: bool,
 }
 
-/// How to log in to a server of the laboratory through its Unix socket.
-#[derive(Debug, Clone, Copy)]
+/// How to log in to a server of the laboratory through its Unix socket. Without `Debug`, nothing
+/// can print the password.
+#[derive(Clone, Copy)]
 pub struct Login<'a> {
     /// The server's name for messages.
     pub server: &'a str,
