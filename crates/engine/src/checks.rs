@@ -354,6 +354,26 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_planned_primary_is_judged_by_the_settings_of_its_cluster() {
+        let standbys = "synchronous-standbys";
+        for (engine, kind, members, id, level) in [
+            (MARIADB, "asynchronous", 2, "binlog-sync", Level::Warning),
+            (MARIADB, "galera", 3, "binlog-sync", Level::Passed),
+            (POSTGRES, "asynchronous", 2, standbys, Level::Passed),
+            (POSTGRES, "synchronous", 2, standbys, Level::Note),
+            (POSTGRES, "patroni", 3, standbys, Level::Passed),
+            (POSTGRES, "patroni-synchronous", 3, standbys, Level::Note),
+            (POSTGRES, "patroni-synchronous", 1, standbys, Level::Passed),
+        ] {
+            let replication = engine.replicates_as(kind).unwrap();
+            let config = replication.checked_settings(members);
+            let mut server = with(engine, "");
+            server.settings = Ok(engine.planned_settings("99.0", 1, &config));
+            assert_eq!(observed(&server, id).level(), level, "{kind}: {id}");
+        }
+    }
+
+    #[test]
     fn a_server_on_another_host_is_noted() {
         let mut server = with(MYSQL, "");
         assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);

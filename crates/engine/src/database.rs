@@ -24,8 +24,8 @@ use crate::engine::Engine;
 use crate::remote::{Rows, Sql};
 use crate::replication::Role;
 
-/// How to reach a database, besides its URL.
-#[derive(Debug, Clone, Default)]
+/// How to reach a database, besides its URL. Without `Debug`, nothing can print the password.
+#[derive(Clone, Default)]
 pub struct Access {
     pub tls: TlsOptions,
     pub user: String,

@@ -92,6 +92,12 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// The settings that make a server member `number`, counted from 1.
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings;
 
+    /// The settings that checks examine and that the first primary of so many members has once the
+    /// cluster is complete, unlike a single server.
+    fn checked_settings(&self, _members: u32) -> OwnedSettings {
+        Vec::new()
+    }
+
     /// Files in the data directory that make prepared data this member's.
     fn data_files(&self, cluster: &ClusterLayout, _number: u32) -> Vec<ServerFile> {
         cluster.certificate.files().into()
@@ -162,6 +168,11 @@ pub trait Failover: fmt::Debug + Send + Sync {
     /// Makes the primary refuse writes from now on; false if only shutting it down does.
     fn demote(&self, _member: &Member<'_>) -> Result<bool, Failure> {
         Ok(false)
+    }
+
+    /// Lets a member that [`Failover::demote`] made refuse writes accept them again.
+    fn reinstate(&self, _member: &Member<'_>) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Makes a member replicate from the member `primary`.

@@ -74,6 +74,10 @@ impl Replication for BinaryLog {
         )
     }
 
+    fn checked_settings(&self, _: u32) -> OwnedSettings {
+        settings([], &[SETTINGS])
+    }
+
     fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
         settings([(self.dialect.read_only, "ON".to_owned())], &[])
     }
@@ -150,6 +154,10 @@ impl Failover for BinaryLog {
         })?;
         refused.map_err(|error| member.refused(&error))?;
         Ok(true)
+    }
+
+    fn reinstate(&self, member: &Member<'_>) -> Result<(), Failure> {
+        member.run::<Mysql>(&[ACCEPT_WRITES.to_owned()])
     }
 
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
@@ -320,6 +328,8 @@ mod tests {
             assert!(demoted.join().unwrap());
         });
         assert_eq!(server.sql(READ_ONLY), [["1"]]);
+        failover.reinstate(&member).unwrap();
+        assert_eq!(server.sql(READ_ONLY), [["0"]]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const MYSQL_REPLICATION: &str = "SELECT @@global.read_only, \
 /// Whether the server refuses writes, and which transactions it has applied.
 const MARIADB_REPLICATION: &str = "SELECT @@global.read_only, @@global.gtid_slave_pos";
 const MARIADB_STATUS: &str = "SHOW REPLICA STATUS";
-/// The column of `Seconds_Behind_Master`.
+/// The column of `Seconds_Behind_Master`; see [`GTID_IO_POS`].
 const SECONDS_BEHIND: usize = 32;
 
 counters! {

@@ -89,6 +89,10 @@ impl Replication for GroupReplication {
         settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
+    fn checked_settings(&self, _: u32) -> OwnedSettings {
+        settings([], &[SETTINGS])
+    }
+
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         member.run::<Mysql>(&create_account(member.cluster, RIGHTS))?;
         start(member, member.number == 1)

@@ -15,14 +15,14 @@ use serde_json::{Map, Value, json};
 use super::configuration::{HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER, access_files};
 use super::settings::decides_format;
 use super::streaming;
-use super::streaming::acknowledged;
+use super::streaming::{AWAITED, acknowledged};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
 use crate::program::{bad_program, helper};
 use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
-    ReplicationTraits, Service, Switchover, member_name,
+    ReplicationTraits, Service, Switchover, member_name, settings,
 };
 use crate::settings::{HIDDEN, Settings, allowed_connections};
 
@@ -38,6 +38,8 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// How long Patroni may take to choose a synchronous standby, and how often it is asked.
 const STANDBY_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Newer versions of Patroni raise a lower `ttl` to this many seconds.
+const MIN_TTL_S: u64 = 20;
 /// The role that Patroni's REST API reports for a synchronous standby.
 const SYNCHRONOUS_STANDBY: &str = "sync_standby";
 /// How far, in bytes, a standby that succeeds the primary may be behind the primary's last known
@@ -109,6 +111,12 @@ impl Replication for Patroni {
     /// Patroni writes the settings of replication.
     fn settings(&self, _: &ClusterLayout, _: u32) -> OwnedSettings {
         Vec::new()
+    }
+
+    fn checked_settings(&self, members: u32) -> OwnedSettings {
+        let awaits = matches!(self, Self::Synchronous) && members > 1;
+        let standby = awaits.then(|| (AWAITED, "a standby that Patroni chooses".to_owned()));
+        settings(standby, &[])
     }
 
     fn data_files(&self, _: &ClusterLayout, _: u32) -> Vec<ServerFile> {
@@ -315,12 +323,15 @@ fn loop_wait_s(ttl: Duration) -> u64 {
 
 /// A manager restarts its own server, and loses the leader's key only when it ends itself.
 fn detector(ttl: Duration) -> Detector {
-    let loop_wait_s = loop_wait_s(ttl);
+    let (loop_wait_s, ttl_s) = (loop_wait_s(ttl), ttl.as_secs());
+    let raised = match ttl_s {
+        ..MIN_TTL_S => format!(" ({MIN_TTL_S} s in newer versions of Patroni)"),
+        _ => String::new(),
+    };
     Detector {
         text: format!(
             "Patroni: a server within loop_wait {loop_wait_s} s, a server and its Patroni after \
-             ttl {} s",
-            ttl.as_secs()
+             ttl {ttl_s} s{raised}"
         ),
         within: ttl.saturating_add(Duration::from_secs(loop_wait_s)),
     }

@@ -58,7 +58,9 @@ fn add_planned<'a>(
 ) {
     let node = &trial.planned.topology.node;
     let is_same = |known: &&mut PlannedServer<'_>| {
-        known.spec == spec && known.trial.planned.topology.node == *node
+        known.spec == spec
+            && known.trial.planned.topology.node == *node
+            && cluster(known.trial) == cluster(trial)
     };
     match planned.iter_mut().find(is_same) {
         Some(known) => known.required = known.required.max(required),
@@ -68,6 +70,12 @@ fn add_planned<'a>(
             required,
         }),
     }
+}
+
+/// Kind and size of the cluster that the trial's servers form, if any.
+fn cluster(trial: &Trial) -> Option<(&str, u32)> {
+    let cluster = trial.planned.topology.cluster.as_ref()?;
+    Some((cluster.kind.as_str(), cluster.members))
 }
 
 /// Checks report which of its settings could not be read.
@@ -125,7 +133,8 @@ fn is_rotational(files: &dyn Files, dir: Option<&Path>) -> Option<bool> {
     Storage::read(files, dir?).is_rotational()
 }
 
-/// Settings are the study's, then dyno's, then the defaults of the server's version.
+/// Settings are the study's, then those of the cluster, then dyno's, then the defaults of the
+/// server's version.
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
     let mut versions = BTreeMap::new();
     let varied = varied(planned);
@@ -140,9 +149,14 @@ fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<Serv
             let version = installed.map(|installed| installed.version);
             version.map_err(|failure| failure.message)
         });
+        let of_cluster = cluster(server.trial).and_then(|(kind, members)| {
+            let replication = engine.replicates_as(kind)?;
+            Some(replication.checked_settings(members))
+        });
         let config = crate::spec::config(spec);
+        let all = [of_cluster.unwrap_or_default(), config.clone()].concat();
         let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
-        let settings = |version: &String| engine.planned_settings(version, users, &config);
+        let settings = |version: &String| engine.planned_settings(version, users, &all);
         let chosen = engine.chosen_settings(&config).into_iter();
         Some(ServerFacts {
             name: match planned.len() {

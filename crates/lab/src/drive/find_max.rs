@@ -44,6 +44,7 @@ pub fn find_max(
             known: &mut known,
             run,
             finished: &mut finished,
+            has_run: false,
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
@@ -88,6 +89,8 @@ struct SearchRun<'a, 'r> {
     run: &'a mut Run<'r>,
     /// The trials of this search and of earlier ones.
     finished: &'a mut Vec<TrialSummary>,
+    /// Whether a trial of this search has run, rather than been known.
+    has_run: bool,
     found: FoundMax,
 }
 
@@ -137,11 +140,18 @@ impl SearchRun<'_, '_> {
         Some(self.known.remove(index))
     }
 
-    fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
+    fn run_trial(&mut self, mut trial: Trial) -> Result<TrialSummary, Failed> {
         if self.run.is_interrupted() {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
+        // The first one has checked the data.
+        if let Target::Given(_) = trial.target
+            && self.has_run
+        {
+            trial.run_options.mode = None;
+        }
+        self.has_run = true;
         let ran = attempt(self.lab, &trial, self.run).map_err(Failed::All)?;
         match ran.failure {
             Some(failure) => {
@@ -186,10 +196,6 @@ impl SearchRun<'_, '_> {
         trial.longest_wait = Some(self.wanted.limit);
         // A repeated rate gets different arrival times.
         trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
-        // The closed loop has already checked the data.
-        if let Target::Given(_) = trial.target {
-            trial.run_options.mode = None;
-        }
         let planned = &mut trial.planned;
         planned.number = number;
         planned.label = step_label(&planned.label, &format!("rate={rate}"));

@@ -211,21 +211,21 @@ pub(crate) fn raise_file_limit(trials: &[&Trial]) -> Result<(), Failure> {
     let files = trials.iter().map(|trial| trial.load_files() + OWN_FILES);
     let needed: u64 = files.sum();
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
+    let Some(current) = limit.current.filter(|current| *current < needed) else {
         return Ok(());
-    }
+    };
     limit.current = limit.maximum;
     let raised = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
-    match limit.maximum {
-        Some(maximum) if maximum < needed || raised.is_err() => {
-            let message = format!(
-                "{users} virtual users need up to {needed} open files; the limit of this process is {maximum}"
-            );
-            let remedy = format!("raise the limit: ulimit -n {needed}");
-            Err(Failure::usage(message).remedy(remedy))
-        }
-        _ => Ok(()),
-    }
+    let what = match (limit.maximum, raised) {
+        (Some(maximum), _) if maximum < needed => maximum.to_string(),
+        (_, Err(error)) => format!("{current}, which cannot be raised: {error}"),
+        _ => return Ok(()),
+    };
+    let message = format!(
+        "{users} virtual users need up to {needed} open files; the limit of this process is {what}"
+    );
+    let remedy = format!("raise the limit: ulimit -n {needed}");
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 #[cfg(test)]

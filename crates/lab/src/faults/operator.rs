@@ -2,6 +2,7 @@
 //! and switches over for maintenance.
 
 use std::cmp::Reverse;
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::context::{FaultContext, role_of};
 use super::injection::Injection;
 use crate::failure::unless_canceled;
 use crate::observe::probe::MemberProbe;
+use crate::servers::Node;
 use crate::{Cluster, Failure, Member};
 
 /// How long the new primary may take to receive what the old one wrote, and how often it is asked.
@@ -131,13 +133,12 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option
         let message = format!("server {} does not replicate from the primary", to.number);
         return Err(Failure::server(message));
     }
-    let (refuses_at, is_down) = demote(old, to, context)?;
+    let (refuses_at, is_down) = replace(old, to, context)?;
     let is_away = |number| {
         (is_down && number == old.number)
             || left_behind.contains(&number)
             || context.instance.faults.hits(number)
     };
-    promote(cluster, index)?;
     follow(cluster, is_away)?;
     // The next switchover needs replicas.
     let others = cluster.members().iter().enumerate();
@@ -149,27 +150,41 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option
     }
 }
 
-/// Has the old primary refuse writes, and waits until the new one has all of them; returns when
-/// it refused, and whether it was shut down for that.
-fn demote(
+/// Makes the context's member `new` the primary in place of the old one; returns when that refused
+/// writes, and whether it was shut down for that.
+fn replace(
     old: &Member,
     new: &Member,
     context: &FaultContext<'_>,
 ) -> Result<(Instant, bool), Failure> {
+    let (cluster, index) = (context.cluster(), context.index()?);
     let mut node = old.lock()?;
     if !node.demote()? {
         // It sends everything to its replicas before it ends.
-        return Ok((node.shut_down(context.over)?, true));
+        let refuses_at = node.shut_down(context.over)?;
+        promote(cluster, index)?;
+        return Ok((refuses_at, true));
     }
     let refuses_at = Instant::now();
-    let written = node.received()?;
-    let deadline = refuses_at + CATCH_UP_LIMIT;
+    let caught_up = catch_up(&node, new, context.over);
+    if let Err(failure) = caught_up.and_then(|()| promote(cluster, index)) {
+        // It remains the primary.
+        let _ = node.reinstate();
+        return Err(failure);
+    }
+    Ok((refuses_at, false))
+}
+
+/// Waits until the new primary has everything that the old one wrote.
+fn catch_up(old: &Node, new: &Member, over: &AtomicBool) -> Result<(), Failure> {
+    let deadline = Instant::now() + CATCH_UP_LIMIT;
+    let written = old.received()?;
     while new.lock()?.received()? < written {
-        unless_canceled(context.over)?;
+        unless_canceled(over)?;
         if Instant::now() > deadline {
             return Err(new.lock()?.does_not_replicate(CATCH_UP_LIMIT));
         }
         sleep(POLL_INTERVAL);
     }
-    Ok((refuses_at, false))
+    Ok(())
 }

@@ -111,7 +111,9 @@ pub(super) fn log_size(server: &Facts) -> Judged {
     let (name, bytes) = match server.number(newer) {
         Ok(bytes) if server.engine == MYSQL => (newer, bytes),
         _ => {
-            let files = server.number("innodb_log_files_in_group").unwrap_or(1);
+            let has_one = server.engine == MARIADB && server.is_since(10, 5);
+            let files = server.number("innodb_log_files_in_group");
+            let files = files.ok().filter(|_| !has_one).unwrap_or(1);
             (older, server.number(older)?.saturating_mul(files.max(1)))
         }
     };

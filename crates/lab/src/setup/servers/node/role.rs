@@ -144,6 +144,11 @@ impl Node {
         self.as_member(|kind, member| kind.failover()?.demote(member))
     }
 
+    /// Lets the node, which was demoted, accept writes again.
+    pub(crate) fn reinstate(&self) -> Result<(), Failure> {
+        self.as_member(|kind, member| kind.failover()?.reinstate(member))
+    }
+
     /// How much of what the primary wrote the node has received.
     pub(crate) fn received(&self) -> Result<u64, Failure> {
         self.as_member(|kind, member| kind.failover()?.received(member))
