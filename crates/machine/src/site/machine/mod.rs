@@ -72,8 +72,13 @@ impl Machine {
     }
 
     /// Boots a guest with the CPUs and memory of these limits. It has at most one node.
-    pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let guest = Guest::boot(home, limits, image)?;
+    pub fn guest(
+        home: &Home,
+        limits: &plan::Limits,
+        image: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let guest = Guest::boot(home, limits, image, interrupted)?;
         let to = guest.destination.clone();
         Self::connect(home, &to, Path::new("/var/tmp"), Some(guest))
     }
