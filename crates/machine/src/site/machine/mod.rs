@@ -315,3 +315,32 @@ impl Drop for Machine {
         let _ = self.remove();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn only_a_new_directory_is_given_to_the_servers_account() {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+        fs::create_dir_all(here.join("own")).unwrap();
+        fs::write(here.join("a.cnf"), "").unwrap();
+        let archive = dir.path().join("archive");
+        for (exclude, given) in [("none", "0:7 a.cnf 6:7 own "), ("./own", "0:7 a.cnf ")] {
+            let mut tar = Command::new("tar");
+            tar.arg("-C").arg(&here).arg("-cf").arg(&archive);
+            let packed = tar.args(["--exclude", exclude, "."]).status();
+            assert!(packed.unwrap().success());
+            // In place of the program.
+            let chown = "chown() { printf '%s %s ' \"$2\" \"${3##*/}\"; }";
+            let bring = script(&format!("{chown}\n{BRING}"), &[there.as_os_str(), "6:7".as_ref()]);
+            let mut shell = Command::new("sh");
+            let shell = shell.arg("-c").arg(bring).stdin(File::open(&archive).unwrap());
+            let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+            assert_eq!(said, given);
+        }
+    }
+}
