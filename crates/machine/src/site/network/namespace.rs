@@ -56,14 +56,9 @@ impl Namespace {
         self.address
     }
 
-    /// Removes the namespace, and with the last one its switch.
+    /// Removes the namespace. The switch is removed when the last of its namespaces is dropped.
     pub(crate) fn end(&self) -> Result<(), Failure> {
-        let own = self.namespace.end();
-        let switch = match Arc::strong_count(&self.switch) {
-            1 => self.switch.end(),
-            _ => Ok(()),
-        };
-        own.and(switch)
+        self.namespace.end()
     }
 }
 
