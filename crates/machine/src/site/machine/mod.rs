@@ -245,15 +245,13 @@ impl Machine {
         ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
-    pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
+    /// Without a connection, also fails for no processes: then none could be found.
+    pub(crate) fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),
             Process::Here(_) => None,
         });
         let pids: String = pids.collect();
-        if pids.is_empty() {
-            return;
-        }
         let dir = self.dir.display();
         let (variable, below) = (
             quoted(format!("DYNO_RUN_DIR={dir}/")),
@@ -261,11 +259,12 @@ impl Machine {
         );
         let signal = signal.as_raw();
         // Processes that have ended are not an error.
-        let _ = self.agent.run(&format!(
+        let sent = self.run(&format!(
             "for pid in {pids}; do \
              if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
              then kill -{signal} $pid; fi; done"
         ));
+        sent.map(drop)
     }
 
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
