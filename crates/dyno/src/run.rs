@@ -36,7 +36,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         let sets_time = study.source.place("load.time").is_some();
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
-    plan::settle(study, &lab, &mut trials, is_settled)?;
+    plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;

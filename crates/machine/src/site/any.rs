@@ -69,24 +69,25 @@ impl dyn Site + '_ {
     }
 
     /// Sends a program the signal to shut down.
-    pub fn terminate(&self, first: &mut Launched, signal: Signal) {
+    pub fn terminate(&self, first: &mut Launched, signal: Signal) -> Result<(), Failure> {
         match self.machine() {
             None => first.signal(signal),
             // Once its session has ended, its process ID may be reused.
             Some(machine) if matches!(first.child.try_wait(), Ok(None)) => {
-                machine.send(&[Process::Elsewhere(first.pid)], signal);
+                return machine.send(&[Process::Elsewhere(first.pid)], signal);
             }
             Some(_) => {}
         }
+        Ok(())
     }
 
     /// Kills a program; returns when it was killed.
-    pub fn kill(&self, first: &mut Launched) -> Instant {
+    pub fn kill(&self, first: &mut Launched) -> Result<Instant, Failure> {
         if self.is_here() {
-            return first.kill();
+            return Ok(first.kill());
         }
-        self.terminate(first, Signal::KILL);
-        Instant::now()
+        self.terminate(first, Signal::KILL)?;
+        Ok(Instant::now())
     }
 
     /// How a program ended, as the rest of a sentence that begins with its name.
@@ -106,7 +107,7 @@ impl dyn Site + '_ {
     }
 
     /// Sends a signal to processes, some of which may have ended.
-    pub fn send(&self, processes: &[Process], signal: Signal) {
+    pub fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         if let Some(machine) = self.machine() {
             return machine.send(processes, signal);
         }
@@ -115,6 +116,7 @@ impl dyn Site + '_ {
                 let _ = pidfd_send_signal(handle, signal);
             }
         }
+        Ok(())
     }
 
     /// Records a process of the node with this directory, so that `end_processes` removes its

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use plan::SiteKind;
 
@@ -16,6 +17,7 @@ pub fn set_up(
     topology: &plan::Topology,
     nodes: u32,
     guest_image: &Path,
+    interrupted: &AtomicBool,
 ) -> Result<Vec<Arc<dyn Site>>, Failure> {
     let planned = &topology.node.site;
     let switch = match topology.network() {
@@ -35,7 +37,10 @@ pub fn set_up(
                 };
                 Arc::new(Machine::new(home, &to, &host.directory)?)
             }
-            (SiteKind::Vm, _) => Arc::new(Machine::guest(home, &planned.limits, guest_image)?),
+            (SiteKind::Vm, _) => {
+                let limits = &planned.limits;
+                Arc::new(Machine::guest(home, limits, guest_image, interrupted)?)
+            }
             _ => Arc::new(ThisHost::new(home, planned, limits_io, switch.as_ref())?),
         })
     };

@@ -72,8 +72,13 @@ impl Machine {
     }
 
     /// Boots a guest with the CPUs and memory of these limits. It has at most one node.
-    pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let guest = Guest::boot(home, limits, image)?;
+    pub fn guest(
+        home: &Home,
+        limits: &plan::Limits,
+        image: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let guest = Guest::boot(home, limits, image, interrupted)?;
         let to = guest.destination.clone();
         Self::connect(home, &to, Path::new("/var/tmp"), Some(guest))
     }
@@ -240,15 +245,13 @@ impl Machine {
         ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
-    pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
+    /// Without a connection, also fails for no processes: then none could be found.
+    pub(crate) fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),
             Process::Here(_) => None,
         });
         let pids: String = pids.collect();
-        if pids.is_empty() {
-            return;
-        }
         let dir = self.dir.display();
         let (variable, below) = (
             quoted(format!("DYNO_RUN_DIR={dir}/")),
@@ -256,11 +259,12 @@ impl Machine {
         );
         let signal = signal.as_raw();
         // Processes that have ended are not an error.
-        let _ = self.agent.run(&format!(
+        let sent = self.run(&format!(
             "for pid in {pids}; do \
              if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
              then kill -{signal} $pid; fi; done"
         ));
+        sent.map(drop)
     }
 
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
@@ -308,5 +312,34 @@ impl Drop for Machine {
     fn drop(&mut self) {
         // A later run removes what remains.
         let _ = self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn only_a_new_directory_is_given_to_the_servers_account() {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+        fs::create_dir_all(here.join("own")).unwrap();
+        fs::write(here.join("a.cnf"), "").unwrap();
+        let archive = dir.path().join("archive");
+        for (exclude, given) in [("none", "0:7 a.cnf 6:7 own "), ("./own", "0:7 a.cnf ")] {
+            let mut tar = Command::new("tar");
+            tar.arg("-C").arg(&here).arg("-cf").arg(&archive);
+            let packed = tar.args(["--exclude", exclude, "."]).status();
+            assert!(packed.unwrap().success());
+            // In place of the program.
+            let chown = "chown() { printf '%s %s ' \"$2\" \"${3##*/}\"; }";
+            let bring = script(&format!("{chown}\n{BRING}"), &[there.as_os_str(), "6:7".as_ref()]);
+            let mut shell = Command::new("sh");
+            let shell = shell.arg("-c").arg(bring).stdin(File::open(&archive).unwrap());
+            let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+            assert_eq!(said, given);
+        }
     }
 }

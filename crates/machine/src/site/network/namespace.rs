@@ -56,14 +56,9 @@ impl Namespace {
         self.address
     }
 
-    /// Removes the namespace, and with the last one its switch.
+    /// Removes the namespace. The switch is removed when the last of its namespaces is dropped.
     pub(crate) fn end(&self) -> Result<(), Failure> {
-        let own = self.namespace.end();
-        let switch = match Arc::strong_count(&self.switch) {
-            1 => self.switch.end(),
-            _ => Ok(()),
-        };
-        own.and(switch)
+        self.namespace.end()
     }
 }
 
@@ -72,12 +67,14 @@ impl Namespace {
 impl Namespace {
     /// Drops what the namespace sends to these addresses, without an error for the sender; returns
     /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
-    /// twice.
+    /// twice, also after an error.
     pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = locked(&self.cut);
+        // All of them before the first error, because all of them are restored after it.
         for peer in peers {
-            let times = cut.entry(*peer).or_default();
-            *times += 1;
+            *cut.entry(*peer).or_default() += 1;
+        }
+        for peer in peers {
             self.neighbors.misdirect(*peer)?;
         }
         Ok(Instant::now())

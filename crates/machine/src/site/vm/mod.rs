@@ -108,10 +108,15 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
+    pub(super) fn boot(
+        home: &Home,
+        limits: &Limits,
+        image: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
         qemu::program()?;
         qemu::check_image(image)?;
-        let boot = |accelerator| Self::on_free_ports(home, limits, image, accelerator);
+        let boot = |accelerator| Self::on_free_ports(home, limits, image, accelerator, interrupted);
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
             Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
@@ -152,10 +157,11 @@ impl Guest {
         limits: &Limits,
         image: &Path,
         accelerator: Accelerator,
+        interrupted: &AtomicBool,
     ) -> Result<Self, Failed> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
-            match Self::start(home, limits, image, accelerator) {
+            match Self::start(home, limits, image, accelerator, interrupted) {
                 Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
@@ -167,6 +173,7 @@ impl Guest {
         limits: &Limits,
         image: &Path,
         accelerator: Accelerator,
+        interrupted: &AtomicBool,
     ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
@@ -195,7 +202,7 @@ impl Guest {
             disk,
             ports,
         };
-        guest.switch_on(&process::NEVER)?;
+        guest.switch_on(interrupted)?;
         Ok(guest)
     }
 

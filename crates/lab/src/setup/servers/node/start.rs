@@ -403,7 +403,8 @@ impl Node {
     fn why_it_ended(&self, how: String, log: &str) -> Failure {
         let engine = self.installed.engine;
         if engine.is_port_taken(log) {
-            return port::taken(self.port);
+            let address = self.site().address().addr();
+            return port::taken(SocketAddrV4::new(address, self.port));
         }
         log::failure(engine, &self.name(), how, log, &self.spec.config)
     }
