@@ -42,7 +42,7 @@ fn answer(greeting: &Greeting) {
         tls: greeting.offers_tls(),
     };
     let proof = match auth::first_answer(auth::NATIVE, "secret", &greeting.scramble) {
-        Ok(auth::FirstAnswer::Proof(proof)) => proof,
+        Ok(Some(proof)) => proof,
         other => panic!("{other:?}"),
     };
     let mut out = Vec::new();

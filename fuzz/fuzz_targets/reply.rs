@@ -33,9 +33,9 @@ fn reader(how: u8) -> ReplyReader {
     }
     let mut reader = ReplyReader::new(capabilities);
     match how >> 1 & 3 {
-        0 => reader.expect_prepared(),
-        1 => reader.expect_rest(how),
-        _ => reader.expect_result(),
+        0 => reader.expect_prepared(1),
+        1 => reader.expect_result(how),
+        _ => reader.expect_result(1),
     }
     reader
 }

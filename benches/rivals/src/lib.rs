@@ -106,7 +106,7 @@ impl Conn {
         for statement in &load.workload.catalog().statements {
             out.clear();
             command::prepare(&mut out, &statement.sql);
-            conn.reader.expect_prepared();
+            conn.reader.expect_prepared(1);
             match conn.exchange(&out)? {
                 Reply::Prepared(number) => numbers.push(number),
                 other => return Err(format!("{}: {other:?}", statement.sql).into()),
@@ -117,7 +117,7 @@ impl Conn {
 
     /// Sends a command and returns the server's reply, which may be an error.
     pub fn command(&mut self, packet: &[u8]) -> Result<Reply, Failure> {
-        self.reader.expect_result();
+        self.reader.expect_result(1);
         self.exchange(packet)
     }
 

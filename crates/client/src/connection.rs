@@ -118,7 +118,7 @@ impl<P: Protocol> Connection<P> {
         let (stream, protocol) =
             timeout(limit, P::log_in(target, permit))
                 .await
-                .map_err(|_| Error::Timeout {
+                .ok_or_else(|| Error::Timeout {
                     server: target.to_string(),
                     limit,
                 })??;
@@ -245,8 +245,9 @@ impl<P: Protocol> Connection<P> {
             Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
             sent => sent.map(drop),
         };
-        if self.out.capacity() <= SEND_BUFFER_BYTES {
-            SEND_BUFFER.set(std::mem::take(&mut self.out));
+        let buffer = std::mem::take(&mut self.out);
+        if buffer.capacity() <= SEND_BUFFER_BYTES {
+            SEND_BUFFER.set(buffer);
         }
         sent
     }
@@ -298,5 +299,36 @@ fn done<P: Protocol>(reply: Reply<P>, sql: &str) -> Result<Done, Error> {
         Reply::<P>::Done(done) => Ok(done),
         Reply::<P>::Refused(error) => Err(refused::<P>(error, sql)),
         Reply::<P>::Prepared(_) | Reply::<P>::WantsData(_) => Err(Error::out_of_turn()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::net::Address;
+    use crate::postgres::Postgres;
+    use crate::reactor::Reactor;
+
+    #[test]
+    fn a_connection_keeps_no_buffer_whatever_it_has_sent() {
+        for length in [10, 2 * SEND_BUFFER_BYTES] {
+            let kept = Reactor::new().unwrap().block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let address = Address::Tcp(vec![listener.local_addr().unwrap()]);
+                let mut connection = Connection {
+                    stream: Stream::connect(&address).await.unwrap(),
+                    protocol: Postgres::default(),
+                    out: Vec::new(),
+                };
+                // The server closes the connection, so that no reply is awaited.
+                drop(listener.accept().unwrap());
+                let lost = connection.run(&" ".repeat(length)).await;
+                assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");
+                connection.out.capacity()
+            });
+            assert_eq!(kept.unwrap(), 0, "{length} bytes");
+        }
     }
 }

@@ -58,13 +58,13 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
         }
         let first = first_to_end(&mut attempts);
         let ended = match untried.len() {
-            0 => Ok(first.await),
+            0 => Some(first.await),
             _ => timeout(NEXT_ADDRESS_AFTER, first).await,
         };
         match ended {
-            Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => last = error,
-            Err(_elapsed) => {}
+            Some(Ok(connected)) => return Ok(connected),
+            Some(Err(error)) => last = error,
+            None => {}
         }
     }
 }
@@ -86,7 +86,7 @@ async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpSocket>> 
 async fn to(address: SocketAddr) -> Result<Io<TcpSocket>> {
     let io = Io::new(TcpSocket::new(TcpStream::connect(address)?))?;
     io.writable().await;
-    let stream = io.socket().stream();
+    let stream = &io.socket().stream;
     if let Some(error) = stream.take_error()? {
         return Err(error);
     }
@@ -125,7 +125,7 @@ mod tests {
             .block_on(timeout(limit, tcp(addresses)));
         dialed
             .unwrap()
-            .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+            .unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 
     fn listening() -> (TcpListener, SocketAddr) {
@@ -161,7 +161,7 @@ mod tests {
     fn an_address_that_does_not_answer_does_not_keep_others_from_being_tried() {
         let (silents, (_listener, live)) = ([silent(), silent()], listening());
         let connected = dial(&[silents[0].address, silents[1].address, live]).unwrap();
-        assert_eq!(connected.socket().stream().peer_addr().unwrap(), live);
+        assert_eq!(connected.socket().stream.peer_addr().unwrap(), live);
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         drop(closed);
         let (_listener, live) = listening();
         let connected = dial(&[refusing, live]).unwrap();
-        assert_eq!(connected.socket().stream().peer_addr().unwrap(), live);
+        assert_eq!(connected.socket().stream.peer_addr().unwrap(), live);
         let error = dial(&[refusing]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         assert_eq!(dial(&[]).unwrap_err().kind(), ErrorKind::AddrNotAvailable);
@@ -180,7 +180,7 @@ mod tests {
     fn silence_of_the_peer_has_a_limit() {
         let (_listener, live) = listening();
         let connected = dial(&[live]).unwrap();
-        let socket = connected.socket().stream();
+        let socket = &connected.socket().stream;
         assert!(sockopt::socket_keepalive(socket).unwrap());
         let probes = sockopt::tcp_keepcnt(socket).unwrap();
         let probed = sockopt::tcp_keepintvl(socket).unwrap() * probes;

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, CONTROLS};
 use rustls::pki_types::ServerName;
 
 use crate::channel::Channel;
@@ -39,6 +40,17 @@ impl From<TargetError> for plan::Failure {
 
 /// The advice about characters that have a meaning in URLs.
 pub(crate) const RESERVED: &str = "the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25";
+
+/// Characters that a value in a URL's query cannot contain unencoded.
+pub(crate) const IN_QUERY: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'\'');
+/// Characters that a user or a database in a URL cannot contain unencoded.
+pub(crate) const IN_NAME: AsciiSet = IN_QUERY.add(b'/').add(b':').add(b'?').add(b'@');
 
 type Tls = (Arc<rustls::ClientConfig>, ServerName<'static>);
 

@@ -14,20 +14,13 @@ pub fn split(url: &str) -> Vec<String> {
 
 /// The first URL, with the hosts of all URLs.
 pub fn join(urls: &[String]) -> String {
-    let Some(first) = urls.first() else {
-        return String::new();
-    };
     let all = urls.iter().filter_map(|url| Some(&url[hosts(url)?]));
     let all: Vec<&str> = all.collect();
-    match hosts(first) {
-        Some(own) => format!(
-            "{}{}{}",
-            &first[..own.start],
-            all.join(","),
-            &first[own.end..]
-        ),
-        None => first.clone(),
+    let mut joined = urls.first().cloned().unwrap_or_default();
+    if let Some(own) = hosts(&joined) {
+        joined.replace_range(own, &all.join(","));
     }
+    joined
 }
 
 /// The range of a URL that contains its hosts.

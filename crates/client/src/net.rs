@@ -48,7 +48,7 @@ impl Stream {
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match &self.socket {
-            Socket::Tcp(io) => io.socket().stream().as_fd(),
+            Socket::Tcp(io) => io.socket().as_fd(),
             Socket::Unix(io) => io.socket().as_fd(),
         }
     }
@@ -56,8 +56,8 @@ impl Stream {
     pub fn peer(&self) -> Result<Peer> {
         Ok(match &self.socket {
             Socket::Tcp(io) => Peer::Tcp {
-                local: io.socket().stream().local_addr()?,
-                remote: io.socket().stream().peer_addr()?,
+                local: io.socket().stream.local_addr()?,
+                remote: io.socket().stream.peer_addr()?,
             },
             Socket::Unix(io) => Peer::Unix {
                 pid: listener_of(io.socket())?,
@@ -66,11 +66,11 @@ impl Stream {
     }
 
     /// Makes the kernel stamp arriving data from now on, if it can, that is on TCP.
-    pub fn stamp_arrivals(&mut self) -> Result<()> {
-        match &mut self.socket {
+    pub fn stamp_arrivals(&self) -> Result<()> {
+        match &self.socket {
             Socket::Tcp(io) => {
                 io.watch_wall_clock()?;
-                io.socket_mut().stamp_arrivals()
+                io.socket().stamp_arrivals()
             }
             Socket::Unix(_) => Ok(()),
         }
@@ -81,7 +81,7 @@ impl Stream {
     #[inline]
     pub fn arrived_ns(&self) -> Option<u64> {
         match &self.socket {
-            Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived()?),
+            Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived.get()?),
             Socket::Unix(_) => None,
         }
     }

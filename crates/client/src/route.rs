@@ -3,6 +3,7 @@
 //! Followers of the servers open and close them while a load runs. Closing a server breaks the
 //! connections that users have to it: a hanging server would hold its users forever.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ pub struct Route {
     is_list: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     servers: Vec<Server>,
     /// The index of the next connection's server, if that one is open. May exceed the last index.
@@ -35,7 +36,9 @@ struct State {
     /// Number of changes of the set of open servers.
     changes: u64,
     alerts: u64,
-    waiting: Vec<Waker>,
+    /// Tasks that wait for a change, by their tickets.
+    waiting: BTreeMap<u64, Waker>,
+    next_ticket: u64,
 }
 
 #[derive(Debug, Default)]
@@ -56,10 +59,7 @@ impl Route {
         Self {
             state: Mutex::new(State {
                 servers: (0..servers).map(server).collect(),
-                turn: 0,
-                changes: 0,
-                alerts: 0,
-                waiting: Vec::new(),
+                ..State::default()
             }),
             alerted: Condvar::new(),
             expects_writes,
@@ -101,7 +101,7 @@ impl Route {
             state.changes += 1;
             let waiting = std::mem::take(&mut state.waiting);
             drop(state);
-            waiting.into_iter().for_each(Waker::wake);
+            waiting.into_values().for_each(Waker::wake);
         }
     }
 
@@ -151,15 +151,14 @@ impl Route {
 
     /// Waits until the choice differs from `known`.
     pub(crate) async fn changed(&self, known: Option<u64>) {
+        let ticket = Ticket::take(self);
         poll_fn(|context| {
             let mut state = self.lock();
             if state.choice() != known {
                 return Poll::Ready(());
             }
-            let waker = context.waker();
-            if !state.waiting.iter().any(|other| other.will_wake(waker)) {
-                state.waiting.push(waker.clone());
-            }
+            let waker = context.waker().clone();
+            state.waiting.insert(ticket.number, waker);
             Poll::Pending
         })
         .await;
@@ -234,6 +233,30 @@ impl Server {
     }
 }
 
+/// A task's place among those that wait for a change of a route. Thousands of logins wait for one,
+/// and leave when they have succeeded.
+struct Ticket<'a> {
+    route: &'a Route,
+    number: u64,
+}
+
+impl<'a> Ticket<'a> {
+    fn take(route: &'a Route) -> Self {
+        let mut state = route.lock();
+        state.next_ticket += 1;
+        Self {
+            route,
+            number: state.next_ticket,
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.route.lock().waiting.remove(&self.number);
+    }
+}
+
 /// A connection that is registered to be shut down when its server is closed. Dropping it
 /// unregisters the connection.
 #[derive(Debug)]
@@ -282,7 +305,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::reactor::Reactor;
+    use crate::reactor::{Reactor, timeout};
 
     fn none(_: usize) -> bool {
         false
@@ -359,6 +382,16 @@ mod tests {
         let waited = Reactor::new().unwrap().block_on(waited).unwrap();
         assert_eq!(waited, (Some(1), Some(0)));
         thread.join().unwrap();
+        assert!(route.lock().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_task_that_no_longer_waits_is_forgotten() {
+        let route = Route::fixed();
+        let choice = route.choice();
+        let limit = Duration::from_millis(1);
+        let wait = timeout(limit, route.changed(choice));
+        assert_eq!(Reactor::new().unwrap().block_on(wait).unwrap(), None);
         assert!(route.lock().waiting.is_empty());
     }
 

@@ -36,12 +36,11 @@ pub struct NetworkSession<P: Protocol> {
     text: String,
 }
 
+/// A connection and the statements that were prepared on it.
+type Opened<P> = (Connection<P>, Box<[Option<<P as Protocol>::Statement>]>);
+
 impl<P: Protocol> Connector<P> {
-    async fn open(
-        &self,
-        target: &P::Target,
-        catalog: &Arc<Catalog>,
-    ) -> Result<Opened<P>, SessionError> {
+    async fn open(&self, target: &P::Target, catalog: &Catalog) -> Result<Opened<P>, SessionError> {
         let opened = Connection::open(target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
@@ -59,34 +58,27 @@ impl<P: Protocol> Connector<P> {
                 });
             }
         }
-        Ok(Opened {
-            connection,
-            prepared: prepared.into_boxed_slice(),
-        })
+        Ok((connection, prepared.into()))
     }
 
-    /// Opens a connection to a server; `None` if it is closed meanwhile.
+    /// Opens a connection to a server, unless it is closed meanwhile.
     async fn open_to(
         &self,
         server: usize,
         catalog: &Arc<Catalog>,
-    ) -> Result<Option<NetworkSession<P>>, SessionError> {
-        let Some(target) = self.targets.get(server) else {
-            return Ok(None);
-        };
+    ) -> Result<NetworkSession<P>, SessionError> {
+        let target = self.targets.get(server).ok_or_else(no_server)?;
         // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
-        let Some(opened) = opening.await.transpose()? else {
-            return Ok(None);
-        };
-        let place = self.route.add(server, opened.connection.stream.socket());
-        Ok(place.map(|place| NetworkSession {
-            place,
-            connection: opened.connection,
+        let (connection, prepared) = opening.await.ok_or_else(no_server)??;
+        let place = self.route.add(server, connection.stream.socket());
+        Ok(NetworkSession {
+            place: place.ok_or_else(no_server)?,
+            connection,
             catalog: Arc::clone(catalog),
-            prepared: opened.prepared,
+            prepared,
             text: String::new(),
-        }))
+        })
     }
 }
 
@@ -99,7 +91,6 @@ impl<P: Protocol> Connect for Connector<P> {
             return Err(no_server());
         };
         let opened = self.open_to(server, catalog).await;
-        let opened = opened.and_then(|session| session.ok_or_else(no_server));
         opened.inspect_err(|_| self.route.failed(server))
     }
 
@@ -110,11 +101,6 @@ impl<P: Protocol> Connect for Connector<P> {
     async fn rerouted(&self, from: Option<u64>) {
         self.route.changed(from).await;
     }
-}
-
-struct Opened<P: Protocol> {
-    connection: Connection<P>,
-    prepared: Box<[Option<P::Statement>]>,
 }
 
 fn no_server() -> SessionError {

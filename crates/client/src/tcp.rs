@@ -7,12 +7,10 @@
 
 use std::cell::Cell;
 use std::io::{Error, IoSliceMut, Read, Result, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
-use mio::event::Source;
 use mio::net::TcpStream;
-use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 
 use crate::reactor::WallTime;
@@ -20,46 +18,38 @@ use crate::reactor::WallTime;
 /// A TCP socket; [`TcpSocket::stamp_arrivals`] turns its stamps on.
 #[derive(Debug)]
 pub(crate) struct TcpSocket {
-    stream: TcpStream,
-    stamps: bool,
-    arrived: Cell<Option<WallTime>>,
+    /// The stream without time stamps.
+    pub(crate) stream: TcpStream,
+    stamps: Cell<bool>,
+    /// When the last byte of the last read reached this host; `None` if the kernel did not stamp it.
+    pub(crate) arrived: Cell<Option<WallTime>>,
 }
 
 impl TcpSocket {
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self {
             stream,
-            stamps: false,
+            stamps: Cell::new(false),
             arrived: Cell::new(None),
         }
     }
 
-    /// The stream without time stamps.
-    pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
+    pub(crate) fn stamp_arrivals(&self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
-        self.stamps = true;
+        self.stamps.set(true);
         Ok(())
-    }
-
-    /// When the last byte of the last read reached this host, by the wall clock;
-    /// `None` if the kernel did not stamp it.
-    #[inline]
-    pub(crate) fn arrived(&self) -> Option<WallTime> {
-        self.arrived.get()
     }
 }
 
 impl Read for &TcpSocket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        if !self.stamps {
+        if !self.stamps.get() {
             return (&self.stream).read(buffer);
         }
-        let (length, arrived) = receive(self.stream.as_raw_fd(), buffer)?;
+        let received = receive(self.stream.as_raw_fd(), buffer);
+        // Otherwise, the stamp of the last reply would look like that of a clock that was set.
+        let (length, arrived) = received.inspect_err(|_| self.arrived.set(None))?;
         self.arrived.set(arrived);
         Ok(length)
     }
@@ -77,17 +67,9 @@ impl Write for &TcpSocket {
     }
 }
 
-impl Source for TcpSocket {
-    fn register(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
-        self.stream.register(registry, token, interest)
-    }
-
-    fn reregister(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
-        self.stream.reregister(registry, token, interest)
-    }
-
-    fn deregister(&mut self, registry: &Registry) -> Result<()> {
-        self.stream.deregister(registry)
+impl AsFd for TcpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 
@@ -158,7 +140,6 @@ const STAMP_BYTES: u32 = size_of::<libc::timespec>() as u32;
 fn wall_time(stamp: libc::timespec) -> Option<WallTime> {
     let seconds = u64::try_from(stamp.tv_sec).ok()?;
     let ns = u64::try_from(stamp.tv_nsec).ok()?;
-    Some(WallTime::from_epoch_ns(
-        seconds.checked_mul(1_000_000_000)?.checked_add(ns)?,
-    ))
+    let epoch_ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
+    Some(WallTime(epoch_ns))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use lab::{Access, Database, Lab};
 use plan::key::{Key, Needs};
-use plan::{Alternate, Limited, LoginSpec, ServerSpec};
+use plan::{Alternate, LoginSpec, ServerSpec};
 use study::{Study, quoted, value_toml};
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
@@ -32,10 +32,7 @@ pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> 
 }
 
 fn check_turns(args: &BenchArgs) -> Result<(), Failure> {
-    let is_impossible = |key: &Key| {
-        let mut limits = Limited::KEYS.iter();
-        NOT_IN_TURNS.contains(&key.name) || limits.any(|(name, _)| *name == key.name)
-    };
+    let is_impossible = |key: &Key| NOT_IN_TURNS.contains(&key.name) || key.is_limit();
     let mut typed = args.options.typed().iter();
     let Some(typed) = typed.find(|typed| is_impossible(typed.key)) else {
         return Ok(());

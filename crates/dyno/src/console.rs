@@ -13,7 +13,8 @@ use crate::failure::Failure;
 /// Text is wrapped for terminals within this range of widths: longer lines are hard to read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 
-static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
+/// Whether the terminal shows only ASCII.
+pub(crate) static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
 
 /// Prints a line on stderr. A failure to print is ignored: it must not end a measurement.
 pub(crate) fn eprint(text: &str) {
@@ -44,10 +45,6 @@ pub(crate) fn printable(text: &str) -> String {
         true => ascii(&text).into_owned(),
         false => text.into_owned(),
     }
-}
-
-pub(crate) fn only_ascii() -> bool {
-    *ASCII
 }
 
 /// The layout of text for stdout.
@@ -100,8 +97,8 @@ fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// Wraps long lines between words; continuation lines are indented.
 pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
-    for line in text.split('\n') {
-        if !folded.is_empty() {
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
             folded.push('\n');
         }
         fold(&mut folded, line, width);
@@ -187,7 +184,7 @@ mod tests {
             folded(line, 30),
             "  help: check host and port,\n    and the network between\n    them"
         );
-        for kept in ["short", "", "a\nb", "    ", &"x".repeat(90)] {
+        for kept in ["short", "", "a\nb", "\n\na", "    ", &"x".repeat(90)] {
             assert_eq!(folded(kept, 30), kept);
         }
         let words = "né ".repeat(50);

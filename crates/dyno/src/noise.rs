@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 use crate::results::environment;
+use crate::resume::IDENTITY;
 use crate::study_file::PlannedStudy;
 
 const FILE: &str = "noise.json";
@@ -30,11 +31,8 @@ fn place() -> Result<PathBuf, Failure> {
 
 /// Identifies a host.
 fn host_of(environment: &Environment) -> String {
-    let cores = environment.cores.map(|cores| cores.to_string());
-    let facts = [&environment.hostname, &environment.cpu_model, &cores];
-    facts
-        .map(|fact| fact.as_deref().unwrap_or_default())
-        .join(", ")
+    let facts = IDENTITY.map(|(_, of)| of(environment).unwrap_or_default());
+    facts.join(", ")
 }
 
 fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
@@ -125,7 +123,7 @@ pub(crate) fn set_time(study: &PlannedStudy, trials: &mut [Trial]) {
     // A single start has no noise between starts to balance against that of its pairs.
     let has_starts = |compare: Compare| compare.starts > 1;
     let mut in_turns = trials.iter().filter_map(|trial| trial.planned.turns());
-    let is_open = in_turns.any(has_starts) && !study.source.sets("load.time");
+    let is_open = in_turns.any(has_starts) && study.source.place("load.time").is_none();
     let Some(noise) = is_open.then(known).and_then(Result::ok) else {
         return;
     };

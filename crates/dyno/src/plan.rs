@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
 use lab::needs::{self, Needs};
 use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
-use plan::Alternate;
+use plan::{Alternate, Reset};
 
 use crate::cli::StudyArgs;
 use crate::console::print;
@@ -44,15 +45,20 @@ pub(crate) fn settle(
     lab: &Lab,
     trials: &mut Vec<Trial>,
     is_settled: bool,
+    interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
+    let platform = Some((lab, interrupted));
     let cache = lab.home()?.root();
     let budget = match is_settled {
-        true => Budget::of(cache, trials, Some(lab)),
-        false => Budget::settled(study, cache, trials, Some(lab)),
+        true => Budget::of(cache, trials, platform),
+        false => Budget::settled(study, cache, trials, platform),
     };
     let settled = budget.and_then(|budget| budget.refuse());
     settled.map_err(|failure| study.located(failure))
 }
+
+/// The laboratory whose platform is checked, until the user interrupts.
+type Platform<'a> = (&'a Lab, &'a AtomicBool);
 
 /// What the trials need, and what is available.
 struct Budget {
@@ -71,11 +77,11 @@ impl Budget {
         study: &PlannedStudy,
         cache: &Path,
         trials: &mut Vec<Trial>,
-        lab: Option<&Lab>,
+        platform: Option<Platform<'_>>,
     ) -> Result<Self, Failure> {
         let mut settled = trials.clone();
         noise::set_time(study, &mut settled);
-        let mut budget = Self::of(cache, &settled, lab)?;
+        let mut budget = Self::of(cache, &settled, platform)?;
         let mut compares = study.plan.trials.iter().filter_map(|trial| trial.compare);
         let is_open = compares.any(|compare| compare.alternate == Alternate::Auto);
         if !is_open || budget.refuse().is_ok() {
@@ -83,7 +89,7 @@ impl Budget {
         } else {
             // Whole trials keep the study's length.
             lab::alternate(trials, false);
-            budget = Self::of(cache, trials, lab)?;
+            budget = Self::of(cache, trials, platform)?;
         }
         starts::limit(study, trials, &budget.needs)?;
         // Repeats are the outermost blocks of a study, so the trials that were dropped were the last.
@@ -91,14 +97,21 @@ impl Budget {
         Ok(budget)
     }
 
-    /// The budget of trials on this host with this cache. Without a laboratory, nothing is started.
-    fn of(cache: &Path, trials: &[Trial], lab: Option<&Lab>) -> Result<Self, Failure> {
+    /// The budget of trials on this host with this cache. Without a platform, nothing is started.
+    fn of(cache: &Path, trials: &[Trial], platform: Option<Platform<'_>>) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
-            let needs = needs(lab, trial)?;
+            let needs = needs(platform, trial)?;
+            let program = match &trial.target {
+                Target::Private(spec) => {
+                    let (basedir, version) = (spec.basedir.as_deref(), spec.version.as_deref());
+                    Some((spec.engine.as_str(), basedir, version))
+                }
+                Target::Given(_) | Target::Temporary(_) => None,
+            };
             // Data is built for the first trial that uses it.
             let data = format!(
-                "{:?} {:?} {}",
+                "{program:?} {:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
             Ok(match built.insert(data) {
@@ -250,7 +263,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
     }
 }
 
-fn needs(lab: Option<&Lab>, trial: &Trial) -> Result<Needs, Failure> {
+fn needs(platform: Option<Platform<'_>>, trial: &Trial) -> Result<Needs, Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(Needs {
             time: trial.load_time(),
@@ -258,16 +271,19 @@ fn needs(lab: Option<&Lab>, trial: &Trial) -> Result<Needs, Failure> {
         });
     };
     let (topology, wanted) = (&trial.planned.topology, trial.wanted(Mode::Missing));
-    let template_bytes = match lab {
+    let template_bytes = match platform {
         None => lab::preview(spec, topology, &wanted)?,
-        Some(lab) => {
+        Some((lab, interrupted)) => {
             let installed = lab::installed(spec)?;
-            lab.check_platform(spec, topology)?;
+            lab.check_platform(spec, topology, interrupted)?;
             let templates = Templates::new(lab.home()?, &installed, &lab::config(spec))?;
             templates.cached_bytes(&wanted)?
         }
     };
-    let needs = needs::of(trial, spec, template_bytes)?;
+    let needs = match spec.reset {
+        Reset::Rebuild => rebuilt(needs::of(trial, spec, None)?, topology.instances),
+        Reset::Copy | Reset::None => needs::of(trial, spec, template_bytes)?,
+    };
     let each = needs.memory_bytes / u64::from(topology.nodes().max(1));
     match &topology.node.site.limits.memory {
         Some(limit) if limit.value < each => Err(too_little_memory(limit, each)),
@@ -311,6 +327,15 @@ fn without_build(needs: Needs) -> Needs {
         disk_bytes: needs.disk_bytes - needs.template_bytes,
         template_bytes: 0,
         ..needs
+    }
+}
+
+/// The needs of a trial that builds the data of each instance anew, whatever is in the cache.
+fn rebuilt(needs: Needs, instances: u32) -> Needs {
+    let without = without_build(needs);
+    Needs {
+        time: without.time + needs.build_time * instances,
+        ..without
     }
 }
 

@@ -325,7 +325,7 @@ fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateErro
         // Nothing can be done about a terminal that is gone.
         let _ = text.write_str(&rate(bar.pos(), bar.elapsed()));
     });
-    Ok(match console::only_ascii() {
+    Ok(match *console::ASCII {
         true => style.progress_chars("##-").tick_chars("-\\|/ "),
         false => style,
     })

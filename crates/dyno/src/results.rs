@@ -26,7 +26,7 @@ use crate::{doctor, noise, report, resume, signals};
 /// A result that grows with each trial.
 pub(crate) struct Results {
     dir: ResultDir,
-    result: RunResult,
+    pub(crate) result: RunResult,
     pub(crate) screen: Screen,
     /// The trials that have begun and not ended, by number: several if they take turns.
     open: BTreeMap<u32, OpenTrial>,
@@ -62,7 +62,7 @@ impl Results {
     ) -> Result<Self, Failure> {
         let environment = environment(places);
         // Nothing is measured yet: any failure is that of the given directory.
-        let dir = ResultDir::create(out, title, &study.text, &environment);
+        let dir = ResultDir::create(out, title, &study.source.as_run(), &environment);
         let dir = dir.map_err(Failure::usage)?;
         let description = study.plan.description.as_deref();
         let result = RunResult {
@@ -149,10 +149,6 @@ impl Results {
         self.dir.path()
     }
 
-    pub(crate) fn result(&self) -> &RunResult {
-        &self.result
-    }
-
     /// Records the number of planned trials. It is lower than that of the study if the budget allows
     /// fewer starts or the searches have ended.
     pub(crate) fn set_planned(&mut self, trials: usize) {
@@ -196,10 +192,9 @@ impl Results {
 
     /// The text for a terminal: a summary, everything, or next to nothing.
     fn as_text(&self, output: &OutputArgs) -> String {
-        let sheet = match (output.verbose, output.quiet) {
-            (true, _) => ::report::study::outline(&self.result),
-            (false, true) => ::report::summary::headline(&self.result),
-            (false, false) => ::report::summary::sheet(&self.result),
+        let sheet = match output.verbose {
+            true => ::report::study::outline(&self.result),
+            false => ::report::summary::sheet(&self.result, output.quiet),
         };
         sheet.text(layout())
     }

@@ -13,10 +13,10 @@ use plan::{EngineSpec, Reset};
 use crate::failure::Failure;
 
 /// A fact about a host or a directory.
-type Fact<T> = (&'static str, fn(&T) -> Option<String>);
+pub(crate) type Fact<T> = (&'static str, fn(&T) -> Option<String>);
 
 /// A host that differs in one of these facts is another host…
-const IDENTITY: [Fact<Environment>; 3] = [
+pub(crate) const IDENTITY: [Fact<Environment>; 3] = [
     ("host name", |of| of.hostname.clone()),
     ("CPU", |of| of.cpu_model.clone()),
     ("available CPUs", |of| {

@@ -33,10 +33,10 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         .then(|| Resumed::read(args, study))
         .transpose()?;
     let is_settled = resumed.as_ref().is_some_and(|resumed| {
-        let sets_time = study.source.sets("load.time");
+        let sets_time = study.source.place("load.time").is_some();
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
-    plan::settle(study, &lab, &mut trials, is_settled)?;
+    plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
@@ -71,7 +71,7 @@ impl Resumed {
     fn read(args: &RunArgs, study: &PlannedStudy) -> Result<Self, Failure> {
         let dir = match &args.out {
             Some(dir) => dir.clone(),
-            None => newest(&study.text)?,
+            None => newest(&study.source.as_run())?,
         };
         same_study(&store::read_study(&dir).map_err(stored)?, study, &dir)?;
         let mut stored = store::read_intact(&dir).map_err(stored)?.result;
@@ -118,7 +118,7 @@ fn newest(text: &str) -> Result<PathBuf, Failure> {
 }
 
 fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Result<(), Failure> {
-    if stored == study.text {
+    if stored == study.source.as_run() {
         return Ok(());
     }
     let message = format!("{} contains the result of another study", dir.display());
@@ -130,7 +130,7 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete = results.result().trials.iter();
+    let complete = results.result.trials.iter();
     let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }

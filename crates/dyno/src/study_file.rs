@@ -21,8 +21,6 @@ const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 pub(crate) struct PlannedStudy {
     pub(crate) source: Study,
     pub(crate) plan: Plan,
-    /// The study with its overrides, without passwords, to be stored in the result.
-    pub(crate) text: String,
 }
 
 impl PlannedStudy {
@@ -50,11 +48,8 @@ impl PlannedStudy {
     }
 
     pub(crate) fn of(source: Study) -> Self {
-        Self {
-            plan: source.plan(),
-            text: source.as_run(),
-            source,
-        }
+        let plan = source.plan();
+        Self { source, plan }
     }
 
     /// The design of the study, to be stored in the result.
@@ -112,12 +107,15 @@ impl PlannedStudy {
             let server = &planned.server;
             let target = match known.iter().find(|(spec, _)| *spec == server) {
                 Some((_, target)) => target.clone(),
-                None => match server {
-                    ServerSpec::Engine(spec) => started(spec),
-                    ServerSpec::Url(url, login) => given(url, login)?,
-                },
+                None => {
+                    let target = match server {
+                        ServerSpec::Engine(spec) => started(spec),
+                        ServerSpec::Url(url, login) => given(url, login)?,
+                    };
+                    known.push((server, target.clone()));
+                    target
+                }
             };
-            known.push((server, target.clone()));
             trials.push(self.trial(planned, target, &run_options)?);
         }
         lab::settle_turns(&mut trials).map_err(|failure| self.located(failure))?;

@@ -81,9 +81,7 @@ impl Thresholds {
 
     /// Prints before the run which points have no counterpart in the baseline.
     pub(crate) fn note_missing_points(&self, trials: &[Trial], screen: &Screen) {
-        let Some(base) = &self.result else {
-            return;
-        };
+        let Some(base) = &self.result else { return };
         let mut noted = Vec::new();
         for trial in trials {
             let Some(why) = incomparable(trial, base) else {
@@ -150,9 +148,7 @@ fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
 
 /// The result that thresholds refer to.
 fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<RunResult>, Failure> {
-    let Some(dir) = dir else {
-        return Ok(None);
-    };
+    let Some(dir) = dir else { return Ok(None) };
     if !is_relative {
         let message = "--baseline has no effect: no threshold refers to it";
         let remedy = "write, for example, 'tps >= 0.95 * baseline', or omit it";

@@ -23,7 +23,7 @@ pub(crate) fn run(
     let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
     let mut known = Vec::new();
     match searches {
-        true => known.extend_from_slice(&results.result().trials),
+        true => known.extend_from_slice(&results.result.trials),
         false => results
             .screen
             .expect(trials.iter().map(Trial::load_time).sum()),
@@ -33,7 +33,7 @@ pub(crate) fn run(
         interrupted,
     };
     let ran = match searches {
-        true => lab::find_max(lab, trials, &known, &mut run),
+        true => lab::find_max(lab, trials, known, &mut run),
         false => lab::run(lab, trials, &mut run),
     };
     results.screen.finish_stage();
@@ -41,12 +41,12 @@ pub(crate) fn run(
         true => locate(failure),
         false => with_starts_left(locate(failure), &results),
     });
-    if results.result().trials.is_empty() {
+    if results.result.trials.is_empty() {
         results.discard_if_empty();
         return ran;
     }
     if searches {
-        results.set_planned(results.result().trials.len());
+        results.set_planned(results.result.trials.len());
     }
     // The first error is the cause of the others.
     ran.and(results.conclude(thresholds, output))
@@ -54,7 +54,7 @@ pub(crate) fn run(
 
 /// Adds to a failure how many starts completed, if they are too few for a look.
 fn with_starts_left(failure: Failure, results: &Results) -> Failure {
-    let Some([left, first]) = too_few_starts(results.result()) else {
+    let Some([left, first]) = too_few_starts(&results.result) else {
         return failure;
     };
     let completed = match left {

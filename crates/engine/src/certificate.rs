@@ -1,6 +1,5 @@
 //! The certificate by which the servers of a cluster recognize each other.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use plan::Failure;
@@ -25,12 +24,6 @@ pub struct Certificate {
     pub authority: String,
     pub certificate: String,
     pub key: String,
-}
-
-impl fmt::Debug for Certificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Certificate(***)")
-    }
 }
 
 impl Certificate {

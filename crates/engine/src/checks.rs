@@ -76,13 +76,6 @@ pub(crate) fn defaults_of(
     known.flat_map(|(_, settings)| settings.iter().copied())
 }
 
-/// Names of settings whose defaults are known, and `others`.
-pub(crate) fn names(defaults: &[Defaults], others: &[&'static str]) -> Vec<&'static str> {
-    let known = defaults.iter().copied().flatten();
-    let known = known.flat_map(|(_, settings)| settings.iter().map(|(name, _)| *name));
-    known.chain(others.iter().copied()).collect()
-}
-
 pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
     "server-elsewhere", Note => elsewhere(server),
         why: "From this host, only the server's settings can be checked, not its CPUs, memory, and disks.",
@@ -358,6 +351,26 @@ pub(crate) mod tests {
         let newest = known(POSTGRES, "18.1");
         assert_eq!(newest["data_checksums"], "on");
         assert_eq!(newest["checkpoint_completion_target"], "0.9");
+    }
+
+    #[test]
+    fn a_planned_primary_is_judged_by_the_settings_of_its_cluster() {
+        let standbys = "synchronous-standbys";
+        for (engine, kind, members, id, level) in [
+            (MARIADB, "asynchronous", 2, "binlog-sync", Level::Warning),
+            (MARIADB, "galera", 3, "binlog-sync", Level::Passed),
+            (POSTGRES, "asynchronous", 2, standbys, Level::Passed),
+            (POSTGRES, "synchronous", 2, standbys, Level::Note),
+            (POSTGRES, "patroni", 3, standbys, Level::Passed),
+            (POSTGRES, "patroni-synchronous", 3, standbys, Level::Note),
+            (POSTGRES, "patroni-synchronous", 1, standbys, Level::Passed),
+        ] {
+            let replication = engine.replicates_as(kind).unwrap();
+            let config = replication.checked_settings(members);
+            let mut server = with(engine, "");
+            server.settings = Ok(engine.planned_settings("99.0", 1, &config));
+            assert_eq!(observed(&server, id).level(), level, "{kind}: {id}");
+        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ fn a_detector_has_the_timeouts_of_the_settings() {
             "postgres",
             "patroni",
             "",
-            "Patroni: a server within loop_wait 4 s, a server and its Patroni after ttl 12 s",
+            "Patroni: a server within loop_wait 4 s, a server and its Patroni after ttl 12 s \
+             (20 s in newer versions of Patroni)",
             16,
         ),
     ] {

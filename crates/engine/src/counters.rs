@@ -1,6 +1,5 @@
 //! Counters of servers, and the metrics derived from two readings.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -167,7 +166,8 @@ impl Step {
     }
 }
 
-type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+/// The answer of a server, to be awaited.
+pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters on a connection.
 pub(crate) trait Feed<P: Protocol>: Default + 'static {
@@ -177,11 +177,22 @@ pub(crate) trait Feed<P: Protocol>: Default + 'static {
     async fn read(&mut self, connection: &mut Connection<P>) -> Result<Reading, Error>;
 }
 
+/// The counters of a server of any protocol.
+pub trait Counters {
+    /// `None` if the server refuses, cannot be reached, or does not answer in time.
+    fn ask(&mut self) -> Asking<'_, Option<Reading>>;
+
+    fn leave(&mut self) -> Asking<'_, ()>;
+}
+
 /// A server, and the connection to it that stays open.
 pub(crate) struct Source<P: NetworkEngine> {
     target: Arc<P::Target>,
     pub(crate) connection: Option<Connection<P>>,
     pub(crate) feed: P::Feed,
+    /// When to try again, and the delay after the next failure.
+    retry: Instant,
+    pause: Duration,
 }
 
 impl<P: NetworkEngine> Source<P> {
@@ -190,6 +201,8 @@ impl<P: NetworkEngine> Source<P> {
             target,
             connection: None,
             feed: P::Feed::default(),
+            retry: Instant::now(),
+            pause: PAUSE,
         }
     }
 
@@ -210,17 +223,21 @@ impl<P: NetworkEngine> Source<P> {
     }
 }
 
-/// A [`Source`] of any protocol.
-trait AnySource {
-    /// `None` if the server refuses or cannot be reached.
-    fn ask(&mut self) -> Asking<'_, Option<Reading>>;
-
-    fn leave(&mut self) -> Asking<'_, ()>;
-}
-
-impl<P: NetworkEngine> AnySource for Source<P> {
+impl<P: NetworkEngine> Counters for Source<P> {
     fn ask(&mut self) -> Asking<'_, Option<Reading>> {
-        Box::pin(async { self.read().await.ok() })
+        Box::pin(async {
+            if Instant::now() < self.retry {
+                return None;
+            }
+            let answer = timeout(LIMIT, self.read()).await.and_then(Result::ok);
+            if answer.is_some() {
+                self.pause = PAUSE;
+            } else {
+                self.retry = Instant::now() + self.pause;
+                self.pause = (self.pause * 2).min(MAX_PAUSE);
+            }
+            answer
+        })
     }
 
     fn leave(&mut self) -> Asking<'_, ()> {
@@ -232,45 +249,8 @@ impl<P: NetworkEngine> AnySource for Source<P> {
     }
 }
 
-pub struct Counters {
-    source: Box<dyn AnySource>,
-    /// When to try again, and the delay after the next failure.
-    retry: Instant,
-    pause: Duration,
-}
-
-impl fmt::Debug for Counters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Counters")
-    }
-}
-
-impl Counters {
-    pub(crate) fn new<P: NetworkEngine>(target: Arc<P::Target>) -> Self {
-        Self {
-            source: Box::new(Source::<P>::new(target)),
-            retry: Instant::now(),
-            pause: PAUSE,
-        }
-    }
-
-    async fn ask(&mut self) -> Option<Reading> {
-        if Instant::now() < self.retry {
-            return None;
-        }
-        let answer = timeout(LIMIT, self.source.ask()).await.ok().flatten();
-        if answer.is_some() {
-            self.pause = PAUSE;
-        } else {
-            self.retry = Instant::now() + self.pause;
-            self.pause = (self.pause * 2).min(MAX_PAUSE);
-        }
-        answer
-    }
-}
-
 /// Reads all servers concurrently; `None` for a server that refuses or does not answer in time.
-pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
+pub async fn ask_all(servers: &mut [Option<Box<dyn Counters>>]) -> Vec<Option<Reading>> {
     let mut answers = vec![None; servers.len()];
     let mut asking: Vec<Asking<'_, ()>> = Vec::new();
     for (server, answer) in servers.iter_mut().zip(&mut answers) {
@@ -291,9 +271,9 @@ pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
 }
 
 /// Closes the connections to all servers, which count unclosed connections as aborted clients.
-pub async fn leave_all(servers: &mut [Option<Counters>]) {
+pub async fn leave_all(servers: &mut [Option<Box<dyn Counters>>]) {
     for server in servers.iter_mut().flatten() {
         // A server that does not answer is ignored.
-        let _ = timeout(LIMIT, server.source.leave()).await;
+        let _ = timeout(LIMIT, server.leave()).await;
     }
 }

@@ -24,8 +24,8 @@ use crate::engine::Engine;
 use crate::remote::{Rows, Sql};
 use crate::replication::Role;
 
-/// How to reach a database, besides its URL.
-#[derive(Debug, Clone, Default)]
+/// How to reach a database, besides its URL. Without `Debug`, nothing can print the password.
+#[derive(Clone, Default)]
 pub struct Access {
     pub tls: TlsOptions,
     pub user: String,
@@ -96,7 +96,7 @@ pub struct ServerLocation {
 /// What a server reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct ServerReport {
-    /// The settings that checks examine, by name.
+    /// All settings that the account may see, by name.
     pub settings: BTreeMap<String, String>,
     /// Size of tables and indexes; `None` if the account may not see it.
     pub data_bytes: Option<u64>,
@@ -143,6 +143,9 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     }
 }
 
+/// A query, and what reads a server's role in its answer.
+pub(crate) type RoleQuery = (&'static str, fn(&Rows) -> Role);
+
 /// An open database of one server, or of several that replicate.
 pub trait ServerDatabase {
     /// The database for loads whose routes choose among these servers; `None` if a server has
@@ -152,17 +155,13 @@ pub trait ServerDatabase {
     /// The servers of a URL that names several, each as a database of its own.
     fn members(&self) -> Vec<Arc<dyn Database>>;
 
-    /// The query that asks one of [`ServerDatabase::members`] for its role; `None` for other
-    /// databases.
-    fn role_query(&self) -> Option<&'static str>;
-
-    /// The role in an answer to [`ServerDatabase::role_query`].
-    fn role(&self, rows: &Rows) -> Role;
+    /// Asks one of [`ServerDatabase::members`] for its role; `None` for other databases.
+    fn role_query(&self) -> Option<RoleQuery>;
 
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String>;
 
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> Box<dyn Counters>;
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
     /// that are unique to each server (directories, ports) are omitted.

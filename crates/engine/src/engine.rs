@@ -10,6 +10,9 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::server::Server;
 
+/// How an engine opens a database: see [`Engine::open`].
+pub(crate) type Open = fn(&str, &Access, Option<&Path>) -> Result<Arc<dyn Database>, Failure>;
+
 /// What is the same for all databases of an engine.
 #[derive(Debug)]
 pub struct About {
@@ -26,6 +29,7 @@ pub struct About {
     pub variables: &'static [(&'static str, &'static str)],
     pub dialect: &'static Dialect,
     pub flush: Flush,
+    pub open: Open,
 }
 
 /// How to make a server write out what it has deferred, such as dirty pages.
@@ -50,7 +54,9 @@ pub trait Engine: fmt::Debug + Send + Sync {
         url: &str,
         access: &Access,
         directory: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, Failure>;
+    ) -> Result<Arc<dyn Database>, Failure> {
+        (self.about().open)(url, access, directory)
+    }
 
     /// `None` if the engine has server processes.
     fn in_process(&self) -> Option<InProcess> {

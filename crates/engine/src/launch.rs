@@ -91,7 +91,6 @@ impl Invocation {
 }
 
 /// How to initialize a data directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialization {
     /// The configuration file, which may contain secrets.
     pub config: String,
@@ -145,8 +144,9 @@ pub struct Rejected {
     pub is_unknown: bool,
 }
 
-/// How to log in to a server of the laboratory through its Unix socket.
-#[derive(Debug, Clone, Copy)]
+/// How to log in to a server of the laboratory through its Unix socket. Without `Debug`, nothing
+/// can print the password.
+#[derive(Clone, Copy)]
 pub struct Login<'a> {
     /// The server's name for messages.
     pub server: &'a str,
@@ -156,10 +156,14 @@ pub struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The failure of a login that the server refused.
+    /// The failure of a login that the server refused, or of a statement that followed it.
     pub(crate) fn refused(&self, error: &client::Error) -> Failure {
-        Failure::server(format!("cannot log in to {}: {error}", self.server))
-            .perhaps(error.remedy())
+        let server = self.server;
+        let message = match error {
+            client::Error::Statement { .. } => format!("{server}: {error}"),
+            _ => format!("cannot log in to {server}: {error}"),
+        };
+        Failure::server(message).perhaps(error.remedy())
     }
 
     /// The outcome of an attempt, whose result is the server's public key if it has one.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,10 +17,12 @@ use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
 
-use crate::counters::{Counters, Feed};
+use crate::counters::{Counters, Feed, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
-use crate::database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
+use crate::database::{
+    Access, Database, Load, RoleQuery, ServerDatabase, ServerLocation, ServerReport,
+};
 use crate::engine::Engine;
 use crate::launch::Login;
 use crate::remote::{Blocking, Rows, Sql, ask, connected, first_number};
@@ -43,10 +45,10 @@ pub(crate) trait NetworkEngine: Loads {
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
-    /// Queries the role of a server in any kind of cluster.
+    /// Queries whether a server is a primary, in any kind of cluster: 1 if it is.
     const ROLE_QUERY: &'static str;
-    /// The answer of a primary to [`Self::ROLE_QUERY`].
-    const PRIMARY: &'static str;
+    /// Queries name and value of all settings that the account may see.
+    const SETTINGS_QUERY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
 
@@ -69,12 +71,6 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// The statements that read every row and index entry of all tables.
     fn read_statements(options: &Options) -> Vec<String>;
-
-    /// Queries name and value of settings that differ from the defaults, in order of name.
-    fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
-
-    /// Queries name and value of the settings that checks examine, and [`Self::DATA_DIR_SETTING`].
-    fn checked_settings_query() -> String;
 }
 
 /// A database of a running server, or of several that replicate.
@@ -101,6 +97,7 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
 pub(crate) fn open_url<P: NetworkEngine>(
     url: &str,
     access: &Access,
+    _: Option<&Path>,
 ) -> Result<Arc<dyn Database>, Failure> {
     let hosts = hosts::split(url);
     let targets = all(hosts
@@ -134,16 +131,10 @@ pub(crate) fn open_url<P: NetworkEngine>(
 
 /// The results of all servers, or the errors of those that failed.
 fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
-    let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
-    for one in done {
-        match one {
-            Ok(one) => succeeded.push(one),
-            Err(error) => errors.push(error),
-        }
-    }
-    match errors.is_empty() {
-        true => Ok(succeeded),
-        false => Err(of_all(errors)),
+    let (succeeded, failed): (Vec<_>, Vec<_>) = done.partition(Result::is_ok);
+    match failed.is_empty() {
+        true => Ok(succeeded.into_iter().flatten().collect()),
+        false => Err(of_all(failed.into_iter().filter_map(Result::err).collect())),
     }
 }
 
@@ -166,11 +157,12 @@ pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {
     let rows = connection.rows(P::ROLE_QUERY).await?;
-    Ok(role::<P>(&rows) == Role::Primary)
+    Ok(role(&rows) == Role::Primary)
 }
 
-fn role<P: NetworkEngine>(rows: &Rows) -> Role {
-    match rows.first().is_some_and(|row| cell(row, 0) == P::PRIMARY) {
+/// The role in an answer to [`NetworkEngine::ROLE_QUERY`].
+fn role(rows: &Rows) -> Role {
+    match rows.first().is_some_and(|row| cell(row, 0) == "1") {
         true => Role::Primary,
         false => Role::Replica,
     }
@@ -181,34 +173,21 @@ fn open_one<P: NetworkEngine>(
     targets: &[Arc<P::Target>],
 ) -> Result<NetworkDatabase<P>, Failure> {
     let identify = async |connection: &mut Connection<P>| {
-        Ok((
-            P::engine(connection),
-            version::number(connection.server_version()).to_owned(),
-            connection.tls_description(),
-        ))
+        Ok(NetworkDatabase::<P> {
+            target: Arc::clone(target),
+            targets: targets.to_vec(),
+            is_member: false,
+            engine: P::engine(connection),
+            version: version::number(connection.server_version()).to_owned(),
+            tls: connection.tls_description(),
+        })
     };
-    let (engine, version, tls) = connected(target.as_ref(), &AtomicBool::new(false), identify)?;
-    Ok(NetworkDatabase {
-        target: Arc::clone(target),
-        targets: targets.to_vec(),
-        is_member: false,
-        engine,
-        version,
-        tls,
-    })
+    connected(target.as_ref(), &AtomicBool::new(false), identify)
 }
 
 impl<P: NetworkEngine> NetworkDatabase<P> {
-    fn question<T>(
-        &self,
-        limit: Duration,
-        question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, client::Error>,
-    ) -> Result<T, Failure> {
-        ask(self.target.as_ref(), limit, question)
-    }
-
     fn is_primary(&self) -> bool {
-        let asked = self.question(ASK_LIMIT, is_primary::<P>);
+        let asked = ask::<P, _>(&self.target, ASK_LIMIT, is_primary::<P>);
         asked.unwrap_or(false)
     }
 
@@ -306,38 +285,33 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         }
     }
 
-    fn role_query(&self) -> Option<&'static str> {
-        self.is_member.then_some(P::ROLE_QUERY)
-    }
-
-    fn role(&self, rows: &Rows) -> Role {
-        role::<P>(rows)
+    fn role_query(&self) -> Option<RoleQuery> {
+        let query: RoleQuery = (P::ROLE_QUERY, role);
+        self.is_member.then_some(query)
     }
 
     fn tls(&self) -> Option<String> {
         self.tls.clone()
     }
 
-    fn counters(&self) -> Counters {
-        Counters::new::<P>(Arc::clone(&self.target))
+    fn counters(&self) -> Box<dyn Counters> {
+        Box::new(Source::<P>::new(Arc::clone(&self.target)))
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
-        let changed = async |connection: &mut Connection<P>| {
-            let sql = P::changed_settings_query(connection);
-            connection.rows(sql).await
+        let Some(server) = self.engine.server() else {
+            return Ok(Vec::new());
         };
-        let changed = self.question(SETTINGS_LIMIT, changed)?;
-        let per_server = P::PER_SERVER_SETTINGS;
-        let server = self.engine.server();
-        let is_secret =
-            |name: &str, value: &str| server.is_none_or(|server| server.is_secret(name, value));
-        Ok(settings::changed(changed, per_server, is_secret))
+        let sql = server.traits().changed_settings;
+        let changed = async |connection: &mut Connection<P>| connection.rows(sql).await;
+        let changed = ask::<P, _>(&self.target, SETTINGS_LIMIT, changed)?;
+        let is_secret = |name: &str, value: &str| server.is_secret(name, value);
+        Ok(settings::changed(changed, P::PER_SERVER_SETTINGS, is_secret))
     }
 
     fn report(&self) -> Result<ServerReport, String> {
         let report = async |connection: &mut Connection<P>| {
-            let rows = connection.rows(&P::checked_settings_query()).await?;
+            let rows = connection.rows(P::SETTINGS_QUERY).await?;
             let mut settings = settings::checked(rows);
             // An account that may not see the tables may still see the settings.
             let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
@@ -348,7 +322,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
                 data_bytes: first_number(size),
             })
         };
-        let asked = self.question(ASK_LIMIT, report);
+        let asked = ask::<P, _>(&self.target, ASK_LIMIT, report);
         asked.map_err(|error| error.to_string())
     }
 
@@ -368,7 +342,7 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
             });
             Ok(())
         };
-        let located = self.question(ASK_LIMIT, locate);
+        let located = ask::<P, _>(&self.target, ASK_LIMIT, locate);
         located.map_err(|error| error.to_string())
     }
 }

@@ -38,7 +38,7 @@ pub struct Installed {
     pub build: String,
     pub program: PathBuf,
     /// The base directory in which it was found; `None` for the system's directories.
-    pub(crate) basedir: Option<PathBuf>,
+    pub basedir: Option<PathBuf>,
 }
 
 impl Installed {
@@ -47,17 +47,6 @@ impl Installed {
         let programs = self.program.parent();
         let directory = self.basedir.as_deref().or(programs);
         directory.unwrap_or(&self.program).to_owned()
-    }
-
-    /// A program that does not exist, for tests.
-    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
-        Self {
-            engine,
-            version: version.to_owned(),
-            build: version.to_owned(),
-            program: PathBuf::from("/nowhere/server"),
-            basedir: None,
-        }
     }
 
     /// For example `MariaDB 10.11.14`.

@@ -58,7 +58,7 @@ pub(crate) fn administer<P: NetworkEngine, T>(
 
 fn within<T>(limit: Duration, server: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
     on_reactor(timeout(limit, work))?
-        .map_err(|_| Failure::server(format!("{server} did not answer within {limit:?}")))
+        .ok_or_else(|| Failure::server(format!("{server} did not answer within {limit:?}")))
 }
 
 /// Calls `question` with a new connection to a server, within a limit.
@@ -113,7 +113,7 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
     let mut work = pin!(work);
     let mut last = progress();
     loop {
-        if let Ok(done) = timeout(limit, work.as_mut()).await {
+        if let Some(done) = timeout(limit, work.as_mut()).await {
             return Ok(done);
         }
         let now = progress();
@@ -132,9 +132,9 @@ async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
     let question = async |connection: &mut Connection<P>| connection.rows("SELECT 1").await;
     let asked = on_connection(target, LOGIN_LIMIT, question);
     match timeout(ANSWER_LIMIT, asked).await {
-        Ok(Ok(_)) => true,
-        Ok(Err(error)) => error.is_answer(),
-        Err(_) => false,
+        Some(Ok(_)) => true,
+        Some(Err(error)) => error.is_answer(),
+        None => false,
     }
 }
 
@@ -171,8 +171,8 @@ impl<P: Protocol> Sql for Blocking<P> {
         let asked = timeout(limit, self.connection.rows(sql));
         let answered = self.reactor.block_on(asked);
         match answered.map_err(|error| failed(error.to_string()))? {
-            Ok(rows) => rows.map_err(|error| error.into_session_error(Some(sql))),
-            Err(_) => Err(failed(format!("no answer within {limit:?}"))),
+            Some(rows) => rows.map_err(|error| error.into_session_error(Some(sql))),
+            None => Err(failed(format!("no answer within {limit:?}"))),
         }
     }
 }

@@ -92,6 +92,12 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// The settings that make a server member `number`, counted from 1.
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings;
 
+    /// The settings that checks examine and that the first primary of so many members has once the
+    /// cluster is complete, unlike a single server.
+    fn checked_settings(&self, _members: u32) -> OwnedSettings {
+        Vec::new()
+    }
+
     /// Files in the data directory that make prepared data this member's.
     fn data_files(&self, cluster: &ClusterLayout, _number: u32) -> Vec<ServerFile> {
         cluster.certificate.files().into()
@@ -162,6 +168,11 @@ pub trait Failover: fmt::Debug + Send + Sync {
     /// Makes the primary refuse writes from now on; false if only shutting it down does.
     fn demote(&self, _member: &Member<'_>) -> Result<bool, Failure> {
         Ok(false)
+    }
+
+    /// Lets a member that [`Failover::demote`] made refuse writes accept them again.
+    fn reinstate(&self, _member: &Member<'_>) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Makes a member replicate from the member `primary`.
@@ -320,7 +331,7 @@ impl Member<'_> {
     pub(crate) fn rows<P: NetworkEngine>(&self, sql: &str) -> Result<Rows, Failure> {
         let rows =
             self.administer(async |connection: &mut Connection<P>| connection.rows(sql).await)?;
-        rows.map_err(|error| self.login.refused(&error))
+        rows.map_err(|error| self.refused(&error))
     }
 
     pub(crate) fn administer<P: NetworkEngine, T>(
@@ -386,26 +397,25 @@ impl ClusterLayout {
     }
 
     /// `number` counts from 1.
-    pub fn member(&self, number: u32) -> Option<&MemberAddress> {
-        self.members
-            .get(usize::try_from(number).ok()?.checked_sub(1)?)
+    pub fn member(&self, number: u32) -> &MemberAddress {
+        &self.members[number as usize - 1]
     }
 
     /// The address for clients.
-    pub fn client_address(&self, number: u32) -> Option<SocketAddr> {
-        let member = self.member(number)?;
-        Some(SocketAddr::new(member.ip, member.port))
+    pub fn client_address(&self, number: u32) -> SocketAddr {
+        let member = self.member(number);
+        SocketAddr::new(member.ip, member.port)
     }
 
     /// An address for other members; `port` counts the member's group ports from 0.
-    pub fn group_address(&self, number: u32, port: usize) -> Option<SocketAddr> {
-        let member = self.member(number)?;
-        Some(SocketAddr::new(member.ip, *member.group_ports.get(port)?))
+    pub fn group_address(&self, number: u32, port: usize) -> SocketAddr {
+        let member = self.member(number);
+        SocketAddr::new(member.ip, member.group_ports[port])
     }
 
     /// The first group address of each member.
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        (1..=self.count()).filter_map(|number| self.group_address(number, 0))
+        (1..=self.count()).map(|number| self.group_address(number, 0))
     }
 
     /// Reports those of these client addresses that belong to no member.
@@ -414,17 +424,12 @@ impl ClusterLayout {
         addresses: impl Iterator<Item = &'a str>,
     ) -> impl Iterator<Item = String> {
         let is_member = |address: &&str| {
-            let mut members = (1..=self.count()).filter_map(|number| self.client_address(number));
+            let mut members = (1..=self.count()).map(|number| self.client_address(number));
             members.any(|member| member.to_string() == *address)
         };
         let others = addresses.filter(move |address| !is_member(address));
         others.map(|address| format!("a member at {address:?}"))
     }
-}
-
-/// An address in a setting; empty if the cluster has no such member.
-pub(crate) fn shown(address: Option<SocketAddr>) -> String {
-    address.map_or_else(String::new, |address| address.to_string())
 }
 
 /// A member's own settings, and fixed ones.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use client::ServerPublicKey;
-use ipnet::Ipv4Net;
 use measure::finding::check::Check;
 use plan::{Failure, StaticSettings};
 use rustix::process::Signal;
@@ -67,6 +66,8 @@ pub struct ServerTraits {
     pub initialization_error: fn(&str) -> &str,
     /// The command that changes a setting of a running server; `true` if that needs no restart.
     pub set_command: fn(&str, &str, bool) -> String,
+    /// The query for name and value of settings that differ from the defaults, in order of name.
+    pub changed_settings: &'static str,
     /// For the settings that checks examine.
     pub defaults: Defaults,
     /// The checks on settings, in the order of the reference page.
@@ -116,14 +117,6 @@ pub trait Server: Engine {
     /// Tries once to log in through the Unix socket, and sets the password unless [`Server::files`]
     /// does.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure>;
-
-    /// Changes the password of a server that listens on `address`, for this run only.
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        address: Ipv4Net,
-        password: &str,
-    ) -> Result<(), Failure>;
 
     /// Memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;

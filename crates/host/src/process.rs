@@ -5,6 +5,7 @@
 //! malformed text.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 
 use measure::values::{Values, growth, sum};
 
@@ -15,6 +16,7 @@ const FAMILY_TRIES: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessStat {
+    pub pid: u32,
     /// Start time in clock ticks, which distinguishes processes that reuse a PID.
     started: u64,
     pub(crate) parent: u32,
@@ -26,13 +28,7 @@ pub struct ProcessStat {
     /// Bytes written to disks, if the kernel reports them.
     written_bytes: Option<u64>,
     is_zombie: bool,
-    is_stopped: bool,
-}
-
-/// A process and whether a signal has stopped it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relative {
-    pub pid: u32,
+    /// Whether a signal has stopped it.
     pub is_stopped: bool,
 }
 
@@ -78,11 +74,11 @@ pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
 pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
     for _ in 0..FAMILY_TRIES {
         let before = read(files, pid)?;
-        let children = children(files, pid);
+        let children = children(files, pid, &main_thread(pid));
         let after = read(files, pid)?;
         // A child that was reaped between the two readings would count twice or not at all.
         if before.reaped_ticks == after.reaped_ticks {
-            return Some(after.with_children(files, pid, &children));
+            return Some(after.with_children(files, &children));
         }
     }
     None
@@ -90,35 +86,38 @@ pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
 
 /// A process and its descendants that have not ended, each after its parent; none if the process
 /// has ended.
-pub fn family(files: &dyn Files, pid: u32) -> Vec<Relative> {
-    let relative = |pid, process: &ProcessStat| Relative {
-        pid,
-        is_stopped: process.is_stopped,
-    };
-    let first = read(files, pid);
-    let mut found: Vec<Relative> = first.iter().map(|process| relative(pid, process)).collect();
+pub fn family(files: &dyn Files, pid: u32) -> Vec<ProcessStat> {
+    let mut found = Vec::from_iter(read(files, pid));
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|one| one.pid) {
-        let children = children(files, parent).into_iter();
-        let alive = children.filter(|(_, process)| !process.is_zombie);
-        found.extend(alive.map(|(pid, process)| relative(pid, &process)));
+        // Any thread may have forked, for example a script.
+        let threads = entries(files, format!("/proc/{parent}/task"));
+        let children = children(files, parent, &threads).into_iter();
+        found.extend(children.filter(|process| !process.is_zombie));
         next += 1;
     }
     found
 }
 
-/// The children of a process, including zombies.
-fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
-    let pids: Vec<u32> = match text(files, format!("/proc/{parent}/task/{parent}/children")) {
-        Some(pids) => pids.split_whitespace().flat_map(str::parse).collect(),
-        // The kernel was built without CONFIG_PROC_CHILDREN.
+fn main_thread(pid: u32) -> [PathBuf; 1] {
+    [format!("/proc/{pid}/task/{pid}").into()]
+}
+
+/// The children of a process, including zombies, that these of its threads have forked.
+fn children(files: &dyn Files, parent: u32, threads: &[PathBuf]) -> Vec<ProcessStat> {
+    let lists = threads.iter().map(|thread| text(files, thread.join("children")));
+    let pids: Vec<u32> = match lists.collect::<Option<Vec<String>>>() {
+        Some(lists) => {
+            let words = lists.iter().flat_map(|list| list.split_whitespace());
+            words.flat_map(str::parse).collect()
+        }
+        // The kernel was built without CONFIG_PROC_CHILDREN, or a thread has just ended.
         None => pids(files).collect(),
     };
-    let child = |pid| {
-        let process = read_any(files, pid)?;
-        (process.parent == parent).then_some((pid, process))
-    };
-    pids.into_iter().filter_map(child).collect()
+    let processes = pids.into_iter().filter_map(|pid| read_any(files, pid));
+    processes
+        .filter(|process| process.parent == parent)
+        .collect()
 }
 
 fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
@@ -128,20 +127,20 @@ fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
 }
 
 impl ProcessStat {
-    fn with_children(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
+    fn with_children(mut self, files: &dyn Files, children: &[Self]) -> Self {
         self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);
         if children.is_empty() {
             return self;
         }
         let mut shared = 0_u64;
         let mut private = 0_u64;
-        for (pid, process) in std::iter::once(&(pid, self)).chain(children) {
-            let mapped = shared_bytes(files, *pid).unwrap_or(0);
+        for process in std::iter::once(&self).chain(children) {
+            let mapped = shared_bytes(files, process.pid).unwrap_or(0);
             shared = shared.max(mapped.min(process.rss_bytes));
             private = private.saturating_add(process.rss_bytes.saturating_sub(mapped));
         }
         self.rss_bytes = private.saturating_add(shared);
-        for (_, child) in children {
+        for child in children {
             let ticks = child.cpu_ticks.saturating_add(child.reaped_ticks);
             self.cpu_ticks = self.cpu_ticks.saturating_add(ticks);
             let both = self.written_bytes.zip(child.written_bytes);
@@ -153,11 +152,12 @@ impl ProcessStat {
 
 pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
     // The program's name may contain spaces and parentheses.
-    let (_, fields) = text.rsplit_once(')')?;
+    let (name, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().take(22).collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     let state = *fields.first()?;
     Some(ProcessStat {
+        pid: name.split_once(' ')?.0.parse().ok()?,
         started: number(19)?,
         parent: fields.get(1)?.parse().ok()?,
         cpu_ticks: number(11)?.checked_add(number(12)?)?,
@@ -294,6 +294,18 @@ mod tests {
     }
 
     #[test]
+    fn a_family_has_the_children_of_all_threads() {
+        let machine = machine(&[(10, 1, 'S', 0, 0, 1), (20, 10, 'S', 0, 0, 1)], true);
+        let task = machine.path().join("proc/10/task");
+        fs::create_dir(task.join("11")).unwrap();
+        fs::rename(task.join("10/children"), task.join("11/children")).unwrap();
+        fs::write(task.join("10/children"), "").unwrap();
+        let family = family(&RootDir::at(machine.path()), 10);
+        let pids = family.iter().map(|process| process.pid);
+        assert_eq!(pids.collect::<Vec<_>>(), [10, 20]);
+    }
+
+    #[test]
     fn cpu_time_does_not_decrease_when_children_end() {
         let burns = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
         let script = format!("for a in 1 2 3 4 5 6 7 8; do ({burns}) & done; wait; read end");
@@ -304,7 +316,7 @@ mod tests {
             .unwrap();
         let (mut last, mut children_seen) = (0, 0);
         loop {
-            let ended = children(&LOCAL, shell.id()).is_empty() && children_seen > 0;
+            let ended = children(&LOCAL, shell.id(), &main_thread(shell.id())).is_empty() && children_seen > 0;
             if let Some(family) = read_family(&LOCAL, shell.id()) {
                 assert!(family.cpu_ticks >= last, "{} < {last}", family.cpu_ticks);
                 last = family.cpu_ticks;
@@ -312,7 +324,7 @@ mod tests {
             if ended {
                 break;
             }
-            children_seen = children_seen.max(children(&LOCAL, shell.id()).len());
+            children_seen = children_seen.max(children(&LOCAL, shell.id(), &main_thread(shell.id())).len());
         }
         let alone = read(&LOCAL, shell.id()).unwrap();
         assert_eq!(last, alone.cpu_ticks + alone.reaped_ticks);

@@ -14,9 +14,13 @@ pub struct Socket {
     pub uid: u32,
 }
 
-/// The socket that listens on a port, on any address.
-pub fn listening(port: u16) -> Option<Socket> {
-    find(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
+/// The socket that listens at an address of this host, or at its port of all addresses.
+pub fn listening(at: SocketAddr) -> Option<Socket> {
+    find(|entry| {
+        let (ip, port) = canonical(entry.local_address);
+        let is_there = port == at.port() && (ip == at.ip() || ip.is_unspecified());
+        is_there && entry.state == TcpState::Listen
+    })
 }
 
 /// The local end of a connection between two processes of this host.
@@ -83,12 +87,26 @@ mod tests {
             let own = stream.local_addr().unwrap();
             let socket = connected(at, own).unwrap();
             assert_eq!(holder(&socket), Some(std::process::id()));
-            let listens = listening(at.port());
+            let listens = listening(at);
             assert_eq!(listens.and_then(|s| holder(&s)), Some(std::process::id()));
             assert_ne!(listens, Some(socket));
             // A connected socket does not listen.
-            assert_eq!(listening(own.port()), None);
+            assert_eq!(listening(own), None);
             drop(accepted);
+        }
+    }
+
+    #[test]
+    fn who_listens_at_another_address_is_not_in_the_way() {
+        for (listens, wanted, is_found) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.1", "127.0.0.2", false),
+            ("0.0.0.0", "127.0.0.2", true),
+        ] {
+            let listener = std::net::TcpListener::bind((listens, 0)).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let found = listening(SocketAddr::new(wanted.parse().unwrap(), port));
+            assert_eq!(found.is_some(), is_found, "{listens}, {wanted}");
         }
     }
 }

@@ -111,12 +111,10 @@ impl Reader<'_> {
                 }
                 _ if self.count >= MAX_FILES => continue,
                 "include" => {
-                    let pattern = Path::new(words.next().unwrap_or_default());
-                    let is_meant =
-                        |file: &str| name(pattern).is_some_and(|name| matches(name, file));
-                    self.listed(pattern.parent().into_iter(), is_meant)
+                    let path = Path::new(words.next().unwrap_or_default());
+                    self.listed(path.parent().into_iter(), name(path).unwrap_or_default())
                 }
-                "confdir" => self.listed(words.map(Path::new), |file| file.ends_with(".conf")),
+                "confdir" => self.listed(words.map(Path::new), "*.conf"),
                 // A `sourcedir` lists only servers.
                 _ => continue,
             };
@@ -130,15 +128,11 @@ impl Reader<'_> {
 
     /// Files of directories, sorted by name. If several have the same name, the one in the first
     /// directory counts.
-    fn listed<'a>(
-        &mut self,
-        dirs: impl Iterator<Item = &'a Path>,
-        is_meant: impl Fn(&str) -> bool,
-    ) -> Vec<PathBuf> {
+    fn listed<'a>(&mut self, dirs: impl Iterator<Item = &'a Path>, pattern: &str) -> Vec<PathBuf> {
         let mut found = BTreeMap::new();
         for dir in dirs {
             for file in self.allowed(dir, self.files.list(dir)) {
-                if let Some(name) = name(&file).filter(|name| is_meant(name)) {
+                if let Some(name) = name(&file).filter(|name| matches(pattern, name)) {
                     found.entry(name.to_owned()).or_insert(file);
                 }
             }

@@ -1,7 +1,17 @@
 //! Failures that several parts of the laboratory report.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 pub(crate) use machine::failure::{canceled, disk_full, is_disk_full, of_log};
 pub use plan::{Exit, Fact, Failure};
+
+/// Fails once this is true: the user interrupts, or the trial is over.
+pub(crate) fn unless_canceled(is_over: &AtomicBool) -> Result<(), Failure> {
+    match is_over.load(Ordering::Relaxed) {
+        true => Err(canceled()),
+        false => Ok(()),
+    }
+}
 
 /// A fault was to strike or heal a server that does not run.
 pub(crate) fn not_running(server: &str) -> Failure {

@@ -23,7 +23,7 @@ mod takes_turns;
 mod trial;
 
 use drive::threads;
-use machine::{account, copy, home, ip, port, process, site, tree, volume};
+use machine::{account, copy, home, ip, locked, port, process, site, tree, volume};
 use setup::cluster::{Cluster, Member};
 use setup::rig::{Instance, Rig};
 use setup::{server_process, spec};

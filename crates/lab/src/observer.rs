@@ -1,8 +1,8 @@
 //! The laboratory's interface to the code that stores and shows results.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use engine::data;
 use measure::fault::FaultRecord;
@@ -14,7 +14,7 @@ use measure::setup::StatementKind;
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 
-use crate::{Failure, Trial};
+use crate::{Failure, Trial, locked};
 
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer: Send {
@@ -113,7 +113,7 @@ pub(crate) struct OneOf<'a, 'o> {
 
 impl OneOf<'_, '_> {
     fn tell<T>(&self, tell: impl FnOnce(&mut dyn Observer) -> T) -> T {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(self.all);
         all.select(self.trial);
         tell(&mut **all)
     }

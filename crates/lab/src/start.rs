@@ -25,23 +25,18 @@ pub(crate) fn run(
     for trial in trials {
         run.observer.begin(trial)?;
     }
-    let (mut rigs, mut not_stored) = (Vec::new(), None);
-    let mut ended = match set_up(lab, trials, &mut rigs, run) {
-        Ok(()) => drive(trials, &rigs, run),
-        Err((failed, failure)) => {
-            // Nobody interrupted it: results cannot be stored.
-            let is_cause = failure.exit == Exit::Interrupted && !run.is_interrupted();
-            not_stored = is_cause.then(|| failure.clone());
-            not_driven(trials.len(), failed, failure)
-        }
+    let mut rigs = Vec::new();
+    let ended = match set_up(lab, trials, &mut rigs, run) {
+        Ok(()) => Ok(drive(trials, &rigs, run)),
+        // Nobody interrupted it: results cannot be stored.
+        Err((_, failure)) if failure.is_interrupted() && !run.is_interrupted() => Err(failure),
+        Err((failed, failure)) => Ok(not_driven(trials.len(), failed, failure)),
     };
     for (trial, rig) in trials.iter().zip(rigs).rev() {
         run.observer.select(trial);
         lab.take_down(rig, run.observer);
     }
-    if let Some(failure) = not_stored {
-        return Err(failure);
-    }
+    let mut ended = ended?;
     if !run.is_interrupted() {
         blame(trials, &mut ended);
     }

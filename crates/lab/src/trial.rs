@@ -50,7 +50,7 @@ pub struct RunOptions {
     pub mode: Option<Mode>,
     /// Number of connections that load data in parallel.
     pub load_connections: u32,
-    /// Maximum number of connections being opened at the same time.
+    /// Maximum number of connections being opened at the same time, at least one per worker.
     pub connect_limit: u32,
     /// Worker threads for each server; `None` if they depend on the number of CPUs.
     pub workers: Option<u32>,
@@ -107,21 +107,13 @@ impl Trial {
     fn check_follow(&self) -> Result<(), Failure> {
         let topology = &self.planned.topology;
         let cluster = topology.cluster.as_ref();
-        let Some(cluster) = cluster.filter(|cluster| cluster.members > 1) else {
-            return Ok(());
-        };
-        let server = self.engine().and_then(Engine::server);
-        let kind = server.and_then(|server| server.replicates_as(&cluster.kind));
+        let cluster = cluster.filter(|one| one.members > 1 && topology.follow == Follow::Any);
+        let kind = cluster.and_then(|one| self.engine()?.server()?.replicates_as(&one.kind));
         let has_one_primary = kind.is_some_and(|kind| !kind.has_many_primaries());
         let kinds = self.statement_kinds();
-        let mut writes = kinds
-            .iter()
-            .filter(|kind| kind.class == StatementClass::Write);
-        let (true, true, Some(write)) = (
-            topology.follow == Follow::Any,
-            has_one_primary,
-            writes.next(),
-        ) else {
+        let mut all = kinds.iter();
+        let write = all.find(|kind| kind.class == StatementClass::Write);
+        let (Some(cluster), true, Some(write)) = (cluster, has_one_primary, write) else {
             return Ok(());
         };
         let message = format!(

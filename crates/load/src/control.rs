@@ -22,7 +22,7 @@ pub(crate) enum Stage {
     Cancel,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Control {
     stage: AtomicU8,
     /// Whether the load takes turns with others.
@@ -54,15 +54,8 @@ impl Control {
             has_gate: takes_turns,
             is_closed: AtomicBool::new(takes_turns),
             tickets: AtomicI64::new(UNLIMITED),
-            arrivals: Mutex::default(),
-            connected: AtomicU32::new(0),
-            ended: AtomicU32::new(0),
             users,
-            away: Mutex::default(),
-            failure: Mutex::default(),
-            workers: Mutex::default(),
-            notice: Mutex::default(),
-            changed: Condvar::new(),
+            ..Self::default()
         }
     }
 
@@ -182,10 +175,6 @@ impl Control {
     /// The number of users that have opened their first connection.
     pub(crate) fn connected(&self) -> u32 {
         self.connected.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn have_all_connected(&self) -> bool {
-        self.connected() >= self.users
     }
 
     pub(crate) fn have_all_ended(&self) -> bool {

@@ -10,31 +10,18 @@ use crate::cpu::{self, CpuTime};
 use crate::record::Recorder;
 
 /// Takes the slices and CPU times of all workers at the same instant.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cutter {
-    labels: usize,
-    last_ns: u64,
+    /// When the last second ended, on the load's clock.
+    pub(crate) last_ns: u64,
     cpu: Vec<Option<CpuTime>>,
 }
 
 impl Cutter {
-    pub(crate) fn new(labels: usize) -> Self {
-        Self {
-            labels,
-            last_ns: 0,
-            cpu: Vec::new(),
-        }
-    }
-
     /// Starts the first second.
     pub(crate) fn begin(&mut self, recorders: &[Arc<Recorder>], now_ns: u64) {
         self.last_ns = now_ns;
         self.cpu = cpu_times(recorders);
-    }
-
-    /// When the last second ended, on the load's clock.
-    pub(crate) fn last_ns(&self) -> u64 {
-        self.last_ns
     }
 
     /// Takes everything that was recorded since the last cut.
@@ -46,7 +33,7 @@ impl Cutter {
         backlog: Option<u64>,
     ) -> Second {
         // A full slice takes a megabyte: none is kept but those that are being recorded.
-        let slices = recorders.iter().map(|recorder| recorder.take(self.labels));
+        let slices = recorders.iter().map(|recorder| recorder.take());
         let merged = slices.reduce(|mut merged, slice| {
             merged.merge(&slice);
             merged
@@ -56,7 +43,7 @@ impl Cutter {
             start_ns,
             end_ns: now_ns,
             phase,
-            slice: merged.unwrap_or_else(|| Slice::new(self.labels)),
+            slice: merged.unwrap_or_else(|| Slice::new(0)),
             backlog,
             workers: self.busy(recorders, now_ns - start_ns),
         }

@@ -1,6 +1,5 @@
 //! Backoff: how long a user that lost its connection waits before it reconnects.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
@@ -18,27 +17,19 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 const MAX_WAIT_FOR_RESTART: Duration = Duration::from_millis(200);
 
 /// The failed attempts of a user since its last successful transaction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outage {
-    control: Arc<Control>,
     attempts: u32,
     /// Whether the user is counted among those without a connection.
     is_away: bool,
 }
 
 impl Outage {
-    pub(crate) fn new(control: &Arc<Control>) -> Self {
-        Self {
-            control: Arc::clone(control),
-            attempts: 0,
-            is_away: false,
-        }
-    }
-
     /// Counts a connection that was lost, or could not be opened, because of `error`. Returns
     /// how long to wait before the next attempt: zero before the first one.
     pub(crate) fn wait_after(
         &mut self,
+        control: &Control,
         error: &SessionError,
         rng: &mut Xoshiro256PlusPlus,
     ) -> Duration {
@@ -47,7 +38,7 @@ impl Outage {
         let Some(failed_before) = attempts.checked_sub(1) else {
             return Duration::ZERO;
         };
-        self.count_away(error);
+        self.count_away(control, error);
         let longest = match error.kind {
             FailureKind::Away => MAX_WAIT_FOR_RESTART,
             FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => MAX_WAIT,
@@ -58,9 +49,9 @@ impl Outage {
     }
 
     /// Counts the user among those without a connection, because of `error`.
-    pub(crate) fn count_away(&mut self, error: &SessionError) {
+    pub(crate) fn count_away(&mut self, control: &Control, error: &SessionError) {
         let is_new = !std::mem::replace(&mut self.is_away, true);
-        self.control.user_is_away(is_new, error);
+        control.user_is_away(is_new, error);
     }
 
     /// Starts over without a wait, because other servers are tried next.
@@ -70,11 +61,11 @@ impl Outage {
 
     /// Ends the outage after a successful transaction.
     #[inline]
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, control: &Control) {
         if self.attempts > 0 {
             self.attempts = 0;
             if std::mem::take(&mut self.is_away) {
-                self.control.user_returned();
+                control.user_returned();
             }
         }
     }
@@ -89,22 +80,23 @@ mod tests {
 
     #[test]
     fn a_restart_is_awaited_shortly_and_a_success_ends_the_outage() {
-        let control = Arc::new(Control::new(1, false));
-        let mut outage = Outage::new(&control);
+        let control = Control::new(1, false);
+        let mut outage = Outage::default();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let error = error(FailureKind::Lost, 0);
-        outage.wait_after(&error, &mut rng);
+        outage.wait_after(&control, &error, &mut rng);
         assert_eq!(control.users_away(), None, "the first attempt may succeed");
-        outage.wait_after(&error, &mut rng);
+        outage.wait_after(&control, &error, &mut rng);
         assert_eq!(control.users_away(), Some((1, error.clone())));
         // Even after many attempts that could not reach it.
         for _ in 0..10 {
-            outage.wait_after(&error, &mut rng);
+            outage.wait_after(&control, &error, &mut rng);
         }
         let away = self::error(FailureKind::Away, 0);
-        assert!(outage.wait_after(&away, &mut rng) <= MAX_WAIT_FOR_RESTART);
-        outage.end();
+        assert!(outage.wait_after(&control, &away, &mut rng) <= MAX_WAIT_FOR_RESTART);
+        outage.end(&control);
         assert_eq!(control.users_away(), None);
-        assert_eq!(outage.wait_after(&error, &mut rng), Duration::ZERO);
+        let wait = outage.wait_after(&control, &error, &mut rng);
+        assert_eq!(wait, Duration::ZERO);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use measure::recovery::{FirstWrite, TimedError};
 use workload::session::{FailureKind, SessionError};
 
 use crate::control::lock;
@@ -26,34 +27,14 @@ pub struct Pulse {
 
 #[derive(Debug, Default)]
 struct State {
-    firsts: Vec<FirstCompleted>,
+    firsts: Vec<FirstWrite>,
     errors: Vec<TimedError>,
 }
 
-/// The first transaction that started at or after a certain time and completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FirstCompleted {
-    /// The earliest start, on the load's clock.
-    pub since_ns: u64,
-    /// When the transaction ended; `None` if there has been none.
-    pub end_ns: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimedError {
-    pub at_ns: u64,
-    /// The engine's own number, else the SQLSTATE; `network` if the connection failed.
-    pub code: String,
-    pub message: String,
-    pub action: &'static str,
-}
-
-impl FirstCompleted {
-    /// Whether the server continued only until its connections broke.
-    fn is_last_gasp(&self, lost_ns: u64) -> bool {
-        let is_dying = lost_ns.saturating_sub(self.since_ns) < DYING_NS;
-        is_dying && self.end_ns.is_some_and(|end_ns| end_ns <= lost_ns)
-    }
+/// Whether the server continued only until its connections broke.
+fn is_last_gasp(first: FirstWrite, lost_ns: u64) -> bool {
+    let is_dying = lost_ns.saturating_sub(first.since_ns) < DYING_NS;
+    is_dying && first.end_ns.is_some_and(|end_ns| end_ns <= lost_ns)
 }
 
 impl Default for Pulse {
@@ -76,7 +57,7 @@ impl Pulse {
     /// that time and is repeated after an error counts from its next attempt.
     pub fn await_first(&self, since_ns: u64) {
         let mut state = lock(&self.state);
-        state.firsts.push(FirstCompleted {
+        state.firsts.push(FirstWrite {
             since_ns,
             end_ns: None,
         });
@@ -84,7 +65,7 @@ impl Pulse {
     }
 
     /// The awaited transactions, in the order of the calls.
-    pub fn firsts(&self) -> Vec<FirstCompleted> {
+    pub fn firsts(&self) -> Vec<FirstWrite> {
         lock(&self.state).firsts.clone()
     }
 
@@ -117,7 +98,7 @@ impl Pulse {
         let mut state = lock(&self.state);
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away)
             && let Some(first) = state.firsts.last_mut()
-            && first.is_last_gasp(at_ns)
+            && is_last_gasp(*first, at_ns)
         {
             first.end_ns = None;
             self.awaited_ns.store(at_ns, Ordering::Relaxed);
@@ -125,7 +106,7 @@ impl Pulse {
         let errors = &mut state.errors;
         if errors.len() < MAX_ERRORS {
             errors.push(TimedError {
-                at_ns,
+                at_s: at_ns as f64 / 1e9,
                 code: error.code(),
                 message: error.message.clone(),
                 action,

@@ -38,9 +38,11 @@ impl Recorder {
         }
     }
 
-    /// Takes what was recorded for `labels` kinds of statement.
-    pub(crate) fn take(&self, labels: usize) -> Slice {
-        let empty = Slice::new(labels);
+    /// Takes what was recorded.
+    pub(crate) fn take(&self) -> Slice {
+        let kinds = lock(&self.slice).statements.len();
+        // Made without the lock, for which the worker would wait.
+        let empty = Slice::new(kinds);
         std::mem::replace(&mut *lock(&self.slice), empty)
     }
 

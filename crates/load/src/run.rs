@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::setup::Unfinished;
-use measure::slice::{Phase, Second};
-use workload::session::Connect;
+use measure::slice::{ErrorCount, Phase, Second};
+use plan::Pace;
+use workload::session::{Connect, FailureKind, SessionError};
 use workload::virtual_user::Workload;
 
 use crate::arrivals::ArrivalQueue;
@@ -20,9 +21,6 @@ use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
-use crate::stall::{has_replies, is_unreachable, stalled_error};
-use plan::Pace;
-
 use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
 use crate::turns::Seat;
@@ -118,7 +116,7 @@ struct Load<'a, R: Runtime> {
 impl<'a, R: Runtime> Load<'a, R> {
     fn new(runtime: R, spec: &'a LoadSpec, labels: usize, pulse: Option<&Arc<Pulse>>) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
-            let users = users_of(spec, worker).len();
+            let users = share(spec.users, spec, worker).len();
             Arc::new(Recorder::new(labels, users, pulse.cloned()))
         });
         let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
@@ -131,7 +129,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             recorders: recorders.collect(),
             is_stalled: false,
             worker_error: None,
-            cutter: Cutter::new(labels),
+            cutter: Cutter::default(),
             start_ns: 0,
         }
     }
@@ -144,7 +142,8 @@ impl<'a, R: Runtime> Load<'a, R> {
     {
         let spec = self.spec;
         for (worker, recorder) in (0..).zip(&self.recorders) {
-            let indexes = users_of(spec, worker);
+            let indexes = share(spec.users, spec, worker);
+            let connect_limit = share(spec.connect_limit, spec, worker).len();
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
             let users = indexes
                 .map(|index| workload.user(index))
@@ -157,7 +156,8 @@ impl<'a, R: Runtime> Load<'a, R> {
                 users: users.map_err(std::io::Error::other)?,
                 spec: LoadSpec {
                     seed,
-                    connect_limit: spec.connect_limit.div_ceil(spec.workers),
+                    // Without a permit, its users would wait forever.
+                    connect_limit: connect_limit.max(1) as u32,
                     ..spec.clone()
                 },
             })?;
@@ -193,7 +193,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             let until_ns = self.now_ns() + POLL_INTERVAL_NS;
             let control = &self.control;
             self.runtime.wait(control, until_ns, || {
-                control.have_all_connected() || control.failure().is_some()
+                control.connected() == users || control.failure().is_some()
             });
         }
     }
@@ -235,7 +235,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
     ) {
-        let begin_ns = self.cutter.last_ns();
+        let begin_ns = self.cutter.last_ns;
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
         let mut replied_ns = begin_ns;
@@ -370,20 +370,22 @@ impl<'a, R: Runtime> Load<'a, R> {
             self.runtime.wait(&self.control, until_ns, || false);
             self.check_workers();
         }
-        self.runtime.detach_workers();
     }
 }
 
-/// Ends the workers, however the load ends.
+/// Ends the workers, however the load ends. Those that hang are left to themselves.
 impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
-        self.cancel();
+        if !self.control.reached(Stage::Cancel) {
+            self.cancel();
+        }
     }
 }
 
-fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
+/// A worker's part of `total`.
+fn share(total: u32, spec: &LoadSpec, worker: u32) -> Range<u32> {
     let first = |worker| {
-        (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
+        (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
     };
     first(worker)..first(worker + 1)
 }
@@ -396,4 +398,29 @@ fn next_boundary_ns(begin_ns: u64, next_cut_ns: u64, now_ns: u64) -> u64 {
     }
     let whole_s = now_ns.saturating_sub(begin_ns) / SECOND_NS;
     begin_ns + (whole_s + 1) * SECOND_NS
+}
+
+/// Whether there were replies. An error that the load ignores is one; a failed attempt to reconnect
+/// is not.
+fn has_replies(second: &Second) -> bool {
+    let slice = &second.slice;
+    let is_reply = |error: &ErrorCount| error.action != "reconnected";
+    let has_any = slice.response.count() + slice.statement_count() > 0;
+    has_any || slice.errors.values().any(is_reply)
+}
+
+/// Whether an error means that the server cannot be reached, rather than being its reply.
+fn is_unreachable(error: &SessionError) -> bool {
+    !error.is_from_server() || error.kind == FailureKind::Away
+}
+
+/// The error for a server that sent no reply within the load's limit.
+fn stalled_error(spec: &LoadSpec) -> SessionError {
+    SessionError {
+        kind: FailureKind::Lost,
+        sqlstate: None,
+        number: None,
+        message: format!("no reply for {} s", spec.stall_limit.as_secs_f64()),
+        statement: None,
+    }
 }

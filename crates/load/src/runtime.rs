@@ -33,8 +33,6 @@ pub(crate) trait Runtime {
     fn take_ended(&mut self) -> Option<Result<(), LoadError>>;
 
     fn has_workers(&self) -> bool;
-
-    fn detach_workers(&mut self);
 }
 
 /// A runtime whose workers can run users of `U` on connections of `C`.
@@ -91,10 +89,6 @@ impl Runtime for Threads<'_> {
 
     fn has_workers(&self) -> bool {
         !self.workers.is_empty()
-    }
-
-    fn detach_workers(&mut self) {
-        self.workers.clear();
     }
 }
 

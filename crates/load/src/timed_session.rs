@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use workload::catalog::Label;
-use workload::session::{Param, Reply, Session, SessionError};
+use workload::session::{Connect, Param, Reply, Session, SessionError};
 
 use crate::clock::Clock;
-use crate::context::LoadContext;
+use crate::worker::Worker;
 
 #[derive(Debug)]
-pub(crate) struct TimedSession<S, K> {
-    session: S,
-    context: Rc<LoadContext<K>>,
+pub(crate) struct TimedSession<C: Connect, K> {
+    session: C::Session,
+    worker: Rc<Worker<C, K>>,
     /// When the last reply was read, unless the user has waited for something else since. It is
     /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
@@ -19,34 +19,18 @@ pub(crate) struct TimedSession<S, K> {
     arrived_ns: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arrival {
-    /// At the kernel's timestamp.
-    Stamped(u64),
-    /// The kernel's timestamp is implausible because a clock was set, so the time at which the reply
-    /// was read counts.
-    Refused,
-    /// There is no timestamp, so the time at which the reply was read counts.
-    Unstamped,
+/// Whether a kernel's timestamp lies between the sending of the statement and the reading of its
+/// reply. Otherwise, a clock was set, and the reply counts from when it was read.
+#[inline]
+fn is_plausible(stamp_ns: u64, sent_ns: u64, read_ns: u64) -> bool {
+    (sent_ns..=read_ns).contains(&stamp_ns)
 }
 
-impl Arrival {
-    /// Accepts a timestamp only between the sending of the statement and the reading of its reply.
-    #[inline]
-    fn of(stamp_ns: Option<u64>, sent_ns: u64, read_ns: u64) -> Self {
-        match stamp_ns {
-            Some(stamp_ns) if (sent_ns..=read_ns).contains(&stamp_ns) => Self::Stamped(stamp_ns),
-            Some(_) => Self::Refused,
-            None => Self::Unstamped,
-        }
-    }
-}
-
-impl<S: Session, K: Clock> TimedSession<S, K> {
-    pub(crate) fn new(session: S, context: &Rc<LoadContext<K>>) -> Self {
+impl<C: Connect, K: Clock> TimedSession<C, K> {
+    pub(crate) fn new(session: C::Session, worker: &Rc<Worker<C, K>>) -> Self {
         Self {
             session,
-            context: Rc::clone(context),
+            worker: Rc::clone(worker),
             read_ns: None,
             arrived_ns: None,
         }
@@ -55,7 +39,7 @@ impl<S: Session, K: Clock> TimedSession<S, K> {
     /// The current time; directly after a reply, the time at which the reply was read.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.read_ns.unwrap_or_else(|| self.context.clock.now_ns())
+        self.read_ns.unwrap_or_else(|| self.worker.clock.now_ns())
     }
 
     /// The end of a transaction: the arrival of its last reply, or the current time without one.
@@ -83,34 +67,32 @@ impl<S: Session, K: Clock> TimedSession<S, K> {
 
     #[inline]
     fn replied(&mut self, label: Label, sent_ns: u64, is_done: bool) {
-        let clock = &self.context.clock;
+        let clock = &self.worker.clock;
         let read_ns = clock.now_ns();
         let monotonic_ns = self.session.reply_arrived_ns();
         let stamp_ns = monotonic_ns.map(|at_ns| clock.convert_ns(at_ns));
-        let arrival = Arrival::of(stamp_ns, sent_ns, read_ns);
-        let (arrived_ns, delay_ns) = match arrival {
-            Arrival::Stamped(stamp_ns) => (stamp_ns, Some(read_ns - stamp_ns)),
-            Arrival::Refused | Arrival::Unstamped => (read_ns, None),
-        };
+        let accepted_ns = stamp_ns.filter(|stamp_ns| is_plausible(*stamp_ns, sent_ns, read_ns));
+        let arrived_ns = accepted_ns.unwrap_or(read_ns);
         self.read_ns = Some(read_ns);
         self.arrived_ns = Some(arrived_ns);
-        let recorder = &self.context.recorder;
+        let recorder = &self.worker.recorder;
         if is_done {
+            let delay_ns = accepted_ns.map(|stamp_ns| read_ns - stamp_ns);
             recorder.statement(label, arrived_ns - sent_ns, delay_ns);
         }
-        if arrival == Arrival::Refused {
+        if stamp_ns != accepted_ns {
             recorder.refused_stamp();
         }
     }
 }
 
-impl<S: Session, K: Clock> Session for TimedSession<S, K> {
+impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
     async fn execute(
         &mut self,
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let label = self.context.catalog.statements[statement as usize].label;
+        let label = self.worker.catalog.statements[statement as usize].label;
         let sent_ns = self.sent_ns();
         let reply = self.session.execute(statement, params).await;
         self.replied(label, sent_ns, reply.is_ok());
@@ -141,13 +123,11 @@ mod tests {
     #[test]
     fn a_stamp_counts_only_between_sending_and_reading() {
         let (sent_ns, read_ns) = (1_000, 2_000);
-        let of = |stamp_ns| Arrival::of(stamp_ns, sent_ns, read_ns);
-        assert_eq!(of(None), Arrival::Unstamped);
         for stamp_ns in [1_000, 1_500, 2_000] {
-            assert_eq!(of(Some(stamp_ns)), Arrival::Stamped(stamp_ns));
+            assert!(is_plausible(stamp_ns, sent_ns, read_ns), "{stamp_ns}");
         }
         for stamp_ns in [0, 999, 2_001, u64::MAX] {
-            assert_eq!(of(Some(stamp_ns)), Arrival::Refused, "{stamp_ns}");
+            assert!(!is_plausible(stamp_ns, sent_ns, read_ns), "{stamp_ns}");
         }
     }
 }

@@ -13,19 +13,19 @@ use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
 use crate::clock::{Clock, ns};
-use crate::context::{EndedGuard, LoadContext, Worker};
 use crate::control::Stage;
 use crate::outage::Outage;
 use crate::timed_session::TimedSession;
+use crate::worker::{EndedGuard, Worker};
 
 struct LoadOver;
 
 struct ConnectedUser<'a, C: Connect, K, U> {
-    worker: &'a Worker<C, K>,
+    worker: &'a Rc<Worker<C, K>>,
     index: usize,
     /// Boxed, because moving it from one future into another would reserve space in each.
     user: Box<U>,
-    session: TimedSession<C::Session, K>,
+    session: TimedSession<C, K>,
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
@@ -41,7 +41,7 @@ where
     U: VirtualUser,
 {
     // Counts the user as ended even if the task is dropped.
-    let _ended = EndedGuard(Arc::clone(&worker.context.control));
+    let _ended = EndedGuard(Arc::clone(&worker.control));
     let Some(session) = open_first(&worker).await else {
         return;
     };
@@ -50,12 +50,12 @@ where
         index,
         user,
         session,
-        outage: Outage::new(&worker.context.control),
+        outage: Outage::default(),
         unsent: Vec::new(),
         attempt_ns: 0,
     };
-    worker.context.control.user_connected();
-    worker.context.reached(Stage::Run).await;
+    worker.control.user_connected();
+    worker.reached(Stage::Run).await;
     // The user ends in either case.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.
@@ -63,18 +63,16 @@ where
 }
 
 /// Opens the first connection; a failure ends the load before it starts.
-async fn open_first<C: Connect, K: Clock>(
-    worker: &Worker<C, K>,
-) -> Option<TimedSession<C::Session, K>> {
+async fn open_first<C: Connect, K: Clock>(worker: &Rc<Worker<C, K>>) -> Option<TimedSession<C, K>> {
     worker.wait_for_route().await;
     let _permit = worker.connecting.acquire().await;
-    if worker.context.control.reached(Stage::Stop) {
+    if worker.control.reached(Stage::Stop) {
         return None;
     }
     match worker.connect().await {
         Ok(session) => Some(session),
         Err(error) => {
-            worker.context.control.fail(error);
+            worker.control.fail(error);
             None
         }
     }
@@ -83,12 +81,12 @@ async fn open_first<C: Connect, K: Clock>(
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     async fn run(&mut self) -> Result<(), LoadOver> {
         while let Some(intended_ns) = self.next_start().await {
-            let context = &self.worker.context;
-            let recorder = &context.recorder;
+            let worker = self.worker;
+            let recorder = &worker.recorder;
             recorder.begin(self.index, intended_ns);
-            if context.control.is_gate_closed() {
+            if worker.control.is_gate_closed() {
                 recorder.idle(self.index);
-                context.gate_opened().await;
+                worker.gate_opened().await;
                 self.session.waited();
                 continue;
             }
@@ -103,32 +101,32 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Waits for the next transaction; returns its intended start, `None` if no further one may
     /// start.
     async fn next_start(&mut self) -> Option<u64> {
-        let context = &self.worker.context;
-        let intended_ns = match context.is_open_loop {
+        let worker = self.worker;
+        let intended_ns = match worker.is_open_loop {
             true => self.next_arrival().await?,
             false => self.session.now_ns(),
         };
-        let control = &context.control;
+        let control = &worker.control;
         (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
     }
 
     /// Waits for an arrival; returns when it was due, or `None` if the load stops.
     async fn next_arrival(&mut self) -> Option<u64> {
-        let context = &self.worker.context;
-        while !context.control.reached(Stage::Stop) {
+        let worker = self.worker;
+        while !worker.control.reached(Stage::Stop) {
             let now_ns = self.session.now_ns();
-            match context.control.take_arrival(now_ns)? {
+            match worker.control.take_arrival(now_ns)? {
                 NextAction::Start {
                     due_ns,
                     was_awaited,
                 } => {
                     if was_awaited {
-                        context.recorder.lateness(now_ns - due_ns);
+                        worker.recorder.lateness(now_ns - due_ns);
                     }
                     return Some(due_ns);
                 }
                 NextAction::Sleep { until_ns } => {
-                    context.sleep_until(until_ns).await;
+                    worker.sleep_until(until_ns).await;
                     self.session.waited();
                 }
             }
@@ -137,10 +135,10 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     async fn think(&mut self) {
-        let think = self.worker.think;
+        let think = self.worker.spec.think;
         if !think.mean.is_zero() {
             let pause = think.sample(|| self.worker.rng.borrow_mut().random());
-            self.worker.context.sleep(ns(pause)).await;
+            self.worker.sleep(ns(pause)).await;
             self.session.waited();
         }
     }
@@ -152,16 +150,17 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
-                    self.outage.end();
+                    self.outage.end(&self.worker.control);
                     let end_ns = self.session.end_ns();
                     self.record(intended_ns, started_ns, end_ns, done);
                     return Ok(());
                 }
                 Err(error) => Box::pin(self.recover(error)).await?,
             }
-            if self.worker.context.control.reached(Stage::Stop) {
+            if self.worker.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
+            self.attempt_ns = self.worker.clock.now_ns();
         }
     }
 
@@ -170,12 +169,13 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let Some(oldest_ns) = self.unsent.first() else {
             return Ok(());
         };
-        let recorder = &self.worker.context.recorder;
+        let recorder = &self.worker.recorder;
         recorder.begin(self.index, *oldest_ns);
         let started_ns = self.session.now_ns();
         self.attempt_ns = started_ns;
         while let Err(error) = self.user.finish(&mut self.session).await {
             Box::pin(self.recover(error)).await?;
+            self.attempt_ns = self.worker.clock.now_ns();
         }
         let end_ns = self.session.end_ns();
         self.record_sent(started_ns, end_ns);
@@ -203,43 +203,41 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     fn record_one(&self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
-        let context = &self.worker.context;
-        let service_ns = context
+        let worker = self.worker;
+        let service_ns = worker
             .is_open_loop
             .then(|| end_ns.saturating_sub(started_ns));
         let response_ns = end_ns.saturating_sub(intended_ns);
-        context
+        worker
             .recorder
             .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);
     }
 
-    /// Prepares the session for another attempt.
+    /// Prepares the session for another attempt: rolls back or reconnects after an error.
     async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
-        self.repair(error).await?;
-        self.attempt_ns = self.worker.context.clock.now_ns();
-        Ok(())
-    }
-
-    /// Rolls back or reconnects after an error.
-    async fn repair(&mut self, error: SessionError) -> Result<(), LoadOver> {
         // Transactions that the user no longer buffers were sent, and are lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
-        let context = &self.worker.context;
+        let worker = self.worker;
         let mut error = error;
         loop {
             match error.kind {
                 FailureKind::Lost | FailureKind::Away => {
-                    context.error(&error, "reconnected");
+                    worker.error(&error, "reconnected");
                     return self.reconnect(error).await;
                 }
-                FailureKind::Restart => context.error(&error, "restarted"),
-                FailureKind::Refused if self.worker.ignores(&error) => {
-                    context.error(&error, "ignored");
+                FailureKind::Restart => worker.error(&error, "restarted"),
+                // After a violation of the protocol, the connection is out of step.
+                FailureKind::Refused if worker.ignores(&error) && !error.is_from_server() => {
+                    error.kind = FailureKind::Lost;
+                    continue;
+                }
+                FailureKind::Refused if worker.ignores(&error) => {
+                    worker.error(&error, "ignored");
                 }
                 FailureKind::Refused => {
-                    context.error(&error, "stopped the load");
-                    context.control.fail(error);
+                    worker.error(&error, "stopped the load");
+                    worker.control.fail(error);
                     return Err(LoadOver);
                 }
             }
@@ -252,38 +250,40 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 
     /// Opens a new connection, however long that takes.
     async fn reconnect(&mut self, error: SessionError) -> Result<(), LoadOver> {
-        let (worker, context) = (self.worker, &self.worker.context);
+        let worker = self.worker;
+        let control = &worker.control;
         let (mut error, mut route) = (error, worker.connector.route());
         loop {
             if worker.connector.route() != route {
                 // These servers have not refused a connection yet.
                 self.outage.restart();
             }
-            let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
+            let outage = &mut self.outage;
+            let wait = outage.wait_after(control, &error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
-                let waited = context.sleep(ns(wait));
+                let waited = worker.sleep(ns(wait));
                 before(worker.connector.rerouted(route), waited).await;
             }
             if worker.connector.route().is_none() {
-                self.outage.count_away(&error);
+                self.outage.count_away(control, &error);
             }
             worker.wait_for_route().await;
-            if context.control.reached(Stage::Stop) {
+            if control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
-            let attempt = context.unless_stopped(async {
+            let attempt = worker.unless_stopped(async {
                 let _permit = worker.connecting.acquire().await;
                 route = worker.connector.route();
                 worker.connect().await
             });
             match attempt.await.ok_or(LoadOver)? {
                 Ok(fresh) => {
-                    context.recorder.reconnected();
+                    worker.recorder.reconnected();
                     self.session = fresh;
                     return Ok(());
                 }
                 Err(failed) => {
-                    context.error(&failed, "reconnected");
+                    worker.error(&failed, "reconnected");
                     error = failed;
                 }
             }
@@ -294,25 +294,19 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 impl<C: Connect, K: Clock> Worker<C, K> {
     /// Opens a connection. Boxed, like everything that a user does rarely: otherwise, each waiting
     /// user would hold the memory of a login.
-    async fn connect(&self) -> Result<TimedSession<C::Session, K>, SessionError> {
-        let session = Box::pin(self.connector.connect(&self.context.catalog)).await?;
-        Ok(TimedSession::new(session, &self.context))
+    async fn connect(self: &Rc<Self>) -> Result<TimedSession<C, K>, SessionError> {
+        let session = Box::pin(self.connector.connect(&self.catalog)).await?;
+        Ok(TimedSession::new(session, self))
     }
 
     /// Waits until there is a server to connect to, or until the load stops.
     async fn wait_for_route(&self) {
-        let control = &self.context.control;
-        while self.connector.route().is_none() && !control.reached(Stage::Stop) {
-            before(
-                self.context.reached(Stage::Stop),
-                self.connector.rerouted(None),
-            )
-            .await;
+        while self.connector.route().is_none() && !self.control.reached(Stage::Stop) {
+            let stopped = self.reached(Stage::Stop);
+            before(stopped, self.connector.rerouted(None)).await;
         }
     }
-}
 
-impl<K: Clock> LoadContext<K> {
     /// Records an error that a user has just received, and what the user does about it.
     fn error(&self, error: &SessionError, action: &'static str) {
         self.recorder.error(self.clock.now_ns(), error, action);

@@ -1,4 +1,4 @@
-//! A worker thread: an event loop and its share of the virtual users.
+//! A worker thread: an event loop, its share of the virtual users, and the state that they share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,15 +10,47 @@ use plan::Pace;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
-use workload::session::Connect;
+use workload::session::{Connect, SessionError};
 use workload::virtual_user::VirtualUser;
 
 use crate::clock::Clock;
-use crate::context::{LoadContext, Worker};
 use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
-use crate::spec::LoadSpec;
+use crate::spec::{ANY_ERROR, LoadSpec};
+
+/// A worker, from the point of view of its users.
+#[derive(Debug)]
+pub(crate) struct Worker<C, K> {
+    pub(crate) clock: K,
+    pub(crate) control: Arc<Control>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) is_open_loop: bool,
+    pub(crate) connector: Arc<C>,
+    /// Limits how many connections are opened at once.
+    pub(crate) connecting: Semaphore,
+    /// The settings of the load, with this worker's own seed and limit of connections.
+    pub(crate) spec: LoadSpec,
+    /// For think times and for jitter. The order in which users draw from it varies between runs.
+    pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
+}
+
+impl<C, K> Worker<C, K> {
+    pub(crate) fn ignores(&self, error: &SessionError) -> bool {
+        let mut ignored = self.spec.ignored_errors.iter();
+        ignored.any(|code| code == ANY_ERROR || error.has_code(code))
+    }
+}
+
+/// Counts a user as ended when dropped.
+pub(crate) struct EndedGuard(pub(crate) Arc<Control>);
+
+impl Drop for EndedGuard {
+    fn drop(&mut self) {
+        self.0.user_ended();
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct WorkerSetup<C, U> {
@@ -27,7 +59,6 @@ pub(crate) struct WorkerSetup<C, U> {
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) users: Vec<U>,
-    /// The settings of the load, with this worker's own seed and limit of connections.
     pub(crate) spec: LoadSpec,
 }
 
@@ -42,18 +73,15 @@ where
         clock: K,
     ) -> impl Iterator<Item = impl Future<Output = ()> + 'static> {
         let worker = Rc::new(Worker {
-            context: Rc::new(LoadContext {
-                clock,
-                control: self.control,
-                recorder: self.recorder,
-                catalog: self.catalog,
-                is_open_loop: self.spec.pace != Pace::Closed,
-            }),
+            clock,
+            control: self.control,
+            recorder: self.recorder,
+            catalog: self.catalog,
+            is_open_loop: self.spec.pace != Pace::Closed,
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),
-            ignored_errors: self.spec.ignored_errors,
-            think: self.spec.think,
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
+            spec: self.spec,
         });
         let users = self.users.into_iter().enumerate();
         users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user)))

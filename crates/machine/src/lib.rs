@@ -21,6 +21,6 @@ pub mod volume;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a value, even if a thread has panicked meanwhile: none leaves it half changed.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

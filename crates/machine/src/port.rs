@@ -76,7 +76,7 @@ pub fn check_free(address: SocketAddrV4) -> Result<(), Failure> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),
         Err(error) => match error.kind() {
-            io::ErrorKind::AddrInUse => Err(taken(address.port())),
+            io::ErrorKind::AddrInUse => Err(taken(address)),
             // The address belongs to a network namespace, in which only the server listens.
             io::ErrorKind::AddrNotAvailable => Ok(()),
             _ => Err(Failure::at("listen on", &address.to_string())(error)),
@@ -85,17 +85,21 @@ pub fn check_free(address: SocketAddrV4) -> Result<(), Failure> {
 }
 
 /// The failure for a port that is taken.
-pub fn taken(port: u16) -> Failure {
-    let by = listener(port).map_or(String::new(), |by| format!(" by {by}"));
+pub fn taken(address: SocketAddrV4) -> Failure {
+    let by = listener(address).map_or(String::new(), |by| format!(" by {by}"));
+    let port = address.port();
     Failure::server(format!("port {port} is taken{by}"))
         .remedy("remove server.port to use a free port, or stop that process")
         .key("server.port")
         .fact(Fact::PortTaken)
 }
 
-/// The process that listens on a port, if this user may see it.
-fn listener(port: u16) -> Option<String> {
-    let pid = sockets::holder(&sockets::listening(port)?)?;
+/// The process that listens at an address, if it is in this host's network and this user may see
+/// it.
+fn listener(address: SocketAddrV4) -> Option<String> {
+    // Other networks have other listeners.
+    TcpListener::bind((*address.ip(), 0)).ok()?;
+    let pid = sockets::holder(&sockets::listening(address.into())?)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(format!("{} (process {pid})", name.trim()))
 }

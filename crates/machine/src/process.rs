@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -38,8 +38,9 @@ const KILL_LIMIT: Duration = Duration::from_secs(30);
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 /// For tasks that Ctrl-C must not interrupt, such as cleaning up.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
-/// Added to the number of a signal in exit codes.
+/// Added to the number of a signal in exit codes, and the highest number of a signal.
 const OF_SIGNALS: i32 = 128;
+const MAX_SIGNAL: i32 = 64;
 /// The environment variables that children inherit: those needed to find and load programs, and
 /// nothing secret.
 const INHERITED: [&str; 6] = [
@@ -113,8 +114,7 @@ type Job = (Command, Sender<io::Result<Child>>);
 /// short-lived thread would end with that thread.
 pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
-    static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
-    let gone = || io::Error::other("the thread that starts programs has ended");
+    static SPAWNER: OnceLock<Sender<Job>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, jobs) = channel::<Job>();
         let run = move || {
@@ -123,19 +123,17 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
                 let _ = outcome.send(command.spawn());
             }
         };
-        // Without the thread, every job fails with `gone`.
         let _ = std::thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(run);
-        Mutex::new(sender)
+        sender
     });
     let (outcome, result) = channel();
-    let sent = match spawner.lock() {
-        Ok(sender) => sender.send((command, outcome)).is_ok(),
-        Err(_) => false,
-    };
-    let spawned = if sent { result.recv().ok() } else { None };
-    spawned.unwrap_or_else(|| Err(gone())).map_err(|error| {
+    // Without the thread, there is no outcome.
+    let _ = spawner.send((command, outcome));
+    let gone = |_| io::Error::other("the thread that starts programs has ended");
+    let spawned = result.recv().map_err(gone).flatten();
+    spawned.map_err(|error| {
         let failure = Failure::server(format!("cannot run {program}: {error}"))
             .remedy("install the package util-linux");
         match error.kind() {
@@ -220,19 +218,7 @@ pub fn output(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Output, Failure> {
-    let program = program_of(&command);
-    let failed = Failure::at("run", Path::new(&program));
-    // Files rather than pipes, which a child of the program could keep open.
-    let (stdout, stderr) = (
-        memory_file().map_err(failed)?,
-        memory_file().map_err(failed)?,
-    );
-    let status = output_to(command, &stdout, &stderr, limit, interrupted)?;
-    Ok(Output {
-        status,
-        stdout: content(stdout).map_err(failed)?,
-        stderr: content(stderr).map_err(failed)?,
-    })
+    output_of(command, false, limit, interrupted)
 }
 
 /// Like [`output`], with errors and output in the order in which they were printed.
@@ -241,30 +227,31 @@ pub fn words(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<(ExitStatus, String), Failure> {
-    let program = program_of(&command);
-    let failed = Failure::at("run", Path::new(&program));
-    let file = memory_file().map_err(failed)?;
-    let status = output_to(command, &file, &file, limit, interrupted)?;
-    let words = content(file).map_err(failed)?;
-    Ok((status, String::from_utf8_lossy(&words).into_owned()))
+    let output = output_of(command, true, limit, interrupted)?;
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((output.status, words))
 }
 
-fn output_to(
+/// With `is_mixed`, the errors are in the output.
+fn output_of(
     mut command: Command,
-    stdout: &File,
-    stderr: &File,
+    is_mixed: bool,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<ExitStatus, Failure> {
+) -> Result<Output, Failure> {
     let program = program_of(&command);
     let at = || Failure::at("run", Path::new(&program));
+    // Files rather than pipes, which a child of the program could keep open.
+    let stdout = memory_file().map_err(at())?;
+    let stderr = memory_file().map_err(at())?;
+    let errors = if is_mixed { &stdout } else { &stderr };
     command.stdout(stdout.try_clone().map_err(at())?);
-    command.stderr(stderr.try_clone().map_err(at())?);
+    command.stderr(errors.try_clone().map_err(at())?);
     // Ctrl-C in a terminal must not end it halfway.
     command.process_group(0);
     let is_long = || {
         let long = |file: &File| file.metadata().is_ok_and(|m| m.len() > MAX_OUTPUT_BYTES);
-        long(stdout) || long(stderr)
+        long(&stdout) || long(&stderr)
     };
     let mut child = spawn(command)?;
     let outcome = poll(limit, || match child.try_wait() {
@@ -275,7 +262,11 @@ fn output_to(
     if !matches!(outcome, Some(Ok(_))) {
         kill(&mut child);
     }
-    outcome.unwrap_or_else(|| Err(endless(&program, limit)))
+    Ok(Output {
+        status: outcome.unwrap_or_else(|| Err(endless(&program, limit)))?,
+        stdout: content(stdout).map_err(at())?,
+        stderr: content(stderr).map_err(at())?,
+    })
 }
 
 fn endless(program: &str, limit: Duration) -> Failure {
@@ -333,8 +324,9 @@ pub(crate) fn finish(
 /// How a process ended, as the rest of a sentence that begins with its name. Shells, podman, and
 /// docker report a signal as an exit code.
 pub fn how_it_ended(status: ExitStatus) -> String {
-    let reported = status.code().filter(|code| *code > OF_SIGNALS);
-    let signal = status.signal().or(reported.map(|code| code - OF_SIGNALS));
+    let reported = status.code().map(|code| code - OF_SIGNALS);
+    let reported = reported.filter(|signal| (1..=MAX_SIGNAL).contains(signal));
+    let signal = status.signal().or(reported);
     match (signal, status.code()) {
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("ended with exit code {code}"),
@@ -439,6 +431,8 @@ mod tests {
             how_it_ended(status.unwrap().unwrap())
         };
         assert_eq!(ended("exit 3"), "ended with exit code 3");
+        assert_eq!(ended("exit 137"), "was killed by signal 9");
+        assert_eq!(ended("exit 255"), "ended with exit code 255");
         assert_eq!(ended("kill -9 $$"), "was killed by signal 9");
     }
 

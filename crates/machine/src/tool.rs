@@ -49,22 +49,20 @@ impl Tool {
         arguments: &[impl AsRef<OsStr>],
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let command = self.command(arguments)?;
-        let output = process::output(command, WORK_LIMIT, interrupted)?;
-        self.succeeded(&output)
+        let output = process::output(self.command(arguments)?, WORK_LIMIT, interrupted)?;
+        self.succeeded(output).map(drop)
     }
 
     /// Runs the tool to its end, within a time limit; returns its output.
     pub(crate) fn run(self, arguments: &[impl AsRef<OsStr>]) -> Result<String, Failure> {
         let output = self.output(arguments)?;
-        self.succeeded(&output)?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        self.succeeded(output)
     }
 
-    fn succeeded(self, output: &Output) -> Result<(), Failure> {
+    fn succeeded(self, output: Output) -> Result<String, Failure> {
         match output.status.success() {
-            true => Ok(()),
-            false => Err(self.failed(output)),
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(self.failed(&output)),
         }
     }
 
@@ -97,19 +95,15 @@ impl Tool {
         let mut dirs = std::env::split_paths(&path);
         match dirs.any(|dir| dir.join(self.program).is_file()) {
             true => Ok(()),
-            false => Err(self.missing()),
+            false => Err(no_volume(
+                format!("the program {} is missing", self.program),
+                format!(
+                    "install the package {} (scripts/install-servers.sh storage installs all), and \
+                     make sure that PATH contains its directory, usually /usr/sbin",
+                    self.package
+                ),
+            )),
         }
-    }
-
-    fn missing(self) -> Failure {
-        no_volume(
-            format!("the program {} is missing", self.program),
-            format!(
-                "install the package {} (scripts/install-servers.sh storage installs all), and \
-                 make sure that PATH contains its directory, usually /usr/sbin",
-                self.package
-            ),
-        )
     }
 
     pub(crate) fn failed(self, output: &Output) -> Failure {

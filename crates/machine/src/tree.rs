@@ -234,8 +234,28 @@ fn is_mount_root(dir: &OwnedFd) -> rustix::io::Result<Option<bool>> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::process::Command;
 
     use super::*;
+
+    /// A directory that is mounted a second time until this value is dropped.
+    struct BindMount(PathBuf);
+
+    impl BindMount {
+        /// `None` where this user may not mount.
+        fn new(from: &Path, to: &Path) -> Option<Self> {
+            let mut mount = Command::new("mount");
+            mount.arg("--bind").arg(from).arg(to);
+            let is_mounted = mount.output().is_ok_and(|output| output.status.success());
+            is_mounted.then(|| Self(to.to_owned()))
+        }
+    }
+
+    impl Drop for BindMount {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        }
+    }
 
     #[test]
     fn the_last_write_is_that_of_any_file() {
@@ -302,7 +322,7 @@ mod tests {
         fs::write(other.path().join("theirs"), "x").unwrap();
         let point = dir.path().join("tree/point");
         fs::create_dir_all(&point).unwrap();
-        let Some(_mounted) = crate::testing::BindMount::new(other.path(), &point) else {
+        let Some(_mounted) = BindMount::new(other.path(), &point) else {
             return testkit::skip("this user may not mount");
         };
         for path in [dir.path().join("tree"), point] {

@@ -109,20 +109,13 @@ const TIMES: [Times; 3] = [
     }),
 ];
 
-/// A column: how it is shown, and where a trial has its value.
-struct Column {
-    heading: String,
-    /// For example `ms`; empty for a plain number.
-    unit: &'static str,
-    source: Source,
-}
-
-enum Source {
-    Number(fn(&TrialSummary) -> Option<Estimate>),
+/// Where a trial has a column's value.
+enum Column {
+    Number(&'static Number<TrialSummary, Estimate>),
     /// A number of a trial's recovery from its first fault.
     Recovery(&'static recovery::Number),
     Time(&'static Times, &'static Statistic),
-    Metric,
+    Metric(&'static Metric),
 }
 
 /// Ends the name of a table's column that shows a change.
@@ -148,31 +141,15 @@ pub fn full_name(column: &str) -> String {
 }
 
 fn find(column: &str) -> Option<Column> {
-    let known = |heading: &str, unit, source| {
-        let heading = heading.to_owned();
-        Some(Column {
-            heading,
-            unit,
-            source,
-        })
-    };
     if let Some(number) = NUMBERS.iter().find(|number| number.name == column) {
-        return known(number.heading, number.unit, Source::Number(number.of));
+        return Some(Column::Number(number));
     }
     if let Some(number) = recovery::numbers().find(|number| number.name == column) {
-        return known(number.heading, number.unit, Source::Recovery(number));
+        return Some(Column::Recovery(number));
     }
-    if let Some((times, statistic)) = time(column) {
-        let heading = format!("{} {}", times.1, statistic.1);
-        return known(&heading, "ms", Source::Time(times, statistic));
-    }
-    let metric = Metric::find(column)?;
-    match (metric.brackets, split(column).1) {
-        (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
-            let heading = format!("{} ({what} {of})", metric.heading);
-            known(&heading, metric.unit, Source::Metric)
-        }
-        _ => known(metric.heading, metric.unit, Source::Metric),
+    match time(column) {
+        Some((times, statistic)) => Some(Column::Time(times, statistic)),
+        None => Metric::find(column).map(Column::Metric),
     }
 }
 
@@ -185,21 +162,21 @@ fn time(column: &str) -> Option<(&'static Times, &'static Statistic)> {
 
 /// A trial's value of a column; `None` if it was not measured or there is no such column.
 pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
-    match find(column)?.source {
-        Source::Number(of) => of(trial),
-        Source::Recovery(number) => {
+    match find(column)? {
+        Column::Number(number) => (number.of)(trial),
+        Column::Recovery(number) => {
             let found = trial.faults.first()?.recovery.as_ref()?;
             (number.of)(found).map(Estimate::exact)
         }
-        Source::Time((.., times), (.., of)) => times(trial).map(of),
-        Source::Metric => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
+        Column::Time((.., times), (.., of)) => times(trial).map(of),
+        Column::Metric(_) => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
     }
 }
 
 /// A trial's value of a column; a recovery time may be censored.
 pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
-    match find(column)?.source {
-        Source::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
+    match find(column)? {
+        Column::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
         _ => value(trial, column).map(|found| Observation::Exactly(found.value)),
     }
 }
@@ -245,10 +222,10 @@ pub fn percentile(column: &str) -> Option<f64> {
 /// Whether the column is a mean or a percentile over a trial's time, which differs by chance in
 /// another run. Other columns count or time single events.
 pub fn is_sampled(column: &str) -> bool {
-    find(column).is_some_and(|found| match found.source {
-        Source::Number(_) => found.unit == "1/s",
-        Source::Time(..) | Source::Metric => true,
-        Source::Recovery(_) => false,
+    find(column).is_some_and(|found| match found {
+        Column::Number(number) => number.unit == "1/s",
+        Column::Time(..) | Column::Metric(_) => true,
+        Column::Recovery(_) => false,
     })
 }
 
@@ -277,12 +254,29 @@ pub fn all_names() -> Vec<String> {
 /// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; for an unknown column,
 /// its name.
 pub fn heading(column: &str) -> String {
-    find(column).map_or_else(|| column.to_owned(), |found| found.heading)
+    match find(column) {
+        None => column.to_owned(),
+        Some(Column::Number(number)) => number.heading.to_owned(),
+        Some(Column::Recovery(number)) => number.heading.to_owned(),
+        Some(Column::Time(times, statistic)) => format!("{} {}", times.1, statistic.1),
+        Some(Column::Metric(metric)) => match (metric.brackets, split(column).1) {
+            (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
+                format!("{} ({what} {of})", metric.heading)
+            }
+            _ => metric.heading.to_owned(),
+        },
+    }
 }
 
 /// The unit of a column, for example `ms`; empty for a plain number.
 pub fn unit(column: &str) -> &'static str {
-    find(column).map_or("", |found| found.unit)
+    match find(column) {
+        None => "",
+        Some(Column::Number(number)) => number.unit,
+        Some(Column::Recovery(number)) => number.unit,
+        Some(Column::Time(..)) => "ms",
+        Some(Column::Metric(metric)) => metric.unit,
+    }
 }
 
 #[cfg(test)]

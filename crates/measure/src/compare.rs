@@ -207,27 +207,19 @@ pub fn compare(
     if !base.iter().chain(new).all(is_positive) {
         return Err(NoComparison::Zero);
     }
-    let blocks = blocks(base, new);
-    let (method, sides, log_ratio) = match (base.len(), new.len()) {
-        _ if question.interleaved && blocks.len() > 1 => {
-            let sides = [0, 1].map(|side| blocks.iter().map(|block| block[side]).collect());
-            let method = Method::Blocks {
-                blocks: blocks.len(),
-            };
-            (method, sides, Some(by_blocks(&blocks)))
-        }
-        (1, _) | (_, 1) => (Method::SingleRun, [logs(base), logs(new)], None),
-        (base_runs, new_runs) => {
-            let sides = [logs(base), logs(new)];
-            let found = by_runs(&sides);
-            let method = Method::Runs {
-                base: base_runs,
-                new: new_runs,
-            };
-            (method, sides, Some(found))
-        }
+    let pairs = blocks(base, new);
+    let blocks = pairs.len();
+    let is_blocked = question.interleaved && blocks > 1;
+    let sides: [Vec<f64>; 2] = match is_blocked {
+        true => [0, 1].map(|side| pairs.iter().map(|pair| pair[side]).collect()),
+        false => [base, new].map(logs),
     };
-    let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
+    let (method, log_ratio) = match (base.len(), new.len()) {
+        _ if is_blocked => (Method::Blocks { blocks }, Some(by_blocks(&pairs))),
+        (1, _) | (_, 1) => (Method::SingleRun, None),
+        (base, new) => (Method::Runs { base, new }, Some(by_runs(&sides))),
+    };
+    let [base_log, new_log] = sides.map(|side| mean(&side));
     let no_verdict = matches!(method, Method::SingleRun).then(|| NoVerdict::SingleRun {
         repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
     });

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::noise::pairs;
 use super::*;
 use crate::summary::Turn;
@@ -444,10 +446,17 @@ fn data_that_is_loaded_once_is_no_part_of_a_start() {
         let planned = &mut trial.setup.planned;
         planned.repeat = repeat;
         planned.point.insert("variant".to_owned(), variant.into());
+        planned.compare = Some(plan::Compare {
+            starts: 2,
+            budget: Duration::from_secs(60),
+            alternate: plan::Alternate::Always,
+            block: Duration::from_secs(1),
+            pause: false,
+        });
         let first_s = if variant == "a" { 0.0 } else { 1.0 };
         let turn = |at: i32| Turn {
             start_s: first_s + 2.0 * f64::from(at),
-            length_s: 1.0,
+            length_s: 0.9,
             transactions: 100,
         };
         trial.turns = (0..4).map(turn).collect();

@@ -51,15 +51,16 @@ pub struct TimedError {
     pub code: String,
     pub message: String,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
-    pub action: String,
+    pub action: &'static str,
 }
 
 /// The load's first transaction that started after a fault's effect.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstWrite {
-    pub since_s: f64,
+    /// The earliest start.
+    pub since_ns: u64,
     /// When the transaction completed; `None` if none did.
-    pub end_s: Option<f64>,
+    pub end_ns: Option<u64>,
 }
 
 /// The time in which a recovery is searched for.
@@ -129,7 +130,11 @@ fn recovery(
     };
     let failure = errors().find(|error| error.action != RESTARTED);
     let after = |at_s: f64| at_s - window.origin_s;
-    let unavailable = writes::unavailable(&observed.probes, window);
+    let unavailable_s = writes::unavailable_s(&observed.probes, window);
+    let unavailable = |over_times: fn(f64, f64) -> f64| {
+        let times_s = unavailable_s.as_ref()?.iter().copied();
+        Some(times_s.fold(0.0, over_times))
+    };
     let probed = Recovery {
         window_s: window.end_s - window.origin_s,
         first_error_s: failure.map(|error| after(error.at_s)),
@@ -150,8 +155,8 @@ fn recovery(
             "recovery.redundant_s",
             probe::redundant(&observed.probes, window),
         ),
-        unavailable_s: unavailable.map(|gaps| gaps.total_s),
-        unavailable_longest_s: unavailable.map(|gaps| gaps.longest_s),
+        unavailable_s: unavailable(|total_s, time_s| total_s + time_s),
+        unavailable_longest_s: unavailable(f64::max),
         two_primaries_s: match observed.has_many_primaries {
             true => None,
             false => writes::two_primaries_s(&observed.probes, window),
@@ -174,8 +179,11 @@ fn load_write(firsts: &[FirstWrite], window: Window) -> Option<Observation> {
     // The same instant may differ by this much after two conversions.
     const SAME_S: f64 = 0.001;
     let begin_s = window.effect_s - SAME_S;
-    let first = firsts.iter().find(|first| first.since_s >= begin_s)?;
-    let end_s = first.end_s.filter(|end_s| *end_s < window.end_s);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut firsts = firsts.iter();
+    let first = firsts.find(|first| seconds(first.since_ns) >= begin_s)?;
+    let end_s = first.end_ns.map(seconds);
+    let end_s = end_s.filter(|end_s| *end_s < window.end_s);
     Some(end_s.map_or(Observation::Longer(window.end_s), Observation::Exactly))
 }
 
@@ -190,7 +198,7 @@ fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> V
             errors: ErrorSummary {
                 code: first.code.clone(),
                 count: errors.len() as u64,
-                action: first.action.clone(),
+                action: first.action.to_owned(),
                 example: first.message.clone(),
             },
             first_s: first.at_s - origin_s,

@@ -49,18 +49,20 @@ pub enum Steady {
 }
 
 /// Why a trial was never steady.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum UnsteadyReason {
-    /// The load took more than half of the measurement to settle.
+    #[error("it took more than half of the measurement to settle")]
     Settling,
-    /// Throughput rose or fell throughout.
+    #[error(
+        "throughput {} by {:.0} % over the measurement", rose_or_fell(*.share), .share.abs() * 100.0
+    )]
     Drift {
         /// Change from the first tenth to the last one, as a share of the first (-1 or more);
         /// negative if throughput fell.
         share: f64,
     },
-    /// Throughput fluctuates too slowly for the length of the measurement.
+    #[error("throughput fluctuates too slowly for the length of the measurement")]
     Wandering,
 }
 
@@ -104,20 +106,8 @@ impl fmt::Display for Steady {
     }
 }
 
-impl fmt::Display for UnsteadyReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settling => f.write_str("it took more than half of the measurement to settle"),
-            Self::Drift { share } => {
-                let way = if *share > 0.0 { "rose" } else { "fell" };
-                let percent = share.abs() * 100.0;
-                write!(f, "throughput {way} by {percent:.0} % over the measurement")
-            }
-            Self::Wandering => {
-                f.write_str("throughput fluctuates too slowly for the length of the measurement")
-            }
-        }
-    }
+pub(crate) fn rose_or_fell(share: f64) -> &'static str {
+    if share > 0.0 { "rose" } else { "fell" }
 }
 
 /// Number of seconds to cut off by MSER-5; at most `latest`.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change_point::LevelChange;
 use crate::interval::MIN_POINTS;
-use crate::steady::UnsteadyReason;
+use crate::steady::{UnsteadyReason, rose_or_fell};
 
 /// Defines the warnings: fields, short name, severity among warnings of the same kind, and text.
 macro_rules! warnings {
@@ -106,7 +106,7 @@ warnings! {
          started at the end. The backlog grew by {growth}, so response times keep growing. Lower the rate, or add \
          virtual users if the server is idle.");
     Short { measured_s: f64, } = "too short for intervals", -measured_s,
-        format!("measured for only {measured_s:.1} s: confidence intervals require more than {MIN_POINTS} s. Measure \
+        format!("measured for only {measured_s:.1} s: confidence intervals require at least {MIN_POINTS} s. Measure \
          for 60 s, or repeat the trial (--repeats; in a study, load.repeats).");
     /// Transactions that do not end within a turn are not counted.
     LongForTurns { p95_ms: f64, block_ms: f64, } = "long transactions for turns", p95_ms / block_ms,
@@ -157,7 +157,7 @@ warnings! {
         share: f64,
     } = "not steady before the fault", share.abs(),
         format!("throughput {} by {:.0} % before the first fault, and recovery is measured against that time. Use a \
-         longer load.warmup, or a later fault.", if *share > 0.0 { "rose" } else { "fell" }, share.abs() * 100.0);
+         longer load.warmup, or a later fault.", rose_or_fell(*share), share.abs() * 100.0);
     /// The level of throughput changed during the measurement.
     LevelChanged {
         /// In order of time; never empty.

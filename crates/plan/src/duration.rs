@@ -3,14 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Largest first, so that a duration reads from the left; the name, nanoseconds.
-const UNITS: [(&str, u64); 6] = [
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
+/// Largest first, so that a duration reads from the left; the name, nanoseconds, and the words that
+/// may stand for it.
+#[rustfmt::skip] // A line for each.
+const UNITS: [(&str, u64, &str); 6] = [
+    ("d", 86_400_000_000_000, "d day days"),
+    ("h", 3_600_000_000_000, "h hr hrs hour hours"),
+    ("m", 60_000_000_000, "m min mins minute minutes"),
+    ("s", 1_000_000_000, "s sec secs second seconds"),
+    ("ms", 1_000_000, "ms msec msecs milli millis millisecond milliseconds"),
+    ("us", 1_000, "µs μs usec usecs microsecond microseconds"),
 ];
 
 /// Why a text is not a value of its kind, and what to write instead.
@@ -83,7 +85,8 @@ fn split_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
 
 /// Nanoseconds of a unit of time, such as `ms`.
 pub fn unit_ns(name: &str) -> Option<u64> {
-    UNITS.iter().find(|(n, _)| *n == name).map(|(_, ns)| *ns)
+    let unit = UNITS.iter().find(|(unit, ..)| *unit == name);
+    unit.map(|(_, ns, _)| *ns)
 }
 
 fn no_number(shown: &str, rest: &str) -> TextError {
@@ -128,15 +131,9 @@ fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> TextError {
 
 /// The unit that a longer word stands for. `M` is not read as `m`, because it may mean months.
 fn likely_unit(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "µs" | "μs" | "usec" | "usecs" | "microsecond" | "microseconds" => "us",
-        "ms" | "msec" | "msecs" | "milli" | "millis" | "millisecond" | "milliseconds" => "ms",
-        "s" | "sec" | "secs" | "second" | "seconds" => "s",
-        "m" | "min" | "mins" | "minute" | "minutes" => "m",
-        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
-        "d" | "day" | "days" => "d",
-        _ => return None,
-    })
+    let mut units = UNITS.iter();
+    let unit = units.find(|(.., words)| words.split(' ').any(|known| known == word));
+    unit.map(|(name, ..)| *name)
 }
 
 /// Formats a duration so that [`parse_duration`] reads it: `1m30s`. Digits below a microsecond are
@@ -144,7 +141,7 @@ fn likely_unit(word: &str) -> Option<&'static str> {
 pub fn format_duration(duration: Duration) -> String {
     let mut rest_ns = duration.as_nanos();
     let mut text = String::new();
-    for (name, unit_ns) in UNITS {
+    for (name, unit_ns, _) in UNITS {
         let count = rest_ns / u128::from(unit_ns);
         rest_ns %= u128::from(unit_ns);
         if count > 0 {

@@ -50,7 +50,7 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
-pub use suggest::{alternatives, did_you_mean, listed, nearest, one_line, shown};
+pub use suggest::{alternatives, did_you_mean, listed, nearest, shown};
 pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -148,9 +148,9 @@ choice! {
 impl Limited {
     /// Every statistic, with the key that limits it.
     pub const KEYS: [(&'static str, Self); 3] = [
-        (key::FIND_MAX_P99, Self::P99),
-        (key::FIND_MAX_P95, Self::P95),
-        (key::FIND_MAX_MEAN, Self::Mean),
+        ("load.find_max.p99", Self::P99),
+        ("load.find_max.p95", Self::P95),
+        ("load.find_max.mean", Self::Mean),
     ];
 }
 
@@ -209,13 +209,6 @@ impl fmt::Display for Pace {
 pub struct Think {
     pub mean: Duration,
     pub distribution: ThinkDistribution,
-}
-
-impl From<Duration> for Think {
-    fn from(mean: Duration) -> Self {
-        let distribution = ThinkDistribution::Constant;
-        Self { mean, distribution }
-    }
 }
 
 impl Think {

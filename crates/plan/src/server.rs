@@ -26,9 +26,7 @@ impl ServerSpec {
 
     /// Number of hosts that its address names; 1 without an address.
     pub fn hosts(&self) -> u32 {
-        let Self::Url(url, _) = self else {
-            return 1;
-        };
+        let Self::Url(url, _) = self else { return 1 };
         let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
         let authority = rest.split(['/', '?']).next().unwrap_or("");
         let hosts = authority.rsplit('@').next().unwrap_or("");

@@ -36,7 +36,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// Escapes control characters.
-pub fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let escaped = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::text;
-use crate::{ServerUrl, format_duration};
+use crate::{CpuSet, ServerUrl, format_duration, parse_bytes};
 
 /// Serialized like the field of a [`crate::Trial`] that it sets. What was serialized as a text is
 /// deserialized as one: only its key tells addresses and durations from other texts.
@@ -74,11 +74,11 @@ pub trait FromValue: Sized {
 }
 
 macro_rules! from_value {
-    ($($type:ty: $pattern:pat => $result:expr;)+) => {
+    ($($type:ty: $($pattern:pat => $result:expr),+;)+) => {
         $(impl FromValue for $type {
             fn from_value(value: &Value) -> Option<Self> {
                 match value {
-                    $pattern => $result,
+                    $($pattern => $result,)+
                     _ => None,
                 }
             }
@@ -89,9 +89,10 @@ macro_rules! from_value {
 from_value! {
     String: Value::Text(text) => Some(text.clone());
     PathBuf: Value::Text(text) => Some(text.into());
+    CpuSet: Value::Text(list) => CpuSet::parse(list);
     ServerUrl: Value::Url(url) => Some(url.clone());
     bool: Value::Boolean(is) => Some(*is);
-    u64: Value::Integer(n) => Some(*n);
+    u64: Value::Integer(n) => Some(*n), Value::Text(bytes) => parse_bytes(bytes);
     u32: Value::Integer(n) => (*n).try_into().ok();
     u16: Value::Integer(n) => (*n).try_into().ok();
     f64: Value::Number(n) => Some(*n);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Spanned;
 use crate::choice::choice;
 use crate::number::shown_bytes;
-use crate::{Span, Spanned};
 
 /// Where the data of a node, or its log, is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,20 +32,20 @@ pub struct FileSystem {
     pub devices: Devices,
     /// How btrfs distributes data and metadata over its devices.
     #[serde(default)]
-    pub profile: Spanned<Profile>,
+    pub profile: Profile,
     #[serde(default = "yes")]
-    pub checksum: Spanned<bool>,
+    pub checksum: bool,
     #[serde(default)]
-    pub compression: Spanned<Compression>,
+    pub compression: Compression,
     /// Whether equal blocks are shared before the measurement.
     #[serde(default)]
-    pub deduplicate: Spanned<bool>,
+    pub deduplicate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mount_options: Option<Spanned<String>>,
+    pub mount_options: Option<String>,
 }
 
-fn yes() -> Spanned<bool> {
-    true.into()
+fn yes() -> bool {
+    true
 }
 
 /// The block devices below a file system.
@@ -55,8 +55,8 @@ pub enum Devices {
     /// Loop devices on sparse files.
     Loop {
         /// How many, at least 1.
-        count: Spanned<u32>,
-        bytes: Spanned<u64>,
+        count: u32,
+        bytes: u64,
     },
     /// A device that the study names and allows to be formatted.
     Named(Spanned<PathBuf>),
@@ -219,7 +219,7 @@ impl Volume {
 impl FileSystem {
     pub fn device_count(&self) -> u32 {
         match &self.devices {
-            Devices::Loop { count, .. } => count.value,
+            Devices::Loop { count, .. } => *count,
             Devices::Named(_) => 1,
         }
     }
@@ -227,9 +227,7 @@ impl FileSystem {
     /// Maximum size of the files behind its loop devices, in bytes; `None` for a named device.
     pub fn loop_bytes(&self) -> Option<u64> {
         match &self.devices {
-            Devices::Loop { count, bytes } => {
-                Some(bytes.value.saturating_mul(u64::from(count.value)))
-            }
+            Devices::Loop { count, bytes } => Some(bytes.saturating_mul(u64::from(*count))),
             Devices::Named(_) => None,
         }
     }
@@ -240,51 +238,6 @@ impl FileSystem {
             Devices::Named(device) => Some(&device.value),
         }
     }
-
-    /// Why it cannot be created: the problem, its place, and the remedy.
-    pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
-        let kind = self.kind.value;
-        if kind != FileSystemKind::Btrfs {
-            return match self.of_btrfs() {
-                Some((key, span)) => Err((
-                    span,
-                    format!("{kind} has no `{key}`"),
-                    "remove it, or use filesystem = \"btrfs\"",
-                )),
-                None => Ok(()),
-            };
-        }
-        let (devices, least) = (self.device_count(), self.profile.min_devices());
-        if devices < least {
-            let message = format!("`{}` needs {least} devices, not {devices}", *self.profile);
-            let help = "use more `devices`, or another `profile`";
-            return Err((self.profile.span, message, help));
-        }
-        if !self.checksum.value && self.compression.value != Compression::None {
-            let message = "btrfs compresses only data that has checksums".to_owned();
-            let help = "remove checksum = false, or use compression = \"none\"";
-            return Err((self.compression.span, message, help));
-        }
-        Ok(())
-    }
-
-    /// The first key that only btrfs has, or, of `deduplicate`, XFS, too.
-    #[rustfmt::skip]
-    fn of_btrfs(&self) -> Option<(&'static str, Span)> {
-        let devices = match &self.devices {
-            Devices::Loop { count, .. } => count.span,
-            Devices::Named(_) => Span::NOWHERE,
-        };
-        let is_ext4 = self.kind.value == FileSystemKind::Ext4;
-        let keys = [
-            ("devices", self.device_count() != 1, devices),
-            ("profile", self.profile.value != Profile::Single, self.profile.span),
-            ("checksum", !self.checksum.value, self.checksum.span),
-            ("compression", self.compression.value != Compression::None, self.compression.span),
-            ("deduplicate", self.deduplicate.value && is_ext4, self.deduplicate.span),
-        ];
-        keys.into_iter().find_map(|(key, is_set, span)| is_set.then_some((key, span)))
-    }
 }
 
 /// `btrfs, raid10 of 4 loop devices of 2.0 GiB, compression zstd:3`.
@@ -292,26 +245,25 @@ impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind.value;
         let profile = match kind {
-            FileSystemKind::Btrfs => format!("{} of ", *self.profile),
+            FileSystemKind::Btrfs => format!("{} of ", self.profile),
             FileSystemKind::Ext4 | FileSystemKind::Xfs => String::new(),
         };
         let devices = match &self.devices {
             Devices::Loop { count, bytes } => {
-                let plural = if count.value == 1 { "" } else { "s" };
-                let bytes = shown_bytes(bytes.value);
-                format!("{} loop device{plural} of {bytes}", count.value)
+                let plural = if *count == 1 { "" } else { "s" };
+                format!("{count} loop device{plural} of {}", shown_bytes(*bytes))
             }
             Devices::Named(device) => device.display().to_string(),
         };
         write!(f, "{kind}, {profile}{devices}")?;
-        let compression = Some(*self.compression).filter(|one| *one != Compression::None);
+        let compression = Some(self.compression).filter(|one| *one != Compression::None);
         let options = [
-            (!self.checksum.value).then(|| "no checksums".to_owned()),
+            (!self.checksum).then(|| "no checksums".to_owned()),
             compression.map(|compression| format!("compression {compression}")),
             self.deduplicate.then(|| "deduplicated".to_owned()),
             self.mount_options
                 .as_ref()
-                .map(|options| format!("mounted with {}", options.value)),
+                .map(|options| format!("mounted with {options}")),
         ];
         let mut options = options.into_iter().flatten();
         options.try_for_each(|option| write!(f, ", {option}"))
@@ -347,13 +299,13 @@ mod tests {
         FileSystem {
             kind: kind.into(),
             devices: Devices::Loop {
-                count: devices.into(),
-                bytes: (1 << 30).into(),
+                count: devices,
+                bytes: 1 << 30,
             },
-            profile: profile.into(),
-            checksum: yes(),
-            compression: Spanned::default(),
-            deduplicate: Spanned::default(),
+            profile,
+            checksum: true,
+            compression: Compression::None,
+            deduplicate: false,
             mount_options: None,
         }
     }
@@ -369,38 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_found() {
-        let btrfs = |devices, profile| of(FileSystemKind::Btrfs, devices, profile).check();
-        btrfs(4, Profile::Raid10).unwrap();
-        assert!(
-            btrfs(1, Profile::Raid1)
-                .unwrap_err()
-                .1
-                .contains("2 devices")
-        );
-        assert!(btrfs(3, Profile::Raid10).is_err());
-        let mut bare = of(FileSystemKind::Btrfs, 1, Profile::Single);
-        bare.checksum.value = false;
-        bare.check().unwrap();
-        bare.compression.value = Compression::Lzo;
-        assert!(bare.check().unwrap_err().1.contains("checksums"));
-        for (kind, devices) in [(FileSystemKind::Ext4, 2), (FileSystemKind::Xfs, 4)] {
-            let error = of(kind, devices, Profile::Single).check().unwrap_err();
-            assert!(error.1.contains("`devices`"), "{}", error.1);
-        }
-        let mut xfs = of(FileSystemKind::Xfs, 1, Profile::Single);
-        xfs.deduplicate.value = true;
-        xfs.check().unwrap();
-        xfs.kind.value = FileSystemKind::Ext4;
-        assert!(xfs.check().is_err());
-    }
-
-    #[test]
     fn a_volume_is_stored_as_it_is_and_old_results_can_be_read() {
         let old: Volume = serde_json::from_str(r#"{"directory":null}"#).unwrap();
         assert!(old.is_default());
         let mut file_system = of(FileSystemKind::Btrfs, 4, Profile::Raid10);
-        file_system.compression.value = Compression::Zstd(3);
+        file_system.compression = Compression::Zstd(3);
         let volume = Volume {
             file_system: Some(Box::new(file_system)),
             ..Volume::default()

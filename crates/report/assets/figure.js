@@ -64,8 +64,8 @@ const seconds = (x, y, name, i, more) => line(x, y, name, i, Object.assign({ mod
 const WIDE = 20;
 
 function isWide(values) {
-  const positive = values.flat().filter((value) => value > 0);
-  return positive.length > 1 && Math.max(...positive) > WIDE * Math.min(...positive);
+  const positive = values.flat().filter((value) => value > 0).sort((a, b) => a - b);
+  return positive.length > 1 && positive[positive.length - 1] > WIDE * positive[0];
 }
 
 const logarithmic = new Map(); // by the id of a figure: what a reader chose

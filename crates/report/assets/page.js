@@ -60,7 +60,7 @@ function fitTables() {
 function nameCells(table) {
   const heads = [...[...table.tHead.rows].at(-1).cells];
   const groups = [...table.querySelectorAll(".groups th")].flatMap((group) => Array(group.colSpan).fill(`${group.textContent}: `));
-  const keys = heads.length - groups.length;
+  const keys = table.querySelector(".groups td")?.colSpan ?? 0;
   const names = heads.map((head, place) => (groups[place - keys] ?? "") + head.textContent);
   for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, place) => { cell.dataset.head = names[place]; });
 }

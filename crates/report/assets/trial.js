@@ -46,7 +46,7 @@ const within = ([minallowed, maxallowed]) => ({ autorangeoptions: { minallowed, 
 
 // From the start of a trial's load to its end.
 function whole({ load }) {
-  const times = unpack(load.t).concat(load.aside.map(([, end]) => end));
+  const times = unpack(load.t).slice(-1).concat(load.aside.map(([, end]) => end));
   return [0, Math.max(...times)];
 }
 

@@ -147,8 +147,3 @@ impl Cell {
         self.estimate.and_then(|estimate| estimate.half_width)
     }
 }
-
-pub(crate) fn runs(trials: &[&TrialSummary], column: &str) -> Vec<f64> {
-    let measured = metric_comparison::measured(trials, column).into_iter();
-    measured.map(|run| run.value.value).collect()
-}

@@ -35,6 +35,12 @@ pub struct Side<'a> {
     pub variant: Option<&'a str>,
 }
 
+impl Side<'_> {
+    fn has(&self, trial: &TrialSummary) -> bool {
+        self.variant.is_none() || keys::variant(trial) == self.variant
+    }
+}
+
 /// A setting of the servers that a study sets differently for two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntendedSetting {
@@ -160,20 +166,16 @@ fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
     let all = [VARIANT].into_iter().chain(settings).chain(axes);
     let trials = sides.iter().flat_map(|side| {
         let trials = side.result.trials.iter();
-        let is_wanted =
-            |trial: &&TrialSummary| side.variant.is_none() || keys::variant(trial) == side.variant;
-        let wanted = trials.filter(is_wanted);
+        let wanted = trials.filter(|trial| side.has(trial));
         wanted.map(|trial| of_side(trial, side))
     });
     RunResult {
         title: format!("{} against {}", new.name, base.name),
         design: Design {
-            trials: 0,
             axes: all.map(str::to_owned).collect(),
             ..base.result.design.clone()
         },
         trials: trials.collect(),
-        schema_version: base.result.schema_version,
         environment: base.result.environment.clone(),
         ..RunResult::default()
     }
@@ -310,7 +312,7 @@ fn matched(merged: &RunResult, base: &str, new: &str, interleaved: bool) -> Vec<
         let mut trials = group.trials.iter();
         Matched {
             point: point.collect(),
-            open_loop: metric_comparison::is_open_loop(&group.trials),
+            open_loop: metric_comparison::is_open_loop(group.trials.iter().copied()),
             numbers: numbers(&base, &new, interleaved),
             carried: None,
             has_untested_writes: trials.any(|trial| carried::has_untested_writes(trial)),

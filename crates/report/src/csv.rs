@@ -72,34 +72,26 @@ pub fn results(result: &RunResult) -> String {
     columns.csv(trials)
 }
 
-/// The columns that not every result has: those of the study's own tables first.
+/// The columns that not every result has: those of the study's own tables; metrics that moved; what
+/// ledgers found, first faults, and any other number that some trial has.
 fn columns(result: &RunResult) -> Vec<String> {
     let trials = &result.trials;
     let has = |name: &str| trials.iter().any(|trial| value(trial, name).is_some());
-    let own = result.design.tables.iter().flat_map(|table| &table.columns);
-    let own = own.filter(|name| has(name)).cloned();
-    let all = own.chain(metrics(trials)).chain(found(trials));
-    distinct(all.filter(|name| !is_in_every_result(name)))
-}
-
-fn metrics(trials: &[TrialSummary]) -> BTreeSet<String> {
-    let metrics = trials.iter().flat_map(|trial| &trial.metrics);
-    let moved = metrics.filter(|(_, metric)| [metric.mean, metric.min, metric.max] != [0.0; 3]);
-    moved.map(|(name, _)| name.clone()).collect()
-}
-
-/// What ledgers found, first faults, and any other number that some trial has.
-fn found(trials: &[TrialSummary]) -> Vec<String> {
     let has_ledger = trials.iter().any(|trial| !trial.ledgers.is_empty());
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
-    let has = |name: &str| trials.iter().any(|trial| value(trial, name).is_some());
-    let mut names = all_names();
-    names.retain(|name| match name.split_once('.') {
+    let own = result.design.tables.iter().flat_map(|table| &table.columns);
+    let own = own.filter(|name| has(name)).cloned();
+    let metrics = trials.iter().flat_map(|trial| &trial.metrics);
+    let moved = metrics.filter(|(_, metric)| [metric.mean, metric.min, metric.max] != [0.0; 3]);
+    let moved: BTreeSet<String> = moved.map(|(name, _)| name.clone()).collect();
+    let mut others = all_names();
+    others.retain(|name| match name.split_once('.') {
         Some(("ledger", _)) => has_ledger,
         Some(("fault" | "recovery", _)) => has_faults,
         _ => Metric::find(name).is_none() && has(name),
     });
-    names
+    let all = own.chain(moved).chain(others);
+    distinct(all.filter(|name| !is_in_every_result(name)))
 }
 
 /// Whether a column is among the first ones of every file.

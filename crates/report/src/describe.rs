@@ -16,13 +16,11 @@ use crate::number;
 use crate::sheet::{Facts, known};
 
 pub(crate) fn setup(setup: &Setup) -> Facts {
-    let plan::Trial {
-        load,
-        data,
-        topology,
-        ..
-    } = &setup.planned;
+    let planned = &setup.planned;
+    let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let count = |number: u32| Some(number::count(number.into()));
+    let preload = clause(load.preload, ", after reading every table and index once");
+    let replies = format!("the {}", setup.reply_time);
     let cluster = topology.cluster.as_ref();
     let cluster = cluster.map(|one| format!("{}, members: {}", one.kind.value, one.members));
     let mut facts = known([
@@ -38,14 +36,11 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Rows per table", Some(number::count(data.rows))),
         ("Key distribution", Some(keys(setup))),
         ("Statements", Some(load.protocol.to_string())),
-        (
-            "Replies timed by",
-            Some(format!("the {}", setup.reply_time)),
-        ),
+        ("Replies timed by", Some(replies)),
         ("Arrivals", Some(load.pace().to_string())),
         ("Think time", Some(think_time(load))),
         ("Seed", Some(data.seed.to_string())),
-        ("Warm-up", Some(warm_up(setup))),
+        ("Warm-up", Some(seconds(load.warmup) + preload)),
         ("Measurement", Some(limit(setup))),
         ("Turns", setup.planned.turns().map(turns)),
         ("Cluster", cluster),
@@ -92,41 +87,29 @@ fn node(setup: &Setup, directory: &str) -> Facts {
     let limits = &node.site.limits;
     let all = |limit: Option<String>| Some(limit.unwrap_or_else(|| "all".to_owned()));
     let cpus = limits.cpus.as_ref();
+    let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
     let cpuset = limits.cpuset.as_ref();
-    let memory = limits.memory.as_ref().map(|bytes| shown_bytes(bytes.value));
+    let cpuset = cpuset.map(|cpuset| cpuset.value.to_string());
+    let memory = limits.memory.as_ref();
+    let memory = memory.map(|bytes| format!("at most {}", shown_bytes(bytes.value)));
+    let log_volume = node.log_volume.as_ref();
     let how = setup.platform.as_deref().unwrap_or_default();
     let site = format!("{}{}", node.site.kind.value, around(" (", how, ")"));
     let volume = Some(&node.volume).filter(|volume| !volume.is_default());
     known([
         ("Site", Some(site)),
-        (
-            "CPUs per server",
-            all(cpus.map(|cpus| format!("at most {}", cpus.value))),
-        ),
-        (
-            "CPUs that servers share",
-            all(cpuset.map(|cpuset| cpuset.value.to_string())),
-        ),
-        (
-            "Memory per server",
-            all(memory.map(|bytes| format!("at most {bytes}"))),
-        ),
+        ("CPUs per server", all(cpus)),
+        ("CPUs that servers share", all(cpuset)),
+        ("Memory per server", all(memory)),
         ("Data directory", Some(directory.to_owned())),
         ("Volume", volume.map(ToString::to_string)),
-        (
-            "Log volume",
-            node.log_volume.as_ref().map(ToString::to_string),
-        ),
+        ("Log volume", log_volume.map(ToString::to_string)),
     ])
 }
 
 pub(crate) fn in_short(setup: &Setup) -> String {
-    let plan::Trial {
-        load,
-        data,
-        topology,
-        ..
-    } = &setup.planned;
+    let planned = &setup.planned;
+    let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let several = (topology.instances > 1).then_some(topology.instances);
     let tables = number::counted(setup.tables.into(), "table");
     let rows = number::counted(data.rows, "row");
@@ -169,12 +152,6 @@ fn seconds(time: Duration) -> String {
     number::seconds(time.as_secs_f64())
 }
 
-fn warm_up(setup: &Setup) -> String {
-    let load = &setup.planned.load;
-    let preload = clause(load.preload, ", after reading every table and index once");
-    seconds(load.warmup) + preload
-}
-
 fn turns(compare: Compare) -> String {
     let block = seconds(compare.block);
     format!("blocks of {block} on average, alternating with the other variants")
@@ -195,19 +172,15 @@ pub(crate) fn keys(setup: &Setup) -> String {
 fn limit(setup: &Setup) -> String {
     let load = &setup.planned.load;
     let time = load.longest().map(seconds);
-    let events = load
-        .events
-        .map(|events| format!("{} transactions", number::count(events)));
-    if let (Some(until), Some(time)) = (load.until, &time) {
-        return format!(
-            "{}; at most {time}",
-            in_words(until.ci, load.time.as_secs_f64())
-        );
-    }
-    match (time, events) {
-        (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
-        (Some(limit), None) | (None, Some(limit)) => limit,
-        (None, None) => "until interrupted".to_owned(),
+    let events = load.events.map(number::count);
+    let events = events.map(|events| format!("{events} transactions"));
+    let least_s = load.time.as_secs_f64();
+    let until = load.until.map(|until| in_words(until.ci, least_s));
+    match (until, time, events) {
+        (Some(until), Some(time), _) => format!("{until}; at most {time}"),
+        (_, Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
+        (_, Some(limit), None) | (_, None, Some(limit)) => limit,
+        (_, None, None) => "until interrupted".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::source::Report;
+use crate::study::Report;
 use overview::Overview;
 use trial::Trial;
 

@@ -12,8 +12,9 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::grid::{Columns, Grid};
-use crate::keys::{self, trials_of};
+use crate::keys::{Names, trials_of};
 use crate::list::{distinct, grouped, joined, joined_any, listed};
+use crate::metric_comparison::is_open_loop;
 use crate::sheet::{Block, Item, Section};
 use crate::{doctor, number};
 
@@ -33,9 +34,10 @@ pub(crate) struct TrialNote {
     pub(crate) words: String,
 }
 
-pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
-    let early = result.trials.iter();
-    let early = early.filter_map(|trial| {
+/// Which of some trials of a result did not come to their end.
+pub(crate) fn ended_early(trials: &[&TrialSummary], result: &RunResult) -> Vec<TrialNote> {
+    let names = Names::of(result);
+    let early = trials.iter().filter_map(|trial| {
         let words = match &trial.outcome {
             Outcome::Completed => return None,
             Outcome::Interrupted if is_replaced(trial, result) => {
@@ -44,7 +46,7 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
             Outcome::Interrupted => "what was measured until then is included",
             failed => reason(failed),
         };
-        Some(note(trial, result, ended(&trial.outcome), words))
+        Some(note(trial, &names, ended(&trial.outcome), words))
     });
     early.collect()
 }
@@ -76,9 +78,10 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
 
 /// The verdicts of the trials, together where they agree; never empty inside.
 pub(crate) fn verdicts(result: &RunResult) -> Vec<Vec<TrialNote>> {
+    let names = Names::of(result);
     let notes = result.trials.iter().filter_map(|trial| {
         let verdict = trial.verdict.as_ref()?;
-        let note = note(trial, result, &verdict.bound.to_string(), &verdict.evidence);
+        let note = note(trial, &names, &verdict.bound.to_string(), &verdict.evidence);
         Some((note.what.clone(), note))
     });
     let kinds = grouped(notes).into_iter();
@@ -99,10 +102,10 @@ pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
     columns.grid(caption, &kinds)
 }
 
-fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
+fn note(trial: &TrialSummary, names: &Names<'_>, what: &str, words: &str) -> TrialNote {
     TrialNote {
         number: trial.setup.planned.number,
-        name: keys::trial_name(trial, result),
+        name: names.trial(trial),
         what: what.to_owned(),
         words: words.to_owned(),
     }
@@ -145,14 +148,14 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     Some(format!(
         "{} of {} planned trials were run: {list} missing",
         number::count(result.trials.len() as u64),
-        number::count(u64::from(result.design.trials) - skipped.len() as u64)
+        number::count(u64::from(result.design.trials).saturating_sub(skipped.len() as u64))
     ))
 }
 
-/// Each trial that did not come to its end, and whether it is in any number; and those that
-/// are missing.
-pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
-    let early = ended_early(result).into_iter();
+/// Each of the trials that did not come to its end, and whether it is in any number; and those that
+/// the result lacks.
+fn left_out(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
+    let early = ended_early(trials, result).into_iter();
     let interrupted = ended(&Outcome::Interrupted);
     let early = early.map(|note| match note.what == interrupted {
         true => format!("{} was {interrupted}: {}.", note.name, note.words),
@@ -169,8 +172,9 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
 /// Warnings of one kind as one: the number of trials that have it; the worst of them, and which
 /// trials these are.
 pub(crate) fn warnings(result: &RunResult) -> Vec<(usize, Item)> {
+    let names = Names::of(result);
     let told = result.trials.iter().flat_map(|trial| {
-        let name = keys::trial_name(trial, result);
+        let name = names.trial(trial);
         let warnings = trial.warnings.iter();
         warnings.map(move |warning| (discriminant(warning), (warning, name.clone())))
     });
@@ -221,7 +225,8 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
 
 pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     let mut incomplete: Vec<Block> = missing(result).map(Block::Words).into_iter().collect();
-    let early = ended_early(result).into_iter().map(|note| Item {
+    let early = ended_early(&trials_of(result), result).into_iter();
+    let early = early.map(|note| Item {
         words: format!("{}: {}", note.what, note.words),
         name: format!("Trial {} ({})", note.number, note.name),
         ..Item::default()
@@ -249,15 +254,16 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     all
 }
 
-/// Cautions about what a result lacks, the trials that an answer uses, and the host that they ran
-/// on; each with the name of the result, if there are several.
+/// Cautions about what is left out of `all` trials, those that an answer uses, and the host that
+/// they ran on; each with the name of the result, if there are several.
 pub(crate) fn cautions(
     name: Option<&str>,
     result: &RunResult,
-    trials: &[&TrialSummary],
+    all: &[&TrialSummary],
+    used: &[&TrialSummary],
 ) -> Vec<String> {
-    let all = left_out(result).into_iter();
-    let all = all.chain(warned(trials)).chain(spoilt(result));
+    let all = left_out(all, result).into_iter();
+    let all = all.chain(warned(used)).chain(spoilt(result));
     let named = all.map(|words| match name {
         Some(name) => format!("{name}: {words}"),
         None => words,
@@ -291,8 +297,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
-    let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.planned.load.rate.is_some()).then(|| {
+    is_open_loop(trials).then(|| {
         "Some trials had a fixed arrival rate, which determines their throughput: compare their \
          response times."
             .to_owned()

@@ -63,14 +63,14 @@ const VERDICTS: [&str; 3] = ["verdict", "ended", "errors"];
 impl Grid {
     /// How many columns stand under each head of a group.
     pub(crate) fn span(&self) -> usize {
-        (self.heads.len() - self.keys) / self.groups.len().max(1)
+        (self.heads.len() - self.keys - self.words) / self.groups.len().max(1)
     }
 
     /// Whether a column begins at its left: running text, and what rows are called.
     pub(crate) fn is_left(&self, column: &usize) -> bool {
         let is_text = |row: &Vec<Content>| {
-            let text = row.get(*column).map(Content::to_string);
-            text.is_some_and(|text| text.starts_with(char::is_alphabetic))
+            let content = row.get(*column);
+            matches!(content, Some(Content::Text(text)) if text.starts_with(char::is_alphabetic))
         };
         self.is_words(column) || (*column < self.keys && self.rows.iter().any(is_text))
     }
@@ -183,19 +183,16 @@ content! {
 
 /// The columns of a table with rows of `R`, usually a reference.
 pub(crate) struct Columns<'a, R> {
-    heads: Vec<Head>,
+    /// Without rows.
+    grid: Grid,
     cells: Vec<Box<dyn Fn(R) -> Content + 'a>>,
-    keys: usize,
-    words: usize,
 }
 
 impl<'a, R: Copy + 'a> Columns<'a, R> {
     pub(crate) fn new() -> Self {
         Self {
-            heads: Vec::new(),
+            grid: Grid::default(),
             cells: Vec::new(),
-            keys: 0,
-            words: 0,
         }
     }
 
@@ -204,7 +201,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.heads.push(head.into());
+        self.grid.heads.push(head.into());
         self.cells.push(Box::new(move |row| cell(row).into()));
         self
     }
@@ -215,7 +212,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.keys += 1;
+        self.grid.keys += 1;
         self.with(head, cell)
     }
 
@@ -225,7 +222,7 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         head: impl Into<Head>,
         cell: impl Fn(R) -> C + 'a,
     ) -> Self {
-        self.words += 1;
+        self.grid.words += 1;
         self.with(head, cell)
     }
 
@@ -277,17 +274,15 @@ impl<'a, R: Copy + 'a> Columns<'a, R> {
         Grid {
             caption: caption.into(),
             rows: rows.into_iter().map(|row| self.row(row)).collect(),
-            heads: self.heads,
-            keys: self.keys,
-            words: self.words,
-            ..Grid::default()
+            ..self.grid
         }
     }
 
     /// For spreadsheets and programs (RFC 4180): no number is rounded, and what was not measured is
     /// empty.
     pub(crate) fn csv(self, rows: impl IntoIterator<Item = R>) -> String {
-        let names = self.heads.iter().map(|head| Content::from(&head.title));
+        let heads = self.grid.heads.iter();
+        let names = heads.map(|head| Content::from(&head.title));
         let rows = rows.into_iter().map(|row| self.row(row));
         let lines = [names.collect()].into_iter().chain(rows);
         lines.map(|cells: Vec<Content>| line(&cells)).collect()
@@ -343,5 +338,20 @@ mod tests {
         cells.extend([Content::from(-0.5_f64), Content::Absent]);
         let fields = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,\\u{1b}[2J,-0.5,\r\n";
         assert_eq!(line(&cells), fields);
+    }
+
+    #[test]
+    fn running_text_stands_under_no_group() {
+        let columns = Columns::<u64>::new().key("threads", |row| row);
+        let columns = columns.with("tps", |row| row).with("tps", |row| row);
+        let columns = columns.words("noticed by", |_| "disk");
+        let columns = columns.words("acknowledged on", |_| "disk");
+        let grid = Grid {
+            groups: vec!["old".to_owned(), "new".to_owned()],
+            ..columns.grid("", [8])
+        };
+        let heads = ["threads", "old: tps", "new: tps", "noticed by", "acknowledged on"];
+        assert_eq!(grid.flat_heads(), heads);
+        assert_eq!(grid.span(), 1);
     }
 }

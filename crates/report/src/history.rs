@@ -13,9 +13,9 @@ use crate::answer::{Answer, AnswerError};
 use crate::cell::{FEW, PERCENTILES};
 use crate::grid::{Columns, Grid};
 use crate::list::{around, distinct, grouped, joined, joined_any};
-use crate::point::{self, Measured, Wanted};
+use crate::metric_comparison::is_open_loop;
+use crate::point::{self, Measured, Source, Wanted};
 use crate::sheet::{Block, Sheet};
-use crate::source::Source;
 use crate::{findings, keys, number};
 
 /// Fewest results in which a change can be seen: three before it and three after.
@@ -86,7 +86,7 @@ impl History {
 impl Course {
     /// Tests the primary metric, sharing the chance of a false alarm with so many histories.
     fn of(point: String, entries: Vec<Entry>, histories: usize) -> Self {
-        let is_open_loop = entries.iter().any(|entry| entry.measured.is_at_a_rate());
+        let is_open_loop = is_open_loop(entries.iter().flat_map(|entry| &entry.measured.trials));
         let number = |entry: &Entry| match is_open_loop {
             true => entry.measured.mean_ms.value(),
             false => entry.measured.tps.value(),
@@ -139,7 +139,8 @@ fn cautions(sources: &[Source<'_>], wanted: &Wanted) -> Vec<String> {
     let trials: Vec<_> = trials.collect();
     let at_a_rate = findings::at_a_rate(trials.iter().flatten().copied());
     let of_each = sources.iter().zip(&trials).flat_map(|(source, trials)| {
-        findings::cautions(Some(source.name), source.result, &counted(trials))
+        let all = keys::trials_of(source.result);
+        findings::cautions(Some(source.name), source.result, &all, &counted(trials))
     });
     let of_all = [several, at_a_rate].into_iter().flatten();
     of_all.chain(of_each).collect()

@@ -35,6 +35,8 @@ pub(crate) fn host(environment: &Environment) -> Facts {
         places,
     } = environment;
     let number = |value: &Option<u64>| value.map(number::count);
+    let topology = topology([cpu_threads, cpu_cores, cpu_sockets]);
+    let turbo = turbo.map(|on| if on { "on" } else { "off" }.to_owned());
     let mut facts = known([
         ("dyno", Some(dyno_version.clone())),
         ("Started", Some(started.clone())),
@@ -44,16 +46,10 @@ pub(crate) fn host(environment: &Environment) -> Facts {
         ("Kernel", kernel.clone()),
         ("CPU", cpu_model.clone()),
         ("CPUs available to dyno", number(cores)),
-        (
-            "Threads, cores, sockets",
-            topology([cpu_threads, cpu_cores, cpu_sockets]),
-        ),
+        ("Threads, cores, sockets", topology),
         ("NUMA nodes", number(numa_nodes)),
         ("CPU governor", governor.clone()),
-        (
-            "Turbo",
-            turbo.map(|on| if on { "on" } else { "off" }.to_owned()),
-        ),
+        ("Turbo", turbo),
         ("Memory", memory_bytes.map(shown_bytes)),
         ("Swap", swap_bytes.map(shown_bytes)),
         ("Swappiness", number(swappiness)),

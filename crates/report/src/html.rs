@@ -31,11 +31,8 @@ const CHARTS: &str = concat!(
 struct Page<'a> {
     sheet: &'a Sheet,
     policy: String,
-    style: &'static str,
     /// The data of the overview and of each trial.
     figures: Option<(String, Vec<String>)>,
-    plotly: Plotly,
-    charts: &'static str,
 }
 
 #[derive(Template)]
@@ -52,10 +49,7 @@ pub(crate) fn write(
     let page = Page {
         sheet,
         policy: policy()?,
-        style: STYLE,
         figures: figures.map(Figures::json).transpose()?,
-        plotly: Plotly,
-        charts: CHARTS,
     };
     page.write_into(out)
 }

@@ -152,27 +152,25 @@ pub(crate) fn groups<'a>(
         groups.iter().flat_map(|group| group.by(key)).collect()
     });
     for group in &mut groups {
-        group.name = name(keys, &group.values, axes);
+        let values = group.values.iter().copied();
+        group.name = name(keys.iter().copied().zip(values), axes);
     }
     groups
 }
 
 /// Values as people say them: `instances=4, ext4`; a variant's name says enough.
-pub(crate) fn name(keys: &[&str], values: &[Option<&Value>], axes: &[&str]) -> String {
-    let pairs = keys.iter().zip(values);
-    let parts = pairs.map(|(key, value)| match *key {
-        VARIANT => shown(*value),
-        key => format!("{}={}", short(key, axes), shown(*value)),
+fn name<'a>(pairs: impl Iterator<Item = (&'a str, Option<&'a Value>)>, axes: &[&str]) -> String {
+    let parts = pairs.map(|(key, value)| match key {
+        VARIANT => shown(value),
+        key => format!("{}={}", short(key, axes), shown(value)),
     });
     joined(parts, ", ")
 }
 
 /// The same of the values that a point has.
 pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
-    let known = axes.iter().copied();
-    let known: Vec<&str> = known.filter(|axis| point.contains_key(*axis)).collect();
-    let values: Vec<_> = known.iter().map(|axis| point.get(*axis)).collect();
-    name(&known, &values, axes)
+    let known = axes.iter().filter(|axis| point.contains_key(**axis));
+    name(known.map(|axis| (*axis, point.get(*axis))), axes)
 }
 
 pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
@@ -181,36 +179,50 @@ pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
     pairs.collect()
 }
 
-pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let planned = &trial.setup.planned;
-    let repeat = repeated(result).then(|| format!("repeat {}", planned.repeat));
-    let point = Some(point_name(trial, result)).filter(|point| !point.is_empty());
-    let name = joined_any([point, repeat].into_iter().flatten(), ", ");
-    name.unwrap_or_else(|| format!("trial {}", planned.number))
+/// What the trials of a result are called. Made once for all of them, because the axes are those of
+/// any trial.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    axes: Vec<&'a str>,
+    repeated: bool,
 }
 
-/// What the repeats of a point are called together; `None` without any.
-pub(crate) fn repeats_name(repeats: &[&TrialSummary], result: &RunResult) -> Option<String> {
-    match repeats {
-        [] => None,
-        [one] => Some(trial_name(one, result)),
-        [first, ..] => {
-            let point = around("", &point_name(first, result), ", ");
-            Some(format!("{point}{} trials", repeats.len()))
+impl<'a> Names<'a> {
+    pub(crate) fn of(result: &'a RunResult) -> Self {
+        Self {
+            axes: axes(result),
+            repeated: repeated(result),
         }
     }
-}
 
-/// Empty where there is only one point.
-fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let axes = axes(result);
-    match axes.is_empty() {
-        // The label of a repeat is its number.
-        true if repeated(result) => String::new(),
-        true => trial.setup.planned.label.clone(),
-        false => {
-            let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
-            name(&axes, &values, &axes)
+    pub(crate) fn trial(&self, trial: &TrialSummary) -> String {
+        let planned = &trial.setup.planned;
+        let repeat = self.repeated.then(|| format!("repeat {}", planned.repeat));
+        let point = Some(self.point(trial)).filter(|point| !point.is_empty());
+        let name = joined_any([point, repeat].into_iter().flatten(), ", ");
+        name.unwrap_or_else(|| format!("trial {}", planned.number))
+    }
+
+    /// What the repeats of a point are called together; `None` without any.
+    pub(crate) fn repeats(&self, repeats: &[&TrialSummary]) -> Option<String> {
+        match repeats {
+            [] => None,
+            [one] => Some(self.trial(one)),
+            [first, ..] => {
+                let point = around("", &self.point(first), ", ");
+                Some(format!("{point}{} trials", repeats.len()))
+            }
+        }
+    }
+
+    /// Empty where there is only one point.
+    fn point(&self, trial: &TrialSummary) -> String {
+        let axes = self.axes.iter();
+        match self.axes.is_empty() {
+            // The label of a repeat is its number.
+            true if self.repeated => String::new(),
+            true => trial.setup.planned.label.clone(),
+            false => name(axes.map(|key| (*key, value(trial, key))), &self.axes),
         }
     }
 }
@@ -241,12 +253,13 @@ fn size(text: &str) -> Option<f64> {
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
-        "m" | "min" => 60.0,
+        // A server's `m` is no minute; durations of dyno's own keys are no texts.
+        "min" => 60.0,
         "h" => 3600.0,
         "k" | "K" => 1024.0,
-        "M" => 1024_f64.powi(2),
-        "G" => 1024_f64.powi(3),
-        "T" => 1024_f64.powi(4),
+        "m" | "M" => 1024_f64.powi(2),
+        "g" | "G" => 1024_f64.powi(3),
+        "t" | "T" => 1024_f64.powi(4),
         _ => return None,
     };
     let number: f64 = number.replace('_', "").parse().ok()?;
@@ -259,10 +272,10 @@ mod tests {
 
     #[test]
     fn sizes_and_times_are_in_order_of_size() {
-        let order = ["128M", "512 MiB", "1G", "1.5GB", "2T"];
+        let order = ["512k", "64m", "128M", "512 MiB", "1g", "1.5GB", "2t"];
         let sizes: Vec<f64> = order.iter().map(|text| size(text).unwrap()).collect();
         assert!(sizes.is_sorted(), "{sizes:?}");
-        assert!(size("500ms") < size("2s") && size("90s") < size("2m"));
+        assert!(size("500ms") < size("2s") && size("90s") < size("2min"));
         assert_eq!(size("25_000"), Some(25_000.0));
         for text in ["", "on", "O_DIRECT", "1x", "-", "1.2.3"] {
             assert_eq!(size(text), None, "{text}");

@@ -189,12 +189,8 @@ fn bound_at(best: &Group<'_>) -> String {
 
 /// As in the middle of a sentence; `CPU` and `IO` stay large.
 fn in_sentence(bound: Bottleneck) -> String {
-    let text = bound.to_string();
-    match bound {
-        Bottleneck::Generator
-        | Bottleneck::OtherPrograms
-        | Bottleneck::Locks
-        | Bottleneck::Latches => text.to_lowercase(),
-        _ => text,
+    match bound.words() {
+        acronym if acronym[1..].starts_with(char::is_uppercase) => acronym.to_owned(),
+        word => word.to_lowercase(),
     }
 }

@@ -7,8 +7,9 @@ use measure::share;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid};
+use crate::keys::Names;
 use crate::list::{joined, joined_any};
-use crate::{keys, number};
+use crate::number;
 
 type Count = fn(&LedgerSummary) -> u64;
 
@@ -168,8 +169,9 @@ pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
 }
 
 pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
+    let names = Names::of(result);
     let named = result.trials.iter().flat_map(|trial| {
-        let name = keys::trial_name(trial, result);
+        let name = names.trial(trial);
         let is_one = trial.ledgers.len() == 1;
         let numbered = (1_u32..).zip(&trial.ledgers);
         numbered.map(move |(number, ledger)| match is_one {

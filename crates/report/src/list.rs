@@ -28,6 +28,15 @@ pub(crate) fn grouped<K: PartialEq, T>(
     groups
 }
 
+/// Each thing with each of its parts.
+pub(crate) fn with_parts<'a, T, P>(
+    all: &'a [T],
+    parts: impl Fn(&'a T) -> &'a [P],
+) -> impl Iterator<Item = (&'a T, &'a P)> {
+    all.iter()
+        .flat_map(move |one| parts(one).iter().map(move |part| (one, part)))
+}
+
 pub(crate) fn joined<T: AsRef<str>>(parts: impl IntoIterator<Item = T>, between: &str) -> String {
     parts
         .into_iter()

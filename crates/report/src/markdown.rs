@@ -33,7 +33,7 @@ impl Writer for Markdown {
 
     fn paragraph(&mut self, words: &str) {
         if !words.is_empty() {
-            let _ = write!(self.0, "\n{}\n", plain(words));
+            let _ = write!(self.0, "\n{}\n", block(plain(words)));
         }
     }
 
@@ -74,7 +74,7 @@ impl Markdown {
     fn lines(&mut self, items: impl Iterator<Item = String>) {
         for (place, item) in items.enumerate() {
             let gap = if place == 0 { "\n" } else { "" };
-            let _ = writeln!(self.0, "{gap}- {item}");
+            let _ = writeln!(self.0, "{gap}- {}", block(item));
         }
     }
 }
@@ -109,6 +109,7 @@ fn plain(text: &str) -> String {
                 plain.push('\\');
                 plain.push(c);
             }
+            '\u{a0}' => plain.push(c),
             c if c.is_whitespace() || steers(c) => plain.push(' '),
             c => plain.push(c),
         }
@@ -116,14 +117,42 @@ fn plain(text: &str) -> String {
     plain.trim().to_owned()
 }
 
+/// The text as a block of its own: nothing at its start makes it a list or a rule.
+fn block(mut text: String) -> String {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let marks = if digits > 0 { ['.', ')'] } else { ['-', '+'] };
+    let rest = text[digits..].strip_prefix(marks);
+    let rest = rest.map(|rest| rest.trim_start_matches('-'));
+    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')) {
+        text.insert(digits, '\\');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_paragraph_is_no_list_and_no_rule() {
+        for (text, paragraph) in [
+            ("- a", "\\- a"),
+            ("+ a", "\\+ a"),
+            ("12. a", "12\\. a"),
+            ("1)", "1\\)"),
+            ("---", "\\---"),
+            ("-5 to 1.5 ms", "-5 to 1.5 ms"),
+            ("1.5 ms", "1.5 ms"),
+        ] {
+            assert_eq!(block(plain(text)), paragraph);
+        }
+    }
+
+    #[test]
     fn words_are_not_markup() {
         assert_eq!(plain("a|b\n<b>*x*"), "a\\|b \\<b\\>\\*x\\*");
         assert_eq!(plain("a\u{1b}[2J\u{202e}b"), "a \\[2J b");
+        assert_eq!(plain("5\u{a0}ms\tb"), "5\u{a0}ms b");
         for (code, fenced) in [
             ("one ```` two", "\n`````\none ```` two\n`````\n"),
             ("a\u{1b}[2J", "\n```\na\\u{1b}[2J\n```\n"),

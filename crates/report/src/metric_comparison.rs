@@ -43,8 +43,9 @@ pub(crate) fn test_order(column: &str, is_open_loop: bool) -> TestOrder {
     }
 }
 
-pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
-    let mut trials = trials.iter();
+/// Whether some of the load was given its throughput.
+pub(crate) fn is_open_loop<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> bool {
+    let mut trials = trials.into_iter();
     trials.any(|trial| trial.setup.planned.load.rate.is_some())
 }
 

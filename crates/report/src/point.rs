@@ -12,6 +12,16 @@ use crate::grid::Columns;
 use crate::keys::{self, Group};
 use crate::list::{around, distinct, joined};
 
+/// A result that a question is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What it competes with; all that are of one category may leave it empty.
+    pub category: &'a str,
+    /// What tells it from the others, such as the name of its directory.
+    pub name: &'a str,
+    pub result: &'a RunResult,
+}
+
 pub(crate) fn of_result(result: &RunResult) -> Vec<Group<'_>> {
     let axes = keys::axes(result);
     keys::groups(&keys::trials_of(result), &axes, &axes)
@@ -41,12 +51,6 @@ impl Measured {
             p99_ms: Cell::of(&point.trials, "response_ms.p99"),
             trials: counted(&point.trials).into_iter().cloned().collect(),
         }
-    }
-
-    /// Whether the load was given its throughput.
-    pub(crate) fn is_at_a_rate(&self) -> bool {
-        let mut trials = self.trials.iter();
-        trials.any(|trial| trial.setup.planned.load.rate.is_some())
     }
 }
 

@@ -13,12 +13,11 @@ use crate::answer::{Answer, AnswerError};
 use crate::cell::{Cell, FEW, PERCENTILES};
 use crate::findings;
 use crate::grid::{Columns, Grid};
-use crate::keys::{self, VARIANT};
+use crate::keys::{self, VARIANT, trials_of};
 use crate::list::{clause, distinct, grouped, joined_any};
 use crate::metric_comparison::{self, is_significant};
-use crate::point::{self, Measured, Wanted};
+use crate::point::{self, Measured, Source, Wanted};
 use crate::sheet::{Block, Sheet};
-use crate::source::Source;
 
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \
@@ -123,7 +122,8 @@ fn entries_of(source: &Source<'_>, wanted: &Wanted, cautions: &mut Vec<String>) 
     }
     let trials = entries.iter().flat_map(|entry| &entry.best.trials);
     let trials: Vec<_> = trials.collect();
-    cautions.extend(findings::cautions(Some(name), result, &trials));
+    let all = trials_of(result);
+    cautions.extend(findings::cautions(Some(name), result, &all, &trials));
     if contests.is_empty() {
         let at = point::at(wanted);
         cautions.push(format!("{name} is not ranked: it has no points{at}."));

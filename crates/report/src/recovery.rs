@@ -10,7 +10,7 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Columns, Grid, Head};
-use crate::list::{clause, joined_known};
+use crate::list::{clause, joined_known, with_parts};
 use crate::{keys, number};
 
 const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (stop, restart, \
@@ -38,19 +38,14 @@ pub(crate) fn phases(trial: &TrialSummary) -> Grid {
 /// A row for each fault of a trial: for how long writes were refused, what was lost, and how slow the
 /// rest was.
 pub(crate) fn service(trial: &TrialSummary) -> Grid {
-    const SHOWN: [&str; 10] = [
-        "recovery.back_after_heal_s",
-        "recovery.unavailable_s",
-        "recovery.unavailable_longest_s",
-        "recovery.available_pct",
-        "recovery.two_primaries_s",
-        "recovery.rpo_transactions",
-        "recovery.rpo_s",
-        "recovery.p99_before_ms",
-        "recovery.p99_during_ms",
-        "recovery.p99_after_ms",
+    /// What [`costs`] shows.
+    const COSTS: [&str; 3] = [
+        "recovery.outage_s",
+        "recovery.lowest_share",
+        "recovery.lost_transactions",
     ];
-    let shown = numbers().filter(|one| SHOWN.contains(&one.name));
+    let others = numbers().skip(PHASES.len());
+    let shown = others.filter(|one| !COSTS.contains(&one.name));
     let columns = Columns::<Recovered<'_>>::new()
         .key("fault", |(fault, _)| name(fault, trial))
         .each(shown, |columns, number| {
@@ -166,11 +161,7 @@ pub(crate) fn name(fault: &FaultRecord, trial: &TrialSummary) -> String {
 /// A line for each fault of each trial. `None` of a study without faults.
 pub fn csv(result: &RunResult) -> Option<String> {
     type Row<'a> = (&'a TrialSummary, &'a FaultRecord);
-    let rows = result.trials.iter().flat_map(|trial| {
-        let faults = trial.faults.iter();
-        faults.map(move |fault| (trial, fault))
-    });
-    let rows: Vec<Row<'_>> = rows.collect();
+    let rows: Vec<Row<'_>> = with_parts(&result.trials, |trial| &trial.faults).collect();
     fn found<'a>((_, fault): Row<'a>) -> Option<&'a Recovery> {
         fault.recovery.as_ref()
     }

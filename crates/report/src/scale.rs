@@ -14,6 +14,7 @@ use crate::cell::Cell;
 use crate::grid::{Columns, Content, Grid};
 use crate::keys::{self, others, trials_of};
 use crate::list::{around, clause, grouped};
+use crate::metric_comparison::is_open_loop;
 use crate::number;
 use crate::sheet::{Block, Section};
 
@@ -49,9 +50,7 @@ impl Scale {
     pub(crate) fn of(result: &RunResult) -> Option<Self> {
         let (trials, axes) = (trials_of(result), keys::axes(result));
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let mut loads = trials.iter().map(|trial| &trial.setup.planned.load);
-        let is_closed = loads.all(|load| load.rate.is_none());
-        if !SIZES.contains(&key) || !is_closed || !result.searches.is_empty() {
+        if !SIZES.contains(&key) || is_open_loop(&result.trials) || !result.searches.is_empty() {
             return None;
         }
         let groups = keys::groups(&trials, &others(&axes, key), &axes).into_iter();
@@ -89,59 +88,50 @@ impl Ladder {
     }
 }
 
-/// What was measured, a law's parameters, and what it makes of each size.
-struct Line<'a> {
-    of: &'a str,
-    law: &'static str,
-    number: &'static str,
-    size: Option<f64>,
-    value: Option<Estimate>,
-    reason: String,
-}
+/// What was measured, a law's parameters, and what it makes of each size: the law, the number, its
+/// size, and its value.
+type Line = (&'static str, &'static str, Option<f64>, Option<Estimate>);
 
 /// A line for each number. `None` of a study that varies no size.
 pub fn csv(result: &RunResult) -> Option<String> {
     let scale = Scale::of(result)?;
-    let lines: Vec<Line<'_>> = scale.ladders.iter().flat_map(lines).collect();
-    let columns = Columns::<&Line<'_>>::new()
-        .with("of", |line| line.of)
-        .with("law", |line| line.law)
-        .with("number", |line| line.number)
-        .with(scale.key.as_str(), |line| line.size)
-        .estimate("value", |line| line.value)
-        .with("reason", |line| &line.reason);
-    Some(columns.csv(&lines))
+    let lines = scale.ladders.iter().flat_map(|ladder| {
+        let lines = lines(ladder).into_iter();
+        lines.map(move |line| (ladder, line))
+    });
+    let columns = Columns::<(&Ladder, Line)>::new()
+        .with("of", |(ladder, _)| &ladder.name)
+        .with("law", |(_, (law, ..))| law)
+        .with("number", |(_, (_, number, ..))| number)
+        .with(scale.key.as_str(), |(_, (.., size, _))| size)
+        .estimate("value", |(_, (.., value))| value)
+        .with("reason", |(ladder, (_, number, ..))| {
+            let reason = ladder.law.as_ref().err();
+            Some(reason.filter(|_| number == NONE)?.to_string())
+        });
+    Some(columns.csv(lines))
 }
 
-fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
-    let line = |law, number, size, value| Line {
-        of: &ladder.name,
-        law,
-        number,
-        size,
-        value,
-        reason: String::new(),
-    };
+/// The number of a ladder without a law.
+const NONE: &str = "none";
+
+fn lines(ladder: &Ladder) -> Vec<Line> {
     let rungs = ladder.rungs.iter();
-    let measured = rungs.map(|rung| line("measured", "tps", Some(rung.size), rung.tps.estimate));
-    let mut lines: Vec<Line<'_>> = measured.collect();
+    let measured = rungs.map(|rung| ("measured", "tps", Some(rung.size), rung.tps.estimate));
+    let mut lines: Vec<Line> = measured.collect();
     match &ladder.law {
         Ok(law) => {
             let parameters = parameters(law).into_iter();
-            lines.extend(parameters.map(|(of, number, value)| line(of, number, None, Some(value))));
+            lines.extend(parameters.map(|(of, number, value)| (of, number, None, Some(value))));
             lines.extend(ladder.rungs.iter().flat_map(|rung| {
                 let fitted = [
                     (USL, Some(law.per_s(rung.size))),
                     ("amdahl", law.amdahl_per_s(rung.size)),
                 ];
-                fitted
-                    .map(|(of, per_s)| line(of, "tps", Some(rung.size), per_s.map(Estimate::exact)))
+                fitted.map(|(of, per_s)| (of, "tps", Some(rung.size), per_s.map(Estimate::exact)))
             }));
         }
-        Err(reason) => lines.push(Line {
-            reason: reason.to_string(),
-            ..line(USL, "none", None, None)
-        }),
+        Err(_) => lines.push((USL, NONE, None, None)),
     }
     lines
 }

@@ -6,7 +6,7 @@ use measure::interval::Estimate;
 use measure::result::RunResult;
 
 use crate::grid::{Columns, Grid};
-use crate::list::around;
+use crate::list::{around, with_parts};
 use crate::sheet::{Block, Section};
 use crate::{keys, number};
 
@@ -149,11 +149,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .with("mean_ms", |(_, step)| step.mean_ms)
         .with("value_ms", |(_, step)| step.value_ms)
         .with("verdict", |(_, step)| step.verdict.to_string());
-    let searches = result.searches.iter();
-    Some(columns.csv(searches.flat_map(|search| {
-        let steps = search.steps.iter();
-        steps.map(move |step| (search, step))
-    })))
+    Some(columns.csv(with_parts(&result.searches, |search| &search.steps)))
 }
 
 /// What one search found, where its curve has its knee, and why it ended.

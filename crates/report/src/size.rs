@@ -16,7 +16,9 @@ use crate::answer::{Answer, AnswerError};
 use crate::cell::FEW;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Grid};
+use crate::keys::trials_of;
 use crate::list::{around, clause, joined_any};
+use crate::metric_comparison::is_open_loop;
 use crate::point::{self, Contest, Measured, Wanted};
 use crate::sheet::{Block, Sheet};
 use crate::{findings, number};
@@ -89,7 +91,8 @@ impl Sizing {
         let choices: Vec<Row> = choices.map(|(choice, best)| Row { choice, best }).collect();
         let planned_with: Vec<_> = choices.iter().flat_map(|row| &row.best.trials).collect();
         let mut cautions = cautions(&choices);
-        cautions.extend(findings::cautions(None, result, &planned_with));
+        let all = trials_of(result);
+        cautions.extend(findings::cautions(None, result, &all, &planned_with));
         Ok(Self {
             need_per_s: need.per_s,
             price: need.price,
@@ -143,7 +146,7 @@ fn cautions(rows: &[Row]) -> Vec<String> {
              number of servers is unknown. Measure longer, or repeat the trials (load.repeats)."
         )
     });
-    let open = named(&|row| row.best.is_at_a_rate()).map(|instances| {
+    let open = named(&|row| is_open_loop(&row.best.trials)).map(|instances| {
         format!(
             "The load with {instances} instances was an open loop: its throughput is the arrival \
              rate, and the server may be capable of more. Find the highest rate (find_max), or use \
@@ -160,7 +163,6 @@ fn of_instances(result: &RunResult, trials: Vec<&TrialSummary>) -> RunResult {
         planned.point = ::plan::Point::from_iter([(INSTANCES, planned.topology.instances)]);
     }
     RunResult {
-        schema_version: result.schema_version,
         environment: result.environment.clone(),
         design: Design {
             axes: vec![INSTANCES.to_owned()],
@@ -216,12 +218,10 @@ impl Sizing {
         let open = around(" (", &servers_interval(&best).unwrap_or_default(), ")");
         let mut choices = self.choices.iter().map(|row| &row.choice);
         let alone = choices.find(|choice| choice.instances == 1);
-        let unknown = |what| format!(". The savings are unknown, because {what} was measured");
+        let unknown = |what| format!(". The savings are unknown, because {what} measured");
         let against = match alone {
-            None => {
-                ". The savings are unknown, because a single instance was not measured".to_owned()
-            }
-            Some(_) if self.choices.len() == 1 => unknown("only a single instance"),
+            None => unknown("a single instance was not"),
+            Some(_) if self.choices.len() == 1 => unknown("only a single instance was"),
             Some(alone) if alone.servers == best.servers => {
                 ". More instances per server save nothing".to_owned()
             }

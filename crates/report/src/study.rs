@@ -3,21 +3,24 @@
 pub(crate) mod points;
 mod setup;
 
+use measure::metric::MonitorPoint;
 use measure::recovery::FaultSeries;
 use measure::result::RunResult;
+use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
+use serde::Serialize;
 
 use crate::answer::Answer;
 use crate::cell::no_interval;
 use crate::figures::{Figures, captions, seconds_per_point};
 use crate::grid::{Columns, Grid};
+use crate::keys::{self, Names};
 use crate::list::joined_known;
 use crate::sheet::{Block, Section, Sheet, tables};
-use crate::source::Report;
 use crate::{
-    compare, csv, describe, findings, keys, lead, ledger, recovery, scale, search, table,
-    thresholds, trial,
+    compare, csv, describe, findings, lead, ledger, recovery, scale, search, table, thresholds,
+    trial,
 };
 
 /// With more trials, tables with a line for each are folded away.
@@ -26,6 +29,24 @@ const MOST_OPEN: usize = 16;
 const POINTS: &str = "One row per point: means over its n trials, with half of their 95 % \
                       confidence interval, or with the minimum and maximum of two or three trials, \
                       which are too few for one. p95 and p99 are in milliseconds.";
+
+/// One result, with all that its report shows. As JSON it is the result.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Report<'a> {
+    pub result: &'a RunResult,
+    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
+    /// shown without. The metrics and the transactions around faults are in the same order.
+    #[serde(skip)]
+    pub series: Vec<Vec<SeriesPoint>>,
+    #[serde(skip)]
+    pub monitors: Vec<Vec<MonitorPoint>>,
+    #[serde(skip)]
+    pub faults: Vec<Vec<FaultSeries>>,
+    /// The study file as run, without secrets.
+    #[serde(skip)]
+    pub study: Option<String>,
+}
 
 impl Answer for Report<'_> {
     fn sheet(&self) -> Sheet {
@@ -158,9 +179,8 @@ pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
 
 fn trials(report: &Report<'_>) -> Option<Section> {
     let result = report.result;
-    let trials = result.trials.iter();
-    let trials =
-        trials.map(|trial| Section::new(keys::trial_name(trial, result), trial::blocks(trial)));
+    let (names, trials) = (Names::of(result), result.trials.iter());
+    let trials = trials.map(|trial| Section::new(names.trial(trial), trial::blocks(trial)));
     let trials = trials.collect();
     let note = match seconds_per_point(report) {
         1 => String::new(),

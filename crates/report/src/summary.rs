@@ -6,6 +6,7 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::findings::{self, TrialNote};
+use crate::keys::trials_of;
 use crate::list::{joined_any, joined_known};
 use crate::sheet::{Block, Item, Section, Sheet, known};
 use crate::study::points;
@@ -19,19 +20,16 @@ const MOST_LISTED: usize = 2;
 const MOST_CHARS: usize = 120;
 
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
-/// benchmark, its numbers and then the result.
-pub fn sheet(result: &RunResult) -> Sheet {
-    match only_trial(result) {
-        Some(trial) => of_benchmark(vec![numbers_of(result, trial), headline_of(result)]),
-        None => of_study(result),
-    }
-}
-
-/// As little as possible: of a benchmark, only the result in a sentence.
-pub fn headline(result: &RunResult) -> Sheet {
-    match only_trial(result) {
-        Some(_) => of_benchmark(vec![headline_of(result)]),
-        None => of_study(result),
+/// benchmark, its numbers, unless `is_quiet`, and then the result.
+pub fn sheet(result: &RunResult, is_quiet: bool) -> Sheet {
+    let Some(trial) = only_trial(result) else {
+        return of_study(result);
+    };
+    let numbers = (!is_quiet).then(|| numbers_of(result, trial));
+    let blocks = numbers.into_iter().chain([headline_of(result)]);
+    Sheet {
+        sections: vec![Section::new("", blocks.collect())],
+        ..Sheet::default()
     }
 }
 
@@ -46,13 +44,6 @@ fn only_trial(result: &RunResult) -> Option<&TrialSummary> {
     }
 }
 
-fn of_benchmark(blocks: Vec<Block>) -> Sheet {
-    Sheet {
-        sections: vec![Section::new("", blocks)],
-        ..Sheet::default()
-    }
-}
-
 /// With the headline, at most 15 lines on a terminal of 80 columns.
 fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
     let times = |times: Option<LatencySummary>| {
@@ -64,22 +55,18 @@ fn numbers_of(result: &RunResult, trial: &TrialSummary) -> Block {
         ))
     };
     let is_early = trial.outcome != Outcome::Completed;
+    let early = is_early.then(|| cut(&trial.outcome.to_string()));
     let warning = trial.warnings.first();
+    let warning = warning.map(|one| first_sentence(&one.to_string()));
     Block::Facts(known([
         ("Load", Some(load(trial))),
         ("Transactions", Some(counts(trial))),
         ("Response", times(trial.response_ms)),
         ("Service", times(trial.service_ms)),
-        (
-            "Ended early",
-            is_early.then(|| cut(&trial.outcome.to_string())),
-        ),
+        ("Ended early", early),
         ("Verdict", trial.verdict.as_ref().map(ToString::to_string)),
         ("Server", describe::unseen(trial)),
-        (
-            "Warning",
-            warning.map(|one| first_sentence(&one.to_string())),
-        ),
+        ("Warning", warning),
         ("Also", rest(result, trial)),
     ]))
 }
@@ -149,7 +136,7 @@ fn of_study(result: &RunResult) -> Sheet {
     let mut lines: Vec<String> = told.collect();
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
-    let early = findings::ended_early(result);
+    let early = findings::ended_early(&trials_of(result), result);
     let early = early.iter().map(ended);
     lines.extend(shortened(early, ["trial", "trials"], "that ended early"));
     lines.extend(findings::missing(result));
@@ -200,13 +187,8 @@ fn verdicts(result: &RunResult) -> Vec<String> {
 }
 
 fn ended(note: &TrialNote) -> String {
-    let TrialNote {
-        number,
-        name,
-        what,
-        words,
-    } = note;
-    format!("Trial {number} ({name}) {what}: {}", cut(words))
+    let TrialNote { number, name, .. } = note;
+    format!("Trial {number} ({name}) {}: {}", note.what, cut(&note.words))
 }
 
 /// The first few, and how many more there are.

@@ -25,8 +25,6 @@ pub(crate) struct PaperTable {
     base: Option<String>,
     pub(crate) columns: Vec<Heading>,
     pub(crate) rows: Vec<PaperRow>,
-    /// Trials in a cell, when they are as many in each.
-    pub(crate) n: Option<usize>,
     /// Why a mean of one trial may have no interval.
     no_interval: &'static str,
 }
@@ -90,7 +88,9 @@ fn one_table(
         _ => values.len() * groups.len().saturating_sub(1),
     };
     let rows = values.into_iter().map(|value| {
-        let of_base = of_base(trials, base, row, value);
+        let is_in_row = |trial: &TrialSummary| row == VARIANT || keys::value(trial, row) == value;
+        let mut of_base = trials.to_vec();
+        of_base.retain(|trial| is_in_row(trial) && keys::variant(trial) == base);
         let cells = groups.iter().map(|group| {
             let having = keys::having(&group.trials, row, value);
             let columns = table.columns.iter();
@@ -106,17 +106,15 @@ fn one_table(
             cells: cells.collect(),
         }
     });
-    let rows: Vec<PaperRow> = rows.collect();
     PaperTable {
         fixed,
         row_key: row.to_owned(),
         row_name: keys::short(row, axes).to_owned(),
         columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
+        rows: rows.collect(),
         base: base.map(str::to_owned),
-        n: same_n(&rows),
         groups: groups.into_iter().map(|group| group.name).collect(),
         no_interval: no_interval(trials.iter().copied()),
-        rows,
     }
 }
 
@@ -146,26 +144,29 @@ fn conduct(groups: &[Group<'_>], row: &str, value: Option<&Value>) -> [String; 2
     ]
 }
 
-fn same_n(rows: &[PaperRow]) -> Option<usize> {
-    let cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
-    match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {
-        [n] => Some(*n),
-        _ => None,
-    }
-}
-
 impl PaperTable {
+    /// Trials in a cell, when they are as many in each.
+    fn n(&self) -> Option<usize> {
+        let cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {
+            [n] => Some(*n),
+            _ => None,
+        }
+    }
+
     fn caption(&self) -> String {
         let fixed = self.fixed.iter();
         let of = fixed.map(|(key, value)| format!(", {key} = {value}"));
         let of: String = of.collect();
-        let cells = match self.n {
+        let cells = match self.n() {
             Some(1) => "One trial per cell.".to_owned(),
             Some(n) => format!("Means over n = {n} trials."),
             None => "Means over the n trials of each point.".to_owned(),
         };
         let errors = self.errors();
-        let is_percentile = |_: &Heading, cell: &Cell| cell.n == 1 && cell.range.is_some();
+        let is_percentile = |of: &Heading, cell: &Cell| {
+            changed(&of.column).is_none() && cell.n == 1 && cell.range.is_some()
+        };
         let is_spread = |of: &Heading, _: &Cell| over_repeats(&of.column) != OverRepeats::Mean;
         let parts = [
             clause(self.has(is_percentile), PERCENTILES),
@@ -214,6 +215,7 @@ impl PaperTable {
 
     /// The table as it is shown; `n` is a column where it differs.
     pub(crate) fn grid(&self) -> Grid {
+        let differs = self.n().is_none();
         let n = |cells: &[Cell]| cells.iter().map(|cell| cell.n).max().unwrap_or(0);
         let mut columns = Columns::<&PaperRow>::new().key(self.row_name.as_str(), |row| &row.value);
         for group in 0..self.groups.len() {
@@ -228,7 +230,7 @@ impl PaperTable {
                     }
                 });
             }
-            columns = columns.when(self.n.is_none(), |columns| {
+            columns = columns.when(differs, |columns| {
                 columns.with("n", move |row| n(&row.cells[group]))
             });
         }
@@ -245,27 +247,15 @@ impl PaperTable {
     }
 }
 
-/// The trials of the first variant in the row with this value.
-fn of_base<'a>(
-    trials: &[&'a TrialSummary],
-    base: Option<&str>,
-    row: &str,
-    value: Option<&Value>,
-) -> Vec<&'a TrialSummary> {
-    let is_base = |trial: &&TrialSummary| {
-        let is_in_row = row == VARIANT || keys::value(trial, row) == value;
-        is_in_row && keys::variant(trial) == base
-    };
-    trials.iter().copied().filter(is_base).collect()
-}
-
 fn shown_cell(heading: &Heading, cell: &Cell) -> String {
     if changed(&heading.column).is_some() {
         return Content::from(cell.as_change()).to_string();
     }
-    let mut cell = cell.scaled(heading.scale);
+    let unit = unit(&heading.column);
+    let mut cell = cell.scaled(shown_in(unit).1);
     cell.range = cell.range.filter(|_| is_with_range(heading, &cell));
-    cell.shown_to(heading.decimals)
+    // A tenth of a percent is enough.
+    cell.shown_to(if unit == "%" { 1 } else { usize::MAX })
 }
 
 /// Of few trials, those of a metric would double the width of the table.
@@ -285,10 +275,6 @@ pub(crate) struct Heading {
     /// Its name in the study, for example `response_ms.p99`.
     pub(crate) column: String,
     pub(crate) head: Head,
-    /// Decimals that are shown at most: a tenth of a percent is enough.
-    pub(crate) decimals: usize,
-    /// A shown number is the measured one by this.
-    pub(crate) scale: f64,
 }
 
 /// The unit that people read, and how much of the measured one it is.
@@ -304,20 +290,18 @@ impl Heading {
         // A number stays on a line with its unit.
         let of = changed(column).unwrap_or(column);
         let mut title = column::heading(of).replace(" %", "\u{a0}%");
-        let (mut unit, mut scale) = shown_in(unit(of));
+        let (mut unit, _) = shown_in(unit(of));
         if changed(column).is_some() {
             title.push_str(" change");
-            (unit, scale) = ("%", 1.0);
+            unit = "%";
         }
         let said = unit == "1/s" || title.ends_with(unit);
         Self {
             column: column.to_owned(),
-            decimals: if unit == "%" { 1 } else { usize::MAX },
             head: Head {
                 unit: if said { "" } else { unit },
                 title,
             },
-            scale,
         }
     }
 }
@@ -339,6 +323,7 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_in_mebibytes() {
-        assert_eq!(Heading::of("server.rss_bytes").scale, f64::from(1 << 20));
+        let (unit, scale) = shown_in(unit("server.rss_bytes"));
+        assert_eq!((unit, scale), ("MiB", f64::from(1 << 20)));
     }
 }

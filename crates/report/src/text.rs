@@ -146,13 +146,16 @@ fn grid(grid: &Grid, layout: Layout) -> String {
     lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Breaks a text between words; further lines are indented by the width of `start`, up to four
-/// columns.
+/// Breaks a text between words, but not at a non-breaking space; further lines are indented by the
+/// width of `start`, up to four columns.
 fn wrap(start: &str, text: &str, layout: Layout) -> String {
     let mut lines = plain(start, layout);
     let mut column = lines.chars().count();
     let margin = " ".repeat(column.min(4));
-    for (place, word) in plain(text, layout).split_whitespace().enumerate() {
+    // Before the text is plain: ASCII has no non-breaking space.
+    let words = text.split(|c: char| c.is_whitespace() && c != '\u{a0}');
+    for (place, word) in words.filter(|word| !word.is_empty()).enumerate() {
+        let word = plain(word, layout);
         let length = word.chars().count();
         if place > 0 && column + 1 + length > layout.width {
             lines.extend(["\n", &margin]);
@@ -161,7 +164,7 @@ fn wrap(start: &str, text: &str, layout: Layout) -> String {
             lines.push(' ');
             column += 1;
         }
-        lines.push_str(word);
+        lines.push_str(&word);
         column += length;
     }
     lines
@@ -193,6 +196,18 @@ mod tests {
             assert!(longest.is_some_and(|longest| longest <= width && longest > width - 5));
             let mut rest = text.lines().skip(1);
             assert!(rest.all(|line| line.starts_with("    word")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_stays_on_a_line_with_its_error() {
+        let text = "tps 5,634\u{a0}±\u{a0}84";
+        for (ascii, broken) in [
+            (false, "tps\n5,634\u{a0}±\u{a0}84"),
+            (true, "tps\n5,634 +/- 84"),
+        ] {
+            let width = 12;
+            assert_eq!(wrap("", text, Layout { width, ascii }), broken);
         }
     }
 

@@ -138,13 +138,9 @@ fn numbers(threshold: &ThresholdResult) -> (String, String) {
         }
         _ => true,
     };
-    let plain = |value: f64| match are_apart {
-        true => number::value(value),
-        false => value.to_string(),
-    };
     let shown = |value: Option<f64>, half_width| match (value, half_width) {
         (Some(value), Some(half)) if !are_apart => format!("{value} ± {}", number::value(half)),
-        (Some(value), None) => plain(value),
+        (Some(value), None) if !are_apart => value.to_string(),
         (value, half_width) => number::estimate(value.map(|value| Estimate { value, half_width })),
     };
     let found = match (value, threshold.range) {

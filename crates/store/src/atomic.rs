@@ -22,14 +22,15 @@ pub(crate) fn write(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let (beside, file) = create_beside(path).map_err(StoreError::at("write", path))?;
-    let written = write_through(file, fill);
+    let beside = beside(path);
+    // With O_EXCL, a symbolic link of that name is not followed either.
+    let file = File::create_new(&beside).map_err(StoreError::at("write", path))?;
+    let written = write_through(file, fill).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Half a file is of no use; the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(StoreError::at("write", path))?;
-    fs::rename(&beside, path).map_err(StoreError::at("write", path))?;
     sync_parent(path)
 }
 
@@ -66,19 +67,7 @@ fn write_through(
     buffered.into_inner()?.sync_all()
 }
 
-/// Creates a file under an unpredictable name.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    loop {
-        let beside = beside(path);
-        // With O_EXCL, a symbolic link of that name is not followed either.
-        match File::create_new(&beside) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return Ok((beside, made?)),
-        }
-    }
-}
-
-/// `.result.json.0123456789abcdef.tmp`
+/// An unpredictable name: `.result.json.0123456789abcdef.tmp`
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

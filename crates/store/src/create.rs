@@ -40,11 +40,19 @@ impl ResultDir {
             Some(path) => take(path)?,
             None => make(Path::new(DEFAULT_PARENT), title)?,
         };
-        let trials = path.join(names::TRIALS);
+        let dir = Self::locked(path)?;
+        let trials = dir.path.join(names::TRIALS);
         fs::create_dir(&trials).map_err(StoreError::at("create", &trials))?;
-        atomic::write_text(&path.join(names::STUDY), study)?;
-        atomic::write_json(&path.join(names::ENVIRONMENT), environment)?;
-        Self::locked(path)
+        let written = atomic::write_text(&dir.path.join(names::STUDY), study)
+            .and_then(|()| atomic::write_json(&dir.path.join(names::ENVIRONMENT), environment));
+        match written {
+            Ok(()) => Ok(dir),
+            Err(error) => {
+                // The next attempt needs an empty directory.
+                dir.discard();
+                Err(error)
+            }
+        }
     }
 
     /// Opens an existing result to write to it.
@@ -173,10 +181,16 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 /// Writes files, given by name and text, to a directory that must be new or empty.
 pub fn write_files(out: &Path, files: &[(String, String)]) -> Result<(), StoreError> {
     let out = take(out)?;
-    for (name, text) in files {
-        atomic::write_text(&out.join(name), text)?;
+    let mut texts = files.iter();
+    let written = texts.try_for_each(|(name, text)| atomic::write_text(&out.join(name), text));
+    if written.is_err() {
+        // The next attempt needs an empty directory.
+        for (name, _) in files {
+            let _ = fs::remove_file(out.join(name));
+        }
+        let _ = fs::remove_dir(&out);
     }
-    Ok(())
+    written
 }
 
 /// A directory that the user chose: created, or found empty.
@@ -274,6 +288,24 @@ mod tests {
         assert!(matches!(error, StoreError::Exists { .. }), "{error}");
         let error = create(&out.join(names::STUDY)).unwrap_err();
         assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        // Of the longest path, 4095 bytes, `/trials` takes what is left, and `/study.toml` more.
+        let mut out = folder.path().to_owned();
+        while out.as_os_str().len() < 4085 {
+            let left = 4087 - out.as_os_str().len() - 1;
+            out.push("x".repeat(left.min(200)));
+        }
+        create(&out).unwrap_err();
+        assert!(!out.exists() && out.parent().unwrap().exists());
+
+        let out = folder.path().join("out");
+        let names = ["a".to_owned(), "too-long".repeat(100)];
+        write_files(&out, &names.map(|name| (name, String::new()))).unwrap_err();
+        assert!(!out.exists());
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod trial;
 pub use create::{ResultDir, write_files};
 pub use error::StoreError;
 pub use read::{
-    IntactResult, read_fault_series, read_intact, read_intervals, read_monitors, read_result,
-    read_series, read_study, read_trial, trial_dirs, trial_number,
+    IntactResult, read_fault_series, read_intact, read_monitors, read_result, read_series,
+    read_study, read_trial, trial_dirs, trial_number,
 };
-pub use trial::{Histogram, IntervalRecord, TrialWriter};
+pub use trial::TrialWriter;

@@ -15,7 +15,6 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::names;
 use crate::thin::Thinner;
-use crate::trial::IntervalRecord;
 
 const MAX_RESULT_BYTES: u64 = 256 << 20;
 const MAX_TRIAL_BYTES: u64 = 32 << 20;
@@ -86,20 +85,15 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError
         .map_err(|error| StoreError::corrupt(path, Some(error.line() as u64), error.to_string()))
 }
 
-/// A whole file. Checks its length before reading it.
+/// A whole file. Checks its length before reading it, and reads no more of one that grows.
 fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
     if file_bytes(path)? > most_bytes {
         return Err(StoreError::too_large(path, most_bytes, "bytes"));
     }
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut bytes = Vec::new();
-    // It may have grown in the meantime.
-    file.take(most_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(StoreError::at("read", path))?;
-    if bytes.len() as u64 > most_bytes {
-        return Err(StoreError::too_large(path, most_bytes, "bytes"));
-    }
+    let read = file.take(most_bytes).read_to_end(&mut bytes);
+    read.map_err(StoreError::at("read", path))?;
     Ok(bytes)
 }
 
@@ -187,12 +181,6 @@ pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
         })?;
     }
     Ok(all)
-}
-
-/// Passes each second's histograms of one trial to `each`, one at a time: all together may
-/// not fit in memory.
-pub fn read_intervals(trial: &Path, each: impl FnMut(IntervalRecord)) -> Result<(), StoreError> {
-    each_line(&trial.join(names::INTERVALS), each)
 }
 
 fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Result<(), StoreError> {

@@ -14,7 +14,7 @@ use measure::series::SeriesPoint;
 use measure::setup::StatementKind;
 use measure::slice::{ErrorCount, Phase, Second};
 use measure::summary::TrialSummary;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::StoreError;
 use crate::{atomic, names};
@@ -160,33 +160,33 @@ impl Lines {
 }
 
 /// One second's histograms, as a line of `intervals.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IntervalRecord {
-    pub phase: Phase,
+#[derive(Serialize)]
+struct IntervalRecord<'a> {
+    phase: Phase,
     /// From the load's origin, in nanoseconds.
-    pub start_ns: u64,
+    start_ns: u64,
     /// From the load's origin, in nanoseconds.
-    pub end_ns: u64,
+    end_ns: u64,
     /// Transactions by the time from their intended start.
-    pub response: Histogram,
+    response: Histogram,
     /// By the time from their actual start; open loop only.
-    pub service: Option<Histogram>,
+    service: Option<Histogram>,
     /// How late the generator noticed an arrival; open loop only.
-    pub lateness: Option<Histogram>,
+    lateness: Option<Histogram>,
     /// How late the generator read replies; absent without time stamps.
-    pub delay: Option<Histogram>,
+    delay: Option<Histogram>,
     /// Each kind of statement that was sent, by name.
-    pub statements: BTreeMap<String, Histogram>,
-    pub errors: BTreeMap<String, ErrorCount>,
+    statements: BTreeMap<&'a str, Histogram>,
+    errors: &'a BTreeMap<String, ErrorCount>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Histogram {
-    pub count: u64,
+#[derive(Serialize)]
+struct Histogram {
+    count: u64,
     /// Their exact sum, in nanoseconds.
-    pub sum_ns: u64,
+    sum_ns: u64,
     /// HdrHistogram's V2 encoding in base64, which other tools read, too.
-    pub hdr: String,
+    hdr: String,
 }
 
 impl Histogram {
@@ -202,21 +202,15 @@ impl Histogram {
     fn of_any(latency: &Latency) -> Option<Self> {
         (latency.count() > 0).then(|| Self::of(latency))
     }
-
-    pub fn decode(&self) -> Result<Latency, String> {
-        let bytes = STANDARD.decode(&self.hdr);
-        let bytes = bytes.map_err(|error| error.to_string())?;
-        Latency::decode(&bytes).map_err(|error| error.to_string())
-    }
 }
 
-impl IntervalRecord {
+impl<'a> IntervalRecord<'a> {
     /// The record of a second of a load with these kinds of statement.
-    pub fn of(second: &Second, kinds: &[StatementKind]) -> Self {
+    fn of(second: &'a Second, kinds: &'a [StatementKind]) -> Self {
         let slice = &second.slice;
         let sent = kinds.iter().zip(&slice.statements);
-        let named = |(kind, latency): (&StatementKind, &Latency)| {
-            Some((kind.name.clone(), Histogram::of_any(latency)?))
+        let named = |(kind, latency): (&'a StatementKind, &Latency)| {
+            Some((kind.name.as_str(), Histogram::of_any(latency)?))
         };
         Self {
             phase: second.phase,
@@ -227,7 +221,7 @@ impl IntervalRecord {
             lateness: Histogram::of_any(&slice.lateness),
             delay: Histogram::of_any(&slice.delay),
             statements: sent.filter_map(named).collect(),
-            errors: slice.errors.clone(),
+            errors: &slice.errors,
         }
     }
 }

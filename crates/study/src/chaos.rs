@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
     ActsOn, Chaos, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget, SlowLink, SplitMix64,
-    Trial, format_duration,
+    TextError, Trial, format_duration,
 };
 
 const START: Duration = Duration::from_secs(1);
@@ -151,11 +151,11 @@ fn is_drawn(kind: FaultKind) -> bool {
 }
 
 /// Why a kind cannot be drawn for these servers, and what to do.
-fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<Diagnostic> {
+fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<TextError> {
     if !is_drawn(kind) {
         let message = format!("`{kind}` cannot be drawn at random");
         let help = format!("list it as [[{FAULT}]], without [chaos]");
-        return Some(Diagnostic::new(message, help));
+        return Some(TextError::new(message, help));
     }
     if let Some((_, refusal)) = servers.refuse_kind(kind, servers.data()) {
         return Some(refusal);
@@ -167,7 +167,7 @@ fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<Diagnostic> {
         cluster.name, servers.members
     );
     let help = "use more members, or other kinds of faults";
-    Some(Diagnostic::new(message, help))
+    Some(TextError::new(message, help))
 }
 
 /// Checks the random faults of a trial, and reports them at its point.

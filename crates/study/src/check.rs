@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use crate::effect::Effects;
-use crate::error::{Diagnostic, Diagnostics, Report};
+use crate::error::{Diagnostics, Report};
 use crate::point::{Point, URL};
 use crate::{rules, trial};
 use plan::key::{CHAOS, COMPARE, KEYS, SWEEP};
@@ -60,17 +60,13 @@ pub(crate) fn trials(
 }
 
 fn required(content: &Content, diagnostics: &Diagnostics) {
-    for key in KEYS
-        .iter()
-        .filter(|k| k.required && !content.common.entries.contains_key(k.name))
-    {
-        let place = match key.section() {
-            "" => "at the top of the file".to_owned(),
-            section => format!("under [{section}]"),
-        };
-        let help = format!("write {} = \"…\" {place}", key.last());
-        let message = format!("missing key `{}`", key.name);
-        diagnostics.refuse(Span::NOWHERE, message, help);
+    let given = &content.common.entries;
+    for key in KEYS.iter().filter(|key| key.required) {
+        if !given.contains_key(key.name) {
+            let message = format!("missing key `{}`", key.name);
+            let help = format!("write {} = \"…\" at the top of the file", key.name);
+            diagnostics.refuse(Span::NOWHERE, message, help);
+        }
     }
 }
 
@@ -134,16 +130,10 @@ fn search(content: &Content, diagnostics: &Diagnostics) {
     let mut limits = Limited::KEYS
         .iter()
         .filter_map(|(name, _)| content.place(name));
-    let Some(first) = limits.next() else {
-        return;
-    };
+    let Some(first) = limits.next() else { return };
     if let Some(second) = limits.next() {
-        diagnostics.refuse_two(
-            first,
-            second,
-            "a search has one limit",
-            "keep one of the two",
-        );
+        let help = "keep one of the two";
+        diagnostics.refuse_two(first, second, "a search has one limit", help);
     }
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
@@ -176,7 +166,7 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
     let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
             let message = format!("`[compare]` cannot be combined with {what}");
-            diagnostics.add(place, Diagnostic::new(message, help).also(starts));
+            diagnostics.refuse_also(place, starts, message, help);
         }
     };
     let repeats = content.place("load.repeats");
@@ -202,33 +192,23 @@ fn comparison(content: &Content, diagnostics: &Diagnostics) {
         }
     }
     let mut pauses = content.values("compare.pause");
-    if pauses.any(|pause| bool::from_value(&pause.value) == Some(true)) {
-        for (key, help) in [
-            (
-                URL,
-                "dyno freezes only servers that it has started: remove `compare.pause`",
-            ),
-            (
-                "topology.cluster",
-                "the cluster would suspect that frozen members are dead: remove `compare.pause`",
-            ),
-        ] {
-            if let (Some(pause), Some(other)) = (content.place("compare.pause"), content.place(key))
-            {
-                let message = format!("`compare.pause` cannot be combined with `{key}`");
-                diagnostics.refuse_two(pause, other, message, help);
-            }
+    let pauses = pauses.any(|pause| bool::from_value(&pause.value) == Some(true));
+    let pause = content.place("compare.pause").filter(|_| pauses);
+    let refuse_paused = |key: &str, help: &str| {
+        if let (Some(pause), Some(other)) = (pause, content.place(key)) {
+            let message = format!("`compare.pause` cannot be combined with `{key}`");
+            diagnostics.refuse_two(pause, other, message, help);
         }
-    }
-    let reset = content
-        .values("server.reset")
-        .find(|reset| reset.as_text() == Some(Reset::None.name()));
+    };
+    let help = "dyno freezes only servers that it has started: remove `compare.pause`";
+    refuse_paused(URL, help);
+    let help = "the cluster would suspect that frozen members are dead: remove `compare.pause`";
+    refuse_paused("topology.cluster", help);
+    let mut resets = content.values("server.reset");
+    let reset = resets.find(|reset| reset.as_text() == Some(Reset::None.name()));
     let help = "each start needs data of its own: write reset = \"copy\", or remove it";
-    refuse(
-        reset.map(|reset| reset.span),
-        "`server.reset` = `none`",
-        help,
-    );
+    let reset = reset.map(|reset| reset.span);
+    refuse(reset, "`server.reset` = `none`", help);
     let mut limits = Limited::KEYS.iter();
     let search = limits.find_map(|(name, _)| content.place(name));
     let help = "compare searches with `load.repeats`, or remove the search";

@@ -171,25 +171,23 @@ impl Content {
         }
     }
 
-    /// Every value of a key, in the file, the variants and the sweep.
+    /// Every value of a key, in the file, the sweep, and the variants.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Spanned<Value>> {
-        let swept = self.common.axis(name).into_iter();
-        let entries = self.entries_of(name);
-        let all = entries.chain(swept.flat_map(|axis| &axis.values));
-        all.filter_map(|entry| entry.value.as_ref())
-    }
-
-    fn entries_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
-        let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
-        self.common.entries.get(name).into_iter().chain(variants)
+        self.all(name).filter_map(|entry| entry.value.as_ref())
     }
 
     /// The first location of a key in the file, the sweep, or a variant.
     pub(crate) fn place(&self, name: &str) -> Option<Span> {
-        let in_file = self.common.entries.get(name).map(|entry| entry.at);
-        let swept = || self.common.axis(name).map(|axis| axis.at);
-        let in_variant = || self.entries_of(name).map(|entry| entry.at).next();
-        in_file.or_else(swept).or_else(in_variant)
+        self.all(name).map(|entry| entry.at).next()
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
+        let in_file = self.common.entries.get(name).into_iter();
+        let swept = self.common.axis(name).into_iter();
+        let in_variants = self.variants.iter().filter_map(|v| v.entries.get(name));
+        in_file
+            .chain(swept.flat_map(|axis| &axis.values))
+            .chain(in_variants)
     }
 
     /// The names of the axes, the variants' first.

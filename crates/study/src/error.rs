@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use crate::source::{Location, SourceText};
-use plan::{Span, redact};
+use plan::{Span, TextError, redact};
 
 /// Nobody reads a longer list.
 const MAX_PROBLEMS: usize = 50;
@@ -23,26 +23,21 @@ pub struct Problem {
     pub message: String,
     /// What to do; may be empty.
     pub help: String,
-    /// Where the problem is; `None` if it concerns no location.
-    pub location: Option<Location>,
+    location: Location,
     /// Another location that is involved.
-    pub also: Option<Location>,
+    also: Option<Location>,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
-        if let Some(location) = &self.location {
-            location.show(f, "-->")?;
-        }
+        self.location.show(f, "-->")?;
         if let Some(also) = &self.also {
             also.show(f, ":::")?;
         }
         if !self.help.is_empty() {
-            let last = self.also.as_ref().or(self.location.as_ref());
-            let line = last.and_then(Location::line_column);
-            let margin = line.map_or(1, |(number, _)| number.to_string().len());
-            write!(f, "\n{} = help: {}", " ".repeat(margin), self.help)?;
+            let last = self.also.as_ref().unwrap_or(&self.location);
+            write!(f, "\n{} = help: {}", last.margin(), self.help)?;
         }
         Ok(())
     }
@@ -52,12 +47,6 @@ impl StudyError {
     /// The problems in the order of the file; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
-    }
-
-    pub fn and(mut self, other: Self) -> Self {
-        self.problems.extend(other.problems);
-        self.left_out += other.left_out;
-        self
     }
 }
 
@@ -76,38 +65,17 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// What is wrong with a value, and what to do; its location is added later.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Diagnostic {
-    pub(crate) message: String,
-    pub(crate) help: String,
-    /// Another location that is involved.
-    pub(crate) also: Option<Span>,
-}
-
-impl Diagnostic {
-    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            help: help.into(),
-            also: None,
-        }
-    }
-
-    pub(crate) fn also(self, place: Span) -> Self {
-        Self {
-            also: Some(place),
-            ..self
-        }
-    }
-}
-
 /// Where diagnostics are reported while a study is read.
 pub(crate) trait Report {
-    fn add(&self, at: Span, diagnostic: Diagnostic);
+    /// Reports an error at a location, with a reference to another one that is involved.
+    fn report(&self, at: Span, also: Option<Span>, error: TextError);
+
+    fn add(&self, at: Span, error: TextError) {
+        self.report(at, None, error);
+    }
 
     fn refuse(&self, at: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.add(at, Diagnostic::new(message, help));
+        self.add(at, TextError::new(message, help));
     }
 
     /// Like [`Report::refuse`], with a reference to another location.
@@ -118,7 +86,7 @@ pub(crate) trait Report {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.add(at, Diagnostic::new(message, help).also(also));
+        self.report(at, Some(also), TextError::new(message, help));
     }
 
     /// At the later of two locations, with a reference to the earlier.
@@ -139,24 +107,23 @@ pub(crate) struct Diagnostics(RefCell<Collected>);
 
 #[derive(Debug, Default)]
 struct Collected {
-    list: Vec<(Span, Diagnostic)>,
+    /// Each with its location, and another one that is involved.
+    list: Vec<(Span, Option<Span>, TextError)>,
     known: HashSet<(Span, Option<Span>, String)>,
     left_out: usize,
 }
 
 impl Report for Diagnostics {
-    /// Adds a diagnostic that is not in the list yet. Those that differ only in the numbers of their
+    /// Adds an error that is not in the list yet. Those that differ only in the numbers of their
     /// messages are the same mistake in different trials.
-    fn add(&self, at: Span, diagnostic: Diagnostic) {
+    fn report(&self, at: Span, also: Option<Span>, error: TextError) {
         let is_full = self.is_full();
         let mut all = self.0.borrow_mut();
-        let is_new = all
-            .known
-            .insert((at, diagnostic.also, diagnostic.help.clone()));
+        let is_new = all.known.insert((at, also, error.help.clone()));
         match is_full {
             _ if !is_new => {}
             true => all.left_out += 1,
-            false => all.list.push((at, diagnostic)),
+            false => all.list.push((at, also, error)),
         }
     }
 }
@@ -174,12 +141,12 @@ impl Diagnostics {
     /// The error to show. Messages may quote values, so they are redacted as well.
     pub(crate) fn into_error(self, source: &SourceText) -> StudyError {
         let mut all = self.0.into_inner();
-        all.list.sort_by_key(|(span, _)| *span);
-        let problems = all.list.into_iter().map(|(span, diagnostic)| Problem {
-            message: redact(&diagnostic.message),
-            help: redact(&diagnostic.help),
-            also: diagnostic.also.and_then(|span| source.locate(span)),
-            location: Some(source.locate(span).unwrap_or_else(|| source.whole())),
+        all.list.sort_by_key(|(at, ..)| *at);
+        let problems = all.list.into_iter().map(|(at, also, error)| Problem {
+            message: redact(&error.message),
+            help: redact(&error.help),
+            also: also.and_then(|also| source.locate(also)),
+            location: source.locate(at).unwrap_or_else(|| source.whole()),
         });
         StudyError {
             problems: problems.collect(),

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use crate::content::TypedFault;
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};
+use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration};
+
+/// What is wrong with a fault, after its place and another one that is involved.
+type Problem = (Span, Option<Span>, TextError);
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
@@ -17,8 +20,8 @@ pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
         let problem = refused(typed, &servers)
             .or_else(|| overlaps(typed, before, &servers))
             .or_else(|| loses_quorum(typed, faults, &servers));
-        if let Some((span, diagnostic)) = problem {
-            at.add(span, diagnostic);
+        if let Some((span, also, error)) = problem {
+            at.report(span, also, error);
         }
     }
 }
@@ -48,17 +51,13 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
     }
 }
 
-fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<(Span, Diagnostic)> {
-    let (subject, diagnostic) = servers.refuse(&typed.fault)?;
-    Some((typed.place(subject), diagnostic))
+fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<Problem> {
+    let (subject, error) = servers.refuse(&typed.fault)?;
+    Some((typed.place(subject), None, error))
 }
 
 /// Two faults of one target at the same time.
-fn overlaps(
-    typed: &TypedFault,
-    before: &[TypedFault],
-    servers: &Servers<'_>,
-) -> Option<(Span, Diagnostic)> {
+fn overlaps(typed: &TypedFault, before: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
     let other = before
         .iter()
         .find(|other| overlap(&typed.fault, &other.fault, servers))?;
@@ -77,7 +76,7 @@ fn overlaps(
     );
     let help = "choose another target, a later `at`, or an earlier `heal` of the other one";
     let (place, also) = (second.place("at"), first.place("at"));
-    Some((place, Diagnostic::new(message, help).also(also)))
+    Some((place, Some(also), TextError::new(message, help)))
 }
 
 fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
@@ -130,11 +129,7 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers<'_>) -> b
 }
 
 /// A cluster that accepts no commits must be the purpose of the study.
-fn loses_quorum(
-    typed: &TypedFault,
-    all: &[TypedFault],
-    servers: &Servers<'_>,
-) -> Option<(Span, Diagnostic)> {
+fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
     if fault.expect_outage || !isolates(fault, servers) {
         return None;
@@ -154,7 +149,7 @@ fn loses_quorum(
         left.connected, left.size, cluster.name, left.needed
     );
     let help = "use more members; or, to measure the outage, add expect_outage = true";
-    Some((typed.kind, Diagnostic::new(message, help)))
+    Some((typed.kind, None, TextError::new(message, help)))
 }
 
 /// Whether a fault that happened by then still keeps its target away.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use plan::TextError;
 use plan::key::{self, KEYS, Key, Kind};
 
-use crate::error::Diagnostic;
 use crate::setting;
 
 /// The name of a key in a study: one of the table of keys, or that of a setting below
@@ -17,7 +17,7 @@ pub(crate) struct Name {
 
 impl Name {
     /// `None` if there is no such key.
-    pub(crate) fn find(full: &str) -> Result<Option<Self>, Diagnostic> {
+    pub(crate) fn find(full: &str) -> Result<Option<Self>, TextError> {
         let mut keys = KEYS.iter();
         if let Some(key) = keys.find(|k| k.name == full) {
             return Ok(Some(Self::of(key)));

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::{Content, Entry, TypedFault};
-use crate::fault_toml::fault_toml;
 use crate::point::URL;
-use crate::value_toml::{list, quoted, value_toml};
+use crate::written::{fault_toml, list, quoted, value_toml};
 use plan::key::{FAULT, Key, SWEEP};
-use plan::{Span, shown};
+use plan::{Span, TextError, shown};
 
 /// The names of the variants.
 pub const SIDES: [&str; 2] = ["base", "new"];
@@ -17,7 +16,7 @@ const MAY_DIFFER: [&str; 5] = ["server", "site", "volume", "log_volume", "topolo
 const OF_ONE_STUDY: [&str; 3] = ["load.repeats", "load.order", "load.order_seed"];
 
 /// Where and why a study cannot be part of a pair, and what to do instead.
-pub(crate) type Refusal = (Span, String, &'static str);
+pub(crate) type Refusal = (Span, TextError);
 
 /// A key, the axes, or the faults of a study, as TOML.
 struct Line {
@@ -28,16 +27,16 @@ struct Line {
 
 /// Why a study cannot be part of any pair.
 pub(crate) fn obstacle(content: &Content) -> Option<Refusal> {
-    let refusal = |(at, message, help): (_, &str, _)| (at, message.to_owned(), help);
     let variant = content.variants.first().map(|variant| {
         let help = "compare its variants: dyno compare RESULT --base VARIANT --new VARIANT";
-        (variant.name.span, "this study has variants", help)
+        let error = TextError::new("this study has variants", help);
+        (variant.name.span, error)
     });
     let url = content.place(URL).map(|at| {
         let help = "compare running servers: dyno bench URL1 URL2";
-        (at, "dyno cannot restart this server", help)
+        (at, TextError::new("dyno cannot restart this server", help))
     });
-    variant.or(url).map(refusal)
+    variant.or(url)
 }
 
 /// The text of the study of both. A refusal is about the second study.
@@ -62,13 +61,14 @@ pub(crate) fn text(sides: [&Content; 2], title: &str, compare: &str) -> Result<S
                 shown(base)
             );
             let help = "load and points must be the same: run both studies with the same value";
-            return Err((both[1].map_or(Span::NOWHERE, |line| line.at), message, help));
+            let at = both[1].map_or(Span::NOWHERE, |line| line.at);
+            return Err((at, TextError::new(message, help)));
         }
     }
     if own == [""; 2] {
-        let message = "this study does not differ from that of base".to_owned();
+        let message = "this study does not differ from that of base";
         let help = "to compare two versions of a server, set `server.basedir` in each study";
-        return Err((Span::NOWHERE, message, help));
+        return Err((Span::NOWHERE, TextError::new(message, help)));
     }
     text += &format!("\n[compare]\n{compare}");
     for (side, own) in SIDES.into_iter().zip(own) {

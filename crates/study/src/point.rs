@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::content::{Content, Entry, Variant};
-use crate::error::{Diagnostic, Diagnostics, Report};
+use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::read::built_in;
 use plan::key::{self, VARIANT};
-use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, Value};
+use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, TextError, Value};
 
 pub(crate) const ENGINE: &str = "server.engine";
 pub(crate) const URL: &str = "server.url";
@@ -35,8 +35,8 @@ pub(crate) struct Point<'a> {
 }
 
 impl Report for Point<'_> {
-    fn add(&self, at: Span, diagnostic: Diagnostic) {
-        self.diagnostics.add(at, diagnostic);
+    fn report(&self, at: Span, also: Option<Span>, error: TextError) {
+        self.diagnostics.report(at, also, error);
     }
 }
 
@@ -108,21 +108,6 @@ impl<'a> Point<'a> {
         let value = typed.try_map(T::from_value);
         if value.is_none() {
             self.internal(&format!("the value of `{name}` has the wrong type"));
-        }
-        value
-    }
-
-    /// The value that a text stands for.
-    pub(crate) fn maybe_parsed<T>(
-        &self,
-        name: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<Spanned<T>> {
-        let value = self
-            .maybe_spanned::<String>(name)?
-            .try_map(|text| parse(text));
-        if value.is_none() {
-            self.internal(&format!("`{name}` is invalid"));
         }
         value
     }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, Value, did_you_mean, listed, parse_bytes, parse_duration,
+    CpuSet, FaultKind, Host, TextError, Value, did_you_mean, listed, parse_bytes, parse_duration,
     parse_frequency, parse_percent, shown,
 };
 
@@ -31,7 +30,7 @@ pub(crate) fn built_in(key: &'static Key, toml: &str) -> Option<Value> {
 }
 
 /// The value, if its key takes it.
-pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
     let short = key.short();
     let string = || value.as_str().ok_or_else(|| wrong_type(key, value));
     match &key.key.kind {
@@ -83,10 +82,10 @@ fn only_if(
     text: &str,
     problem: &str,
     help: impl Fn() -> String,
-) -> Result<Value, Diagnostic> {
+) -> Result<Value, TextError> {
     match is_valid(text) {
         true => Ok(Value::Text(text.to_owned())),
-        false => Err(Diagnostic::new(
+        false => Err(TextError::new(
             format!("`{}` {problem}", shown(text)),
             help(),
         )),
@@ -99,7 +98,7 @@ fn is_version(text: &str) -> bool {
     text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number)
 }
 
-fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
+fn wrong_type(name: &Name, value: &DeValue<'_>) -> TextError {
     let (key, short) = (name.key, name.short());
     let (takes, found) = (key.takes(), type_words(value));
     let message = format!("`{}` takes {takes}, not {found}", name.full());
@@ -130,7 +129,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         }
         _ => example(name),
     };
-    Diagnostic::new(message, help)
+    TextError::new(message, help)
 }
 
 /// How to write a value of a key.
@@ -141,27 +140,27 @@ fn example(name: &Name) -> String {
     }
 }
 
-fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Diagnostic> {
+fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, TextError> {
     if text.trim().is_empty() {
         let help = match key.key.required {
             true => "write some text",
             false => "write some text, or remove the key",
         };
-        return Err(Diagnostic::new(format!("`{}` is empty", key.full()), help));
+        return Err(TextError::new(format!("`{}` is empty", key.full()), help));
     }
     if text.chars().nth(max_chars).is_some() {
         let message = format!("`{}` is longer than {max_chars} characters", key.full());
-        return Err(Diagnostic::new(message, "shorten it"));
+        return Err(TextError::new(message, "shorten it"));
     }
     Ok(Value::Text(text.to_owned()))
 }
 
-fn name(key: &Name, typed: &str, max_chars: usize) -> Result<Value, Diagnostic> {
+fn name(key: &Name, typed: &str, max_chars: usize) -> Result<Value, TextError> {
     no_control(key, typed)?;
     text(key, typed, max_chars)
 }
 
-fn no_control(key: &Name, text: &str) -> Result<(), Diagnostic> {
+fn no_control(key: &Name, text: &str) -> Result<(), TextError> {
     if !text.chars().any(char::is_control) {
         return Ok(());
     }
@@ -169,14 +168,14 @@ fn no_control(key: &Name, text: &str) -> Result<(), Diagnostic> {
         "`{}` contains a line break or another control character",
         key.full()
     );
-    Err(Diagnostic::new(message, "write it on one line"))
+    Err(TextError::new(message, "write it on one line"))
 }
 
-fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+fn path(key: &Name, text: &str) -> Result<Value, TextError> {
     no_control(key, text)?;
     if text.len() > MAX_PATH_BYTES {
         let message = format!("`{}` is longer than {MAX_PATH_BYTES} bytes", key.full());
-        return Err(Diagnostic::new(message, "shorten it"));
+        return Err(TextError::new(message, "shorten it"));
     }
     only_if(
         |text| text.starts_with('/'),
@@ -187,7 +186,7 @@ fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
 }
 
 /// A list of paths as one text.
-fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
     let list = value.as_array().ok_or_else(|| wrong_type(key, value))?;
     let paths = list.iter().map(|entry| match entry.get_ref().as_str() {
         Some(text) => path(key, text).map(|path| path.to_string()),
@@ -197,7 +196,7 @@ fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     Ok(Value::Text(paths.join(BETWEEN_PATHS)))
 }
 
-fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Diagnostic> {
+fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, TextError> {
     match words.contains(&text) {
         true => Ok(Value::Text(text.to_owned())),
         false => Err(not_one_of(key.full(), text, words)),
@@ -205,7 +204,7 @@ fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Diagnostic> {
 }
 
 /// What is wrong with a text that is none of `words`.
-pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
+pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> TextError {
     let message = format!("`{}` is not a value of `{name}`", shown(text));
     let all = listed(words.iter().copied());
     let known = || match words.len() {
@@ -213,11 +212,11 @@ pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
         _ => format!("the values are {all}"),
     };
     let help = did_you_mean(text, words.iter().copied()).unwrap_or_else(known);
-    Diagnostic::new(message, help)
+    TextError::new(message, help)
 }
 
 /// Kinds of faults, by their words with commas between them; every kind is the word `any`.
-fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
     let words = [FaultKind::WORDS, &[plan::Chaos::ANY]].concat();
     let read = |value: &DeValue<'_>| match value.as_str() {
         Some(word) => choice(key, word, &words).map(|word| word.to_string()),
@@ -232,7 +231,7 @@ fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     ))
 }
 
-fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+fn url(key: &Name, text: &str) -> Result<Value, TextError> {
     let is_scheme = |scheme: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
         !scheme.is_empty() && scheme.chars().all(is_plain)
@@ -243,7 +242,7 @@ fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     }
     // The text is not quoted, because it may contain a password anywhere.
     let message = format!("`{}` is not a URL", key.full());
-    Err(Diagnostic::new(
+    Err(TextError::new(
         message,
         "write scheme://user@host:port/database",
     ))
@@ -253,17 +252,13 @@ fn integer(
     key: &Name,
     value: &DeValue<'_>,
     range: RangeInclusive<u64>,
-) -> Result<Value, Diagnostic> {
+) -> Result<Value, TextError> {
     let n = value.as_integer().ok_or_else(|| wrong_type(key, value))?;
     let read = u64::from_str_radix(n.as_str(), n.radix());
     within(key, &n.to_string(), read.ok(), range, Value::Integer)
 }
 
-fn number(
-    key: &Name,
-    value: &DeValue<'_>,
-    range: RangeInclusive<f64>,
-) -> Result<Value, Diagnostic> {
+fn number(key: &Name, value: &DeValue<'_>, range: RangeInclusive<f64>) -> Result<Value, TextError> {
     let (typed, read) = match value {
         // Parses decimal digits as text, since these have no limit.
         DeValue::Integer(n) if n.radix() != 10 => {
@@ -277,22 +272,22 @@ fn number(
     within(key, typed, read, range, Value::Number)
 }
 
-fn duration(key: &Name, text: &str, range: RangeInclusive<Duration>) -> Result<Value, Diagnostic> {
-    let read = parse_duration(text).map_err(|e| Diagnostic::new(e.message, e.help))?;
+fn duration(key: &Name, text: &str, range: RangeInclusive<Duration>) -> Result<Value, TextError> {
+    let read = parse_duration(text)?;
     within(key, text, Some(read), range, Value::Duration)
 }
 
 /// The fraction that a percentage stands for.
-fn percent(key: &Name, text: &str, range: RangeInclusive<f64>) -> Result<Value, Diagnostic> {
+fn percent(key: &Name, text: &str, range: RangeInclusive<f64>) -> Result<Value, TextError> {
     let Some(share) = parse_percent(text) else {
         let message = format!("`{}` is not a percentage", shown(text));
-        return Err(Diagnostic::new(message, example(key)));
+        return Err(TextError::new(message, example(key)));
     };
     within(key, text, Some(share), range, Value::Number)
 }
 
 /// A size as it was typed, or the number of bytes.
-fn bytes(key: &Name, value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<Value, Diagnostic> {
+fn bytes(key: &Name, value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<Value, TextError> {
     let text = match value {
         DeValue::Integer(n) if n.radix() == 10 => n.as_str(),
         _ => value.as_str().ok_or_else(|| wrong_type(key, value))?,
@@ -300,7 +295,7 @@ fn bytes(key: &Name, value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<
     let Some(bytes) = parse_bytes(text) else {
         let message = format!("`{}` is not a size", shown(text));
         let help = format!("write bytes, or K, M, G, or T: {} = \"512M\"", key.short());
-        return Err(Diagnostic::new(message, help));
+        return Err(TextError::new(message, help));
     };
     within(key, text, Some(bytes), range, |_| text.trim().into())
 }
@@ -312,11 +307,11 @@ fn within<T: PartialOrd>(
     read: Option<T>,
     range: RangeInclusive<T>,
     value: impl Fn(T) -> Value,
-) -> Result<Value, Diagnostic> {
+) -> Result<Value, TextError> {
     let read = read.filter(|read| range.contains(read));
     read.map(value).ok_or_else(|| {
         let limits = key.key.limits().unwrap_or_default();
-        Diagnostic::new(
+        TextError::new(
             format!("`{}` = {} is out of range", key.full(), shown(typed)),
             format!("`{}` must be {limits}", key.short()),
         )

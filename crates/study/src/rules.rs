@@ -2,12 +2,12 @@
 
 use plan::key::{CHAOS, KEYS, LEDGER_RATE};
 use plan::{
-    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
-    format_duration, parse_bytes, shown,
+    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial, Value,
+    alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
-use crate::error::{Diagnostic, Report};
+use crate::error::Report;
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::read::not_one_of;
 use crate::{chaos, faults, volume};
@@ -165,16 +165,12 @@ fn ports_for_all(at: &Point<'_>, trial: &Trial) {
     let count = trial.topology.nodes();
     let last = u32::from(port.value) + count - 1;
     if last > MAX_PORT {
-        let diagnostic = Diagnostic::new(
-            format!(
-                "{count} servers with ports from {} would need port {last}",
-                port.value
-            ),
-            format!("the highest port is {MAX_PORT}: use a lower `port`"),
-        );
-        let several = ["topology.instances", "topology.members"].into_iter();
-        let also = several.filter_map(|name| Some(at.given(name)?.span));
-        at.add(port.span, also.fold(diagnostic, Diagnostic::also));
+        let first = port.value;
+        let message = format!("{count} servers with ports from {first} would need port {last}");
+        let help = format!("the highest port is {MAX_PORT}: use a lower `port`");
+        let mut several = ["topology.members", "topology.instances"].into_iter();
+        let also = several.find_map(|name| Some(at.given(name)?.span));
+        at.report(port.span, also, TextError::new(message, help));
     }
 }
 
@@ -293,11 +289,7 @@ fn guests(at: &Point<'_>) {
 fn measurement_ends(at: &Point<'_>, trial: &Trial) {
     let load = &trial.load;
     let time = at.given("load.time");
-    let ends = || {
-        ["load.events", "load.until.ci"]
-            .iter()
-            .any(|name| at.is_given(name))
-    };
+    let ends = || at.is_given("load.events") || at.is_given("load.until.ci");
     if let Some(time) = time.filter(|_| load.time.is_zero() && !ends()) {
         let message = "`load.time` 0 means no time limit, and nothing else ends the measurement";
         let help = "set a time, or a number of transactions with `load.events`";
@@ -310,12 +302,9 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
         );
         let help = "with `load.until.ci`, a trial lasts from `load.time` to `load.until.max`: use a shorter `load.time`";
         let typed = time.or_else(|| at.given("load.until.max"));
-        let place = typed.or_else(|| at.given("load.until.ci"));
-        at.refuse(
-            place.map_or(Span::NOWHERE, |typed| typed.span),
-            message,
-            help,
-        );
+        let typed = typed.or_else(|| at.given("load.until.ci"));
+        let place = typed.map_or(Span::NOWHERE, |typed| typed.span);
+        at.refuse(place, message, help);
     }
 }
 

@@ -3,10 +3,9 @@
 use plan::{
     ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget,
     FaultVolume, FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec,
-    SiteKind, Topology, Trial, Value, Volume,
+    SiteKind, TextError, Topology, Trial, Value, Volume,
 };
 
-use crate::error::Diagnostic;
 use crate::point::in_process;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +19,7 @@ pub(crate) struct Servers<'a> {
 }
 
 /// Why servers cannot have a fault, after the option of the fault that is the reason; empty: its kind.
-pub(crate) type Refusal = (&'static str, Diagnostic);
+pub(crate) type Refusal = (&'static str, TextError);
 
 impl<'a> Servers<'a> {
     pub(crate) fn of(trial: &'a Trial, engines: &'a [EngineTraits]) -> Self {
@@ -226,44 +225,29 @@ impl<'a> Servers<'a> {
 }
 
 fn refused(subject: &'static str, message: impl Into<String>, help: &str) -> Option<Refusal> {
-    Some((subject, Diagnostic::new(message, help)))
+    Some((subject, TextError::new(message, help)))
 }
 
 /// What a kind of fault needs and the servers do not have, and how to get it.
-fn lack_of(need: Need, kind: FaultKind) -> Diagnostic {
+#[rustfmt::skip] // Two lines for each.
+fn lack_of(need: Need, kind: FaultKind) -> TextError {
     let (message, help) = match need {
-        Need::Successor => (
-            "there is no member that could take over".to_owned(),
-            "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
-        ),
-        Need::Peers => (
-            format!("there is no link between members for `{kind}`"),
-            "it needs a cluster of two or more: use `topology.cluster` and `topology.members`",
-        ),
-        Need::Namespaces => (
-            format!("`{kind}` has no effect on members that share this host's loopback interface"),
-            "give each member an address of its own: network = \"namespaces\" under [topology]",
-        ),
-        Need::Guests => (
-            format!("`{kind}` switches guests off, and the servers run in none"),
-            "run each server in a guest: kind = \"vm\" under [site]",
-        ),
-        Need::LoopDevices => (
-            format!("`{kind}` needs a volume on loop devices, which can fail"),
-            "have dyno make one: filesystem = \"btrfs\" in its section, without `device`",
-        ),
-        Need::Btrfs => (
-            format!(
-                "`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"
-            ),
-            "use filesystem = \"btrfs\" in its section",
-        ),
-        Need::OwnDisk => (
-            format!("`{kind}` would fill the disk of dyno's cache"),
-            "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
-        ),
+        Need::Successor => ("there is no member that could take over".to_owned(),
+            "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`"),
+        Need::Peers => (format!("there is no link between members for `{kind}`"),
+            "it needs a cluster of two or more: use `topology.cluster` and `topology.members`"),
+        Need::Namespaces => (format!("`{kind}` has no effect on members that share this host's loopback interface"),
+            "give each member an address of its own: network = \"namespaces\" under [topology]"),
+        Need::Guests => (format!("`{kind}` switches guests off, and the servers run in none"),
+            "run each server in a guest: kind = \"vm\" under [site]"),
+        Need::LoopDevices => (format!("`{kind}` needs a volume on loop devices, which can fail"),
+            "have dyno make one: filesystem = \"btrfs\" in its section, without `device`"),
+        Need::Btrfs => (format!("`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"),
+            "use filesystem = \"btrfs\" in its section"),
+        Need::OwnDisk => (format!("`{kind}` would fill the disk of dyno's cache"),
+            "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\""),
     };
-    Diagnostic::new(message, help)
+    TextError::new(message, help)
 }
 
 fn refuse_device(device: u32, volume: &Volume) -> Option<Refusal> {

@@ -2,9 +2,8 @@
 
 use toml::de::DeValue;
 
-use crate::error::Diagnostic;
 use crate::syntax::type_words;
-use plan::{Value, shown};
+use plan::{TextError, Value, shown};
 
 /// Maximum number of different settings in a study.
 pub(crate) const MAX_SETTINGS: usize = 100;
@@ -14,16 +13,16 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_VALUE_BYTES: usize = 1000;
 
 /// The normalized name of a setting, with `_` for `-`.
-pub(crate) fn name(typed: &str) -> Result<String, Diagnostic> {
+pub(crate) fn name(typed: &str) -> Result<String, TextError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !typed.starts_with(|c: char| c.is_ascii_alphabetic()) || !typed.chars().all(fits) {
-        return Err(Diagnostic::new(
+        return Err(TextError::new(
             format!("`{}` is not a valid name of a setting", shown(typed)),
             "a name consists of a letter and further letters, digits, `_`, `-` or `.`",
         ));
     }
     if typed.len() > MAX_NAME_BYTES {
-        return Err(Diagnostic::new(
+        return Err(TextError::new(
             format!("the name `{}` is too long", shown(typed)),
             format!("a setting's name has at most {MAX_NAME_BYTES} characters"),
         ));
@@ -32,7 +31,7 @@ pub(crate) fn name(typed: &str) -> Result<String, Diagnostic> {
 }
 
 /// The value of a setting for the server's option file, before quoting.
-pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Diagnostic> {
+pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, TextError> {
     let text = match typed {
         DeValue::String(text) => text,
         DeValue::Boolean(true) => "ON",
@@ -54,7 +53,7 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Diagnostic
     }
     // A line break could begin another setting, a section or an `!include`.
     if text.chars().any(char::is_control) {
-        return Err(Diagnostic::new(
+        return Err(TextError::new(
             format!("`{name}` contains a line break or another control character"),
             "write the value on one line: it is a line of the server's option file",
         ));
@@ -62,15 +61,15 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Diagnostic
     Ok(text.into())
 }
 
-fn too_long(name: &str) -> Diagnostic {
-    Diagnostic::new(
+fn too_long(name: &str) -> TextError {
+    TextError::new(
         format!("the value of `{name}` is too long"),
         format!("a setting has at most {MAX_VALUE_BYTES} bytes"),
     )
 }
 
-fn no_value(name: &str, what: &str) -> Diagnostic {
-    Diagnostic::new(
+fn no_value(name: &str, what: &str) -> TextError {
+    TextError::new(
         format!("`{name}` takes a string, a number or a boolean, not {what}"),
         "write the value as in the server's option file, in quotes",
     )

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use plan::{Origin, Redacted, Span};
+use plan::key::SWEEP;
+use plan::{Origin, Redacted, Span, redact, shown};
 
 /// Maximum width of an excerpt: longer lines are cut around the underlined part.
 const MAX_EXCERPT_CHARS: usize = 120;
@@ -19,6 +20,30 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
+    /// Replaces `secrets`, which are URLs that were recognized as values with their passwords, and hides
+    /// other passwords by their form.
+    pub(crate) fn new(
+        label: &str,
+        text: &str,
+        overrides: &[(&str, &str)],
+        secrets: &[(Span, String)],
+    ) -> Self {
+        let of = |origin: Origin| secrets.iter().filter(move |(at, _)| at.origin == origin);
+        let in_file = of(Origin::File).map(|(at, clean)| (at.start..at.end, clean.clone()));
+        let overrides = overrides.iter().enumerate().map(|(i, (key, value))| {
+            let mut known = of(Origin::Override(i)).filter(|_| !key.starts_with(SWEEP));
+            match known.next() {
+                Some((_, clean)) => format!("{key}={clean}"),
+                None => redact(&format!("{key}={value}")),
+            }
+        });
+        Self {
+            label: shown(label),
+            file: Redacted::new(text, &in_file.collect::<Vec<_>>()),
+            overrides: overrides.collect(),
+        }
+    }
+
     /// The location of a problem that has no place in the text.
     pub(crate) fn whole(&self) -> Location {
         Location {
@@ -32,7 +57,7 @@ impl SourceText {
         match span.origin {
             Origin::Nowhere => None,
             Origin::Override(i) => Some(Location {
-                path: format!("--set {}", plan::shown(self.overrides.get(i)?)),
+                path: format!("--set {}", shown(self.overrides.get(i)?)),
                 line: None,
             }),
             Origin::File => Some(Location {
@@ -48,31 +73,25 @@ impl SourceText {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub(crate) struct Location {
+    /// The file, or `--set key=value`.
     path: String,
+    /// `None` for the whole file and for an override.
     line: Option<SourceLine>,
 }
 
 impl Location {
-    /// The file, or `--set key=value`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Line and column, both from 1; `None` for an override.
-    pub fn line_column(&self) -> Option<(usize, usize)> {
-        self.line.as_ref().map(|line| (line.number, line.column))
+    /// What stands below or above the line has this indentation.
+    pub(crate) fn margin(&self) -> String {
+        let line = self.line.as_ref();
+        " ".repeat(line.map_or(1, |line| line.number.to_string().len()))
     }
 
     pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
+        write!(f, "\n{}{arrow} {}", self.margin(), self.path)?;
         match &self.line {
-            None => write!(f, "\n {arrow} {}", self.path),
-            Some(line) => {
-                let margin = " ".repeat(line.number.to_string().len());
-                let (number, column) = (line.number, line.column);
-                writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
-                write!(f, "{line}")
-            }
+            Some(line) => write!(f, ":{}:{}\n{}", line.number, line.column, line.shown),
+            None => Ok(()),
         }
     }
 }
@@ -84,9 +103,8 @@ pub(crate) struct SourceLine {
     number: usize,
     /// From 1, in characters.
     column: usize,
-    excerpt: String,
-    caret_at: usize,
-    caret_len: usize,
+    /// Three lines: the second has the text, the third underlines the range.
+    shown: String,
 }
 
 /// The line that contains byte `start`, underlined up to byte `end` or the end of the line.
@@ -114,12 +132,15 @@ fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
         .collect();
     let caret_at = column - skipped;
     let room = excerpt.chars().count().saturating_sub(caret_at);
+    let carets = "^".repeat(chars(start, end.min(line_end)).min(room).max(1));
+    let number = before.matches('\n').count() + 1;
+    let margin = " ".repeat(number.to_string().len());
+    let excerpt = format!("{number} | {excerpt}");
+    let (excerpt, indent) = (excerpt.trim_end(), " ".repeat(caret_at));
     SourceLine {
-        number: before.matches('\n').count() + 1,
+        number,
         column: column + 1,
-        caret_len: chars(start, end.min(line_end)).min(room).max(1),
-        excerpt,
-        caret_at,
+        shown: format!("{margin} |\n{excerpt}\n{margin} | {indent}{carets}"),
     }
 }
 
@@ -139,18 +160,6 @@ fn visible(c: char) -> char {
     }
 }
 
-impl fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.number.to_string();
-        let margin = " ".repeat(number.len());
-        let indent = " ".repeat(self.caret_at);
-        let carets = "^".repeat(self.caret_len);
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{}", format!("{number} | {}", self.excerpt).trim_end())?;
-        write!(f, "{margin} | {indent}{carets}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,8 +169,8 @@ mod tests {
         for text in ["", "é", "a\n", "a\r\nb\tc", &"x".repeat(1000)] {
             for start in 0..8 {
                 for end in 0..1200 {
-                    let line = line_at(text, start, end);
-                    assert!(line.to_string().lines().count() == 3, "{line}");
+                    let shown = line_at(text, start, end).shown;
+                    assert!(shown.lines().count() == 3, "{shown}");
                 }
             }
         }
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut_around_the_underlined_part() {
         let text = format!("{}HERE{}", "a".repeat(500), "b".repeat(500));
-        let shown = line_at(&text, 500, 504).to_string();
+        let shown = line_at(&text, 500, 504).shown;
         assert!(shown.contains("aHEREb") && shown.len() < 300, "{shown}");
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::check;
 use crate::content::Content;
-use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
+use crate::error::{Diagnostics, Report, StudyError};
 use crate::pair::{self, Refusal};
 use crate::read::not_one_of;
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{
-    EngineTraits, Plan, Redacted, Span, Spanned, TextError, Trial, one_line, redact, shown,
-};
+use crate::written::quoted;
+use plan::{EngineTraits, Plan, Span, Spanned, TextError, Trial, shown};
+use toml::de::DeValue;
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -50,21 +50,12 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let mut source = SourceText {
-            label: shown(label),
-            file: Redacted::new(text, &[]),
-            overrides: overrides
-                .iter()
-                .map(|(k, v)| redact(&format!("{k}={v}")))
-                .collect(),
-        };
         let mut walk = Walk::default();
-        if !read(text, overrides, &mut walk) {
-            return Err(walk.diagnostics.into_error(&source));
-        }
-        let trials = check::trials(&walk.content, engines, &walk.diagnostics);
-        source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, &walk, overrides);
+        let trials = match read(text, overrides, &mut walk) {
+            true => check::trials(&walk.content, engines, &walk.diagnostics),
+            false => Vec::new(),
+        };
+        let source = SourceText::new(label, text, overrides, &walk.secrets);
         if !walk.diagnostics.is_empty() {
             return Err(walk.diagnostics.into_error(&source));
         }
@@ -82,14 +73,16 @@ impl Study {
         text: &str,
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let (mut overrides, mut file) = (Vec::new(), text);
+        let (mut changes, mut file) = (Vec::new(), text);
         while let Some((change, rest)) = file
             .strip_prefix(OVERRIDE)
             .and_then(|change| change.split_once('\n'))
         {
-            overrides.extend(change.split_once('='));
+            changes.push(unquoted(change));
             file = rest;
         }
+        let overrides = changes.iter().filter_map(|change| change.split_once('='));
+        let overrides: Vec<_> = overrides.collect();
         Self::parse_with_overrides(label, file, &overrides, engines)
     }
 
@@ -101,7 +94,8 @@ impl Study {
     /// The text of a study whose variants are this study and another one, with the names in
     /// [`SIDES`](crate::SIDES). `compare` has the lines of its `[compare]`.
     pub fn against(&self, new: &Self, title: &str, compare: &str) -> Result<String, StudyError> {
-        let refused = |side: &Self, (at, message, help): Refusal| side.error_at(at, message, help);
+        let refused =
+            |side: &Self, (at, error): Refusal| side.error_at(at, error.message, error.help);
         for side in [self, new] {
             pair::obstacle(&side.content).map_or(Ok(()), |found| Err(refused(side, found)))?;
         }
@@ -109,14 +103,9 @@ impl Study {
         text.map_err(|refusal| refused(new, refusal))
     }
 
-    /// The first location where the study sets a key.
+    /// The first location where the study sets a key; `None` if it does not.
     pub fn place(&self, key: &str) -> Option<Span> {
         self.content.place(key)
-    }
-
-    /// Whether the study sets a key anywhere.
-    pub fn sets(&self, key: &str) -> bool {
-        self.place(key).is_some()
     }
 
     /// The study as it is run, for its result directory: the overrides as comments before the
@@ -126,7 +115,13 @@ impl Study {
         let mut text = String::new();
         for change in &self.source.overrides {
             // A comment ends with its line.
-            text.push_str(&format!("{OVERRIDE}{}\n", one_line(change)));
+            let is_plain = !change.starts_with('"') && !change.contains(char::is_control);
+            let change = if is_plain { change } else { &quoted(change) };
+            text.push_str(&format!("{OVERRIDE}{change}\n"));
+        }
+        // Such a line of the file, as of a result's study, is only a comment.
+        if self.source.file.text.starts_with(OVERRIDE) {
+            text.push('\n');
         }
         text + &self.source.file.text
     }
@@ -147,10 +142,8 @@ impl Study {
     pub fn check(&self, known: &Vocabulary<'_>) -> Result<(), StudyError> {
         let diagnostics = Diagnostics::default();
         for typed in self.content.values(WORKLOAD) {
-            if let Some(word) = typed
-                .as_text()
-                .filter(|word| !known.workloads.contains(word))
-            {
+            let word = typed.as_text().unwrap_or_default();
+            if !known.workloads.contains(&word) {
                 diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
             }
         }
@@ -167,11 +160,10 @@ impl Study {
             is_known(column);
         }
         let thresholds = self.content.thresholds.iter();
-        let thresholds: Vec<_> = thresholds.filter(|t| is_known(&t.column)).collect();
-        for threshold in thresholds {
+        for threshold in thresholds.filter(|threshold| is_known(&threshold.column)) {
             let condition = &threshold.condition;
             if let Some(error) = (known.invalid_condition)(&threshold.column, condition) {
-                diagnostics.refuse(condition.span, error.message, error.help);
+                diagnostics.add(condition.span, error);
             }
         }
         match diagnostics.is_empty() {
@@ -179,6 +171,14 @@ impl Study {
             false => Err(diagnostics.into_error(&self.source)),
         }
     }
+}
+
+/// An override as it was before it was quoted to fit on a line.
+fn unquoted(change: &str) -> String {
+    let quoted = change.starts_with('"').then(|| DeValue::parse(change));
+    let quoted = quoted.and_then(Result::ok);
+    let text = quoted.as_ref().and_then(|value| value.get_ref().as_str());
+    text.unwrap_or(change).to_owned()
 }
 
 /// What the caller knows of the words in a study.
@@ -193,8 +193,8 @@ pub struct Vocabulary<'a> {
 /// Whether the text could be read. A function of its own, with little on the stack: dropping deeply
 /// nested tables takes most of it.
 fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
-    if let Some(diagnostic) = too_large(text, overrides) {
-        walk.diagnostics.add(Span::NOWHERE, diagnostic);
+    if let Some(error) = too_large(text, overrides) {
+        walk.diagnostics.add(Span::NOWHERE, error);
         return false;
     }
     let Some(root) = crate::syntax::tables(text, &walk.diagnostics) else {
@@ -205,19 +205,11 @@ fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
     true
 }
 
-fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Diagnostic> {
+fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<TextError> {
     let set_bytes: usize = overrides.iter().map(|(k, v)| k.len() + v.len()).sum();
-    let limit = format!("the limit is {MAX_FILE_BYTES} bytes (1 MiB)");
-    if text.len() > MAX_FILE_BYTES {
-        return Some(Diagnostic::new(
-            format!("the file is too large: {} bytes", text.len()),
-            limit,
-        ));
-    }
-    (set_bytes > MAX_FILE_BYTES).then(|| {
-        Diagnostic::new(
-            format!("the overrides are too large: {set_bytes} bytes"),
-            limit,
-        )
-    })
+    let mut parts = [("file is", text.len()), ("overrides are", set_bytes)].into_iter();
+    let (what, bytes) = parts.find(|(_, bytes)| *bytes > MAX_FILE_BYTES)?;
+    let message = format!("the {what} too large: {bytes} bytes");
+    let help = format!("the limit is {MAX_FILE_BYTES} bytes (1 MiB)");
+    Some(TextError::new(message, help))
 }

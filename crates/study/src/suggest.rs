@@ -8,7 +8,7 @@ use plan::{did_you_mean, listed, nearest, shown};
 /// For an unknown key in a part of a study.
 pub(crate) fn key(giver: Giver, name: &str) -> String {
     // Faults are a list, of which no key names an entry.
-    if giver != Giver::File && name.split('.').next() == Some(FAULT) {
+    if ![Giver::File, Giver::Size].contains(&giver) && name.split('.').next() == Some(FAULT) {
         return faults_are_fixed();
     }
     let (near, known) = match giver {

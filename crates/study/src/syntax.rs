@@ -5,8 +5,8 @@ use toml::de::{DeTable, DeValue};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use crate::error::{Diagnostic, Diagnostics, Report};
-use plan::{Origin, Span};
+use crate::error::{Diagnostics, Report};
+use plan::{Origin, Span, TextError};
 
 /// More than any key of a study has.
 const MAX_DOTS: usize = 8;
@@ -17,19 +17,19 @@ pub(crate) fn tables<'t>(
     text: &'t str,
     diagnostics: &Diagnostics,
 ) -> Option<TomlSpanned<DeTable<'t>>> {
-    if let Some((span, diagnostic)) = too_deep(text, Origin::File) {
-        diagnostics.add(span, diagnostic);
+    if let Some((span, error)) = too_deep(text, Origin::File) {
+        diagnostics.add(span, error);
         return None;
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or(text.len()..text.len());
-        diagnostics.add(Span::new(Origin::File, span), diagnostic(error.message()));
+        diagnostics.add(Span::new(Origin::File, span), explained(error.message()));
     }
     errors.is_empty().then_some(root)
 }
 
-fn diagnostic(message: &str) -> Diagnostic {
+fn explained(message: &str) -> TextError {
     let help = match message {
         m if m.starts_with("duplicate key") => "a section has each key once; keep one of the two",
         m if m.contains("must be quoted") => "write text in quotes: workload = \"oltp_read_write\"",
@@ -38,12 +38,12 @@ fn diagnostic(message: &str) -> Diagnostic {
         }
         _ => "",
     };
-    Diagnostic::new(format!("not TOML: {message}"), help)
+    TextError::new(format!("not TOML: {message}"), help)
 }
 
 /// The first key that has too many parts. The parser limits brackets and the parts of one key, but
 /// not their product, and dropping a tree of thousands of levels overflows the stack.
-pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Diagnostic)> {
+pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, TextError)> {
     let mut dots = 0;
     for token in Source::new(text).lex() {
         dots = match token.kind() {
@@ -57,7 +57,7 @@ pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Diagnostic)>
         if dots > MAX_DOTS {
             let span = Span::new(origin, token.span().start()..token.span().end());
             let help = format!("a key has at most {} parts", MAX_DOTS + 1);
-            return Some((span, Diagnostic::new("this key has too many parts", help)));
+            return Some((span, TextError::new("this key has too many parts", help)));
         }
     }
     None

@@ -11,9 +11,9 @@ use plan::key::{
     THREADS,
 };
 use plan::{
-    Chaos, Cluster, ClusterProfile, Compare, Configured, CpuSet, Detector, Durability, EngineSpec,
-    FindMax, Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned,
-    Topology, Trial, Until, format_duration, is_same_setting, parse_bytes, parse_frequency,
+    Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
+    Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned, Topology,
+    Trial, Until, format_duration, is_same_setting, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -85,19 +85,14 @@ fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
     });
     let mut config = settings.collect();
     if let Some(kind) = at.cluster() {
-        let conduct = &kind.conduct;
-        let (durability, profile) = words(at);
-        let durable = (durability == Durability::Equal).then_some(conduct.durable);
-        let tuned = (profile == ClusterProfile::Tuned).then_some(conduct.tuned);
+        let durability: Durability = at.get("topology.durability");
+        let profile: ClusterProfile = at.get("topology.profile");
+        let durable = (durability == Durability::Equal).then_some(kind.conduct.durable);
+        let tuned = (profile == ClusterProfile::Tuned).then_some(kind.conduct.tuned);
         let settings = durable.into_iter().chain(tuned).flatten();
         settings.for_each(|setting| add(&mut config, *setting));
     }
     config
-}
-
-/// What a study asks for by a word.
-fn words(at: &Point<'_>) -> (Durability, ClusterProfile) {
-    (at.get("topology.durability"), at.get("topology.profile"))
 }
 
 /// Adds a setting, unless the study has it.
@@ -149,7 +144,6 @@ fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
             _ => at.get(TTL),
         },
     };
-    let (durability, profile) = words(at);
     let failover = at.maybe("topology.failover");
     let conduct = known.map(|kind| &kind.conduct);
     let detector = conduct.and_then(|conduct| (conduct.detector)(&configured));
@@ -167,8 +161,8 @@ fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
         ttl: configured.ttl,
         failover,
         network: at.spanned("topology.network"),
-        durability,
-        profile,
+        durability: at.get("topology.durability"),
+        profile: at.get("topology.profile"),
     }
 }
 
@@ -181,8 +175,8 @@ fn promoter(within: Duration) -> Detector {
 fn site(at: &Point<'_>) -> Site {
     let limits = Limits {
         cpus: at.maybe_spanned("site.cpus"),
-        cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse),
-        memory: at.maybe_parsed("site.memory", parse_bytes),
+        cpuset: at.maybe_spanned("site.cpuset"),
+        memory: at.maybe_spanned("site.memory"),
     };
     let (ssh_config, directory) = (at.maybe("site.ssh_config"), at.get("site.directory"));
     let host = at.maybe_spanned("site.host").map(|name| Host {
@@ -195,16 +189,13 @@ fn site(at: &Point<'_>) -> Site {
         (None, true) => SiteKind::Process,
         (None, false) => SiteKind::Limited,
     };
-    let kind: Option<Spanned<SiteKind>> = at.maybe_spanned("site.kind");
-    let is_container = kind
-        .as_ref()
-        .is_some_and(|kind| kind.value == SiteKind::Container);
+    let kind: Spanned<SiteKind> = at.maybe_spanned("site.kind").unwrap_or(implied.into());
     Site {
-        runtime: match is_container {
-            true => at.get("site.runtime"),
-            false => plan::Runtime::default(),
+        runtime: match kind.value {
+            SiteKind::Container => at.get("site.runtime"),
+            _ => plan::Runtime::default(),
         },
-        kind: kind.unwrap_or(implied.into()),
+        kind,
         host,
         limits,
     }
@@ -251,13 +242,13 @@ fn compare(at: &Point<'_>) -> Option<Compare> {
 /// What the faults are drawn from, if they are random.
 fn chaos(at: &Point<'_>, trial: &Trial) -> Option<Chaos> {
     at.find(CHAOS)?;
-    let rate = at.maybe_parsed("chaos.rate", parse_frequency)?;
+    let rate: String = at.get("chaos.rate");
     let seed = at.get("chaos.seed");
     let kinds: String = at.is_started().then(|| at.maybe(CHAOS)).flatten()?;
     let servers = Servers::of(trial, at.engines);
     Some(Chaos {
         kinds: chaos::named(&kinds).unwrap_or_else(|| chaos::possible(&servers)),
-        per_s: rate.value,
+        per_s: parse_frequency(&rate)?,
         seed,
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use plan::key::KEYS;
 use plan::{
     Compression, Devices, DiskLimits, FileSystem, FileSystemKind, FromValue, Profile, Span,
-    Spanned, Topology, Volume, parse_bytes, shown, shown_bytes,
+    Spanned, Topology, Volume, shown, shown_bytes,
 };
 
 use crate::error::Report;
@@ -90,19 +90,17 @@ fn place_of(log: &Volume) -> Span {
 
 fn described(at: &Point<'_>, section: &str) -> Volume {
     let keys = Keys { at, section };
-    let bytes = |key| keys.bytes(key).map(|bytes| bytes.value);
-    let iops = |key| keys.maybe(key).map(|iops| iops.value);
     // A permission needs no effect.
     at.mark(&keys.name("allow_format"));
     Volume {
-        directory: keys.maybe("directory"),
+        directory: keys.spanned("directory"),
         file_system: keys.file_system().map(Box::new),
-        scheduler: keys.maybe("scheduler"),
+        scheduler: keys.spanned("scheduler"),
         limits: DiskLimits {
-            read_iops: iops("read_iops"),
-            write_iops: iops("write_iops"),
-            read_bytes_per_s: bytes("read_bytes_per_s"),
-            write_bytes_per_s: bytes("write_bytes_per_s"),
+            read_iops: keys.maybe("read_iops"),
+            write_iops: keys.maybe("write_iops"),
+            read_bytes_per_s: keys.maybe("read_bytes_per_s"),
+            write_bytes_per_s: keys.maybe("write_bytes_per_s"),
         },
     }
 }
@@ -118,12 +116,12 @@ impl Keys<'_, '_> {
         format!("{}.{key}", self.section)
     }
 
-    fn maybe<T: FromValue>(&self, key: &str) -> Option<Spanned<T>> {
-        self.at.maybe_spanned(&self.name(key))
+    fn maybe<T: FromValue>(&self, key: &str) -> Option<T> {
+        self.at.maybe(&self.name(key))
     }
 
-    fn bytes(&self, key: &str) -> Option<Spanned<u64>> {
-        self.at.maybe_parsed(&self.name(key), parse_bytes)
+    fn spanned<T: FromValue>(&self, key: &str) -> Option<Spanned<T>> {
+        self.at.maybe_spanned(&self.name(key))
     }
 
     /// The first of these keys that is given.
@@ -133,7 +131,7 @@ impl Keys<'_, '_> {
     }
 
     fn file_system(&self) -> Option<FileSystem> {
-        let Some(word) = self.maybe::<String>("filesystem") else {
+        let Some(word) = self.spanned::<String>("filesystem") else {
             if let Some((name, span)) = self.first(&OF_FILE_SYSTEM) {
                 let message = format!(
                     "`{name}` has no effect without `{}`",
@@ -152,38 +150,27 @@ impl Keys<'_, '_> {
         let kind = *kinds.find(|kind| kind.name() == word.value)?;
         let devices = self.devices();
         let profile = match (kind, &devices) {
-            (FileSystemKind::Btrfs, Devices::Loop { count, .. }) if count.value > 1 => {
-                Profile::Raid0
-            }
+            (FileSystemKind::Btrfs, Devices::Loop { count: 2.., .. }) => Profile::Raid0,
             _ => Profile::Single,
         };
         let file_system = FileSystem {
             devices,
-            profile: self.maybe("profile").unwrap_or(profile.into()),
-            checksum: self.maybe("checksum").unwrap_or(true.into()),
+            profile: self.maybe("profile").unwrap_or(profile),
+            checksum: self.maybe("checksum").unwrap_or(true),
             compression: self.compression(),
             deduplicate: self.maybe("deduplicate").unwrap_or_default(),
             mount_options: self.maybe("mount_options"),
             kind: Spanned::new(kind, word.span),
         };
-        if let Err((span, message, help)) = file_system.check() {
-            // What is not given follows from the kind.
-            let span = if span == Span::NOWHERE {
-                word.span
-            } else {
-                span
-            };
-            self.at.refuse(span, message, help);
-        }
-        self.check_size(&file_system);
+        self.check(&file_system);
         Some(file_system)
     }
 
     fn devices(&self) -> Devices {
-        let Some(device) = self.maybe::<PathBuf>("device") else {
+        let Some(device) = self.spanned::<PathBuf>("device") else {
             return Devices::Loop {
-                count: self.maybe("devices").unwrap_or(1.into()),
-                bytes: self.bytes("device_size").unwrap_or(DEVICE_BYTES.into()),
+                count: self.maybe("devices").unwrap_or(1),
+                bytes: self.maybe("device_size").unwrap_or(DEVICE_BYTES),
             };
         };
         if let Some((name, span)) = self.first(&["devices", "device_size", "directory"]) {
@@ -205,30 +192,61 @@ impl Keys<'_, '_> {
         Devices::Named(device)
     }
 
-    fn compression(&self) -> Spanned<Compression> {
-        let Some(Spanned { value: text, span }) = self.maybe::<String>("compression") else {
-            return Spanned::default();
+    fn compression(&self) -> Compression {
+        let Some(text) = self.spanned::<String>("compression") else {
+            return Compression::None;
         };
         let value = Compression::parse(&text);
         if value.is_none() {
             let message = format!("`{}` is no compression", shown(&text));
             let help =
                 "the values are `none`, `lzo`, `zstd`, and `zstd:LEVEL` with a level from 1 to 15";
-            self.at.refuse(span, message, help);
+            self.at.refuse(text.span, message, help);
         }
-        Spanned::new(value.unwrap_or_default(), span)
+        value.unwrap_or_default()
     }
 
-    /// Refuses a file system that its tools refuse to make.
-    fn check_size(&self, file_system: &FileSystem) {
-        if let (FileSystemKind::Xfs, Devices::Loop { bytes, .. }) =
-            (file_system.kind.value, &file_system.devices)
-            && bytes.value < MIN_XFS_BYTES
+    /// Refuses a file system that cannot be made.
+    fn check(&self, made: &FileSystem) {
+        let refuse = |key: &str, message: String, help: &str| {
+            // What is not given follows from the kind.
+            let given = self.at.given(&self.name(key));
+            let span = given.map_or(made.kind.span, |typed| typed.span);
+            self.at.refuse(span, message, help);
+        };
+        let kind = made.kind.value;
+        let (devices, least) = (made.device_count(), made.profile.min_devices());
+        let is_compressed = made.compression != Compression::None;
+        let is_ext4 = kind == FileSystemKind::Ext4;
+        // What only btrfs has, or, of `deduplicate`, XFS, too.
+        let of_btrfs = [
+            ("devices", devices != 1),
+            ("profile", made.profile != Profile::Single),
+            ("checksum", !made.checksum),
+            ("compression", is_compressed),
+            ("deduplicate", made.deduplicate && is_ext4),
+        ];
+        if kind != FileSystemKind::Btrfs {
+            if let Some((key, _)) = of_btrfs.iter().find(|(_, is_set)| *is_set) {
+                let help = "remove it, or use filesystem = \"btrfs\"";
+                refuse(key, format!("{kind} has no `{key}`"), help);
+            }
+        } else if devices < least {
+            let message = format!("`{}` needs {least} devices, not {devices}", made.profile);
+            let help = "use more `devices`, or another `profile`";
+            refuse("profile", message, help);
+        } else if is_compressed && !made.checksum {
+            let message = "btrfs compresses only data that has checksums".to_owned();
+            let help = "remove checksum = false, or use compression = \"none\"";
+            refuse("compression", message, help);
+        }
+        if let (FileSystemKind::Xfs, Devices::Loop { bytes, .. }) = (kind, &made.devices)
+            && *bytes < MIN_XFS_BYTES
         {
             let least = shown_bytes(MIN_XFS_BYTES);
-            let message = format!("an XFS of {} is too small", shown_bytes(bytes.value));
+            let message = format!("an XFS of {} is too small", shown_bytes(*bytes));
             let help = format!("use a `device_size` of at least {least}, or another file system");
-            self.at.refuse(bytes.span, message, help);
+            refuse("device_size", message, &help);
         }
     }
 }

@@ -84,7 +84,7 @@ impl PostgresBuilder {
         let line = |(name, value)| format!("{name} = '{value}'\n");
         let text: String = config.into_iter().map(line).collect();
         fs::write(data.data().join("postgresql.auto.conf"), text).unwrap();
-        let private = start(&home, &installed, data, &[]);
+        let private = start(&home, &installed, data, &[], false);
         let server = PostgresServer {
             // A link to the server's program may be without links to the other programs.
             psql: fs::canonicalize(&installed.program)

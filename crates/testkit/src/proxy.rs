@@ -148,32 +148,22 @@ fn join(gate: &Arc<Gate>, client: TcpStream, server: TcpStream, behavior: Behavi
         gate.streams.lock().unwrap().extend(stream.try_clone().ok());
     }
     let (there, back) = (Arc::clone(gate), Arc::clone(gate));
-    std::thread::spawn(move || send(&there, client, server));
-    std::thread::spawn(move || reply(&back, server_copy, client_copy, behavior));
+    std::thread::spawn(move || copy(&there, client, server, true, FORWARD));
+    std::thread::spawn(move || copy(&back, server_copy, client_copy, false, behavior));
 }
 
-fn send(gate: &Gate, mut from: TcpStream, mut to: TcpStream) {
-    let mut bytes = [0; 64 * 1024];
-    let mut sent_bytes = 0;
-    while let Ok(count @ 1..) = from.read(&mut bytes) {
-        sent_bytes += count as u64;
-        gate.pass(sent_bytes);
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
-    let _ = from.shutdown(Shutdown::Read);
-}
-
-fn reply(gate: &Gate, mut from: TcpStream, mut to: TcpStream, behavior: Behavior) {
-    let mut left = behavior.most_reply_bytes;
+/// Copies what is sent, which the gate counts, or what is replied.
+fn copy(gate: &Gate, mut from: TcpStream, mut to: TcpStream, is_sent: bool, behavior: Behavior) {
+    let (mut sent_bytes, mut left) = (0, behavior.most_reply_bytes);
     let mut bytes = [0; 64 * 1024];
     while left > 0 {
         let Ok(count @ 1..) = from.read(&mut bytes) else {
             break;
         };
-        gate.pass(0);
+        if is_sent {
+            sent_bytes += count as u64;
+        }
+        gate.pass(sent_bytes);
         std::thread::sleep(behavior.reply_delay);
         let passed = count.min(usize::try_from(left).unwrap_or(count));
         left -= passed as u64;
@@ -182,10 +172,10 @@ fn reply(gate: &Gate, mut from: TcpStream, mut to: TcpStream, behavior: Behavior
         }
     }
     // Cut on purpose, it is closed in both directions.
-    let (of_client, of_server) = match left {
+    let (of_receiver, of_sender) = match left {
         0 => (Shutdown::Both, Shutdown::Both),
         _ => (Shutdown::Write, Shutdown::Read),
     };
-    let _ = to.shutdown(of_client);
-    let _ = from.shutdown(of_server);
+    let _ = to.shutdown(of_receiver);
+    let _ = from.shutdown(of_sender);
 }

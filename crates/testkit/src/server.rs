@@ -89,12 +89,10 @@ impl Builder {
             config.extend(tls::create(&tls_dir, home.account()));
         }
         config.extend(self.options);
-        let mut private = start(&home, &installed, data(&home, &installed), &config);
-        private.remove_password().unwrap_or_else(|e| panic!("{e}"));
         Server {
             engine: self.engine,
+            private: start(&home, &installed, data(&home, &installed), &config, true),
             installed,
-            private,
             tls_dir: self.tls.then_some(tls_dir),
         }
     }
@@ -128,10 +126,12 @@ pub(crate) fn start(
     installed: &Installed,
     data: DataDir,
     config: &[(String, String)],
+    is_open: bool,
 ) -> Node {
     let (site, keep) = (Arc::new(ThisHost::default()), home.run_dir().join("kept"));
     let spec = NodeSpec {
         config: config.to_vec(),
+        is_open,
         ..NodeSpec::new(1, CONNECTIONS, site, &keep)
     };
     servers::start(installed, spec, data, &NEVER).unwrap_or_else(|e| panic!("{e}"))

@@ -49,6 +49,11 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
+    /// The error for a message that is not allowed at this place, judged by its first byte.
+    pub fn unexpected(first: u8, place: &'static str) -> Self {
+        Self::Unexpected { first, place }
+    }
+
     /// A peer that does not speak `protocol`, judged by its first bytes.
     pub(crate) fn other_protocol(protocol: &'static str, first_bytes: &[u8]) -> Self {
         let shown = &first_bytes[..first_bytes.len().min(SHOWN_BYTES)];

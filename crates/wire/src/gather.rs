@@ -13,6 +13,9 @@ pub trait Message: Sized {
 #[derive(Debug)]
 pub struct Gatherer {
     buffer: Vec<u8>,
+    /// Bytes at the front of the buffer that messages have used. Removed once for each read, which
+    /// may hold thousands of messages.
+    used: usize,
     limit: usize,
 }
 
@@ -21,26 +24,28 @@ impl Gatherer {
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: Vec::new(),
+            used: 0,
             limit,
         }
     }
 
     /// Takes bytes from the socket.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..std::mem::take(&mut self.used));
         self.buffer.extend_from_slice(bytes);
     }
 
     /// Bytes received that no message has used yet.
     pub fn pending(&self) -> &[u8] {
-        &self.buffer
+        &self.buffer[self.used..]
     }
 
     /// The next message, once it is whole.
     pub fn take_message<M: Message>(&mut self) -> Result<Option<M>, ProtocolError> {
-        let Some((message, length)) = M::split(&self.buffer, self.limit)? else {
+        let Some((message, length)) = M::split(self.pending(), self.limit)? else {
             return Ok(None);
         };
-        self.buffer.drain(..length);
+        self.used += length;
         Ok(Some(message))
     }
 }

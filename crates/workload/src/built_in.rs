@@ -3,20 +3,27 @@
 
 use std::sync::Arc;
 
-use crate::bulk_insert::{BulkInsert, BulkUser};
-use crate::catalog::Catalog;
+use crate::bulk_insert::{self, BulkUser};
+use crate::catalog::{Catalog, Label};
 use crate::dialect::Dialect;
 use crate::name::{Body, WorkloadName};
-use crate::oltp::{Oltp, OltpUser};
+use crate::oltp::{self, OltpUser, Shared};
 use crate::options::{Options, OptionsError};
 use crate::session::{Session, SessionError};
 use crate::virtual_user::{Done, VirtualUser, Workload};
 
 /// A workload that is built in, ready to run.
 #[derive(Debug)]
-pub enum BuiltIn {
-    Oltp(Oltp),
-    BulkInsert(BulkInsert),
+pub struct BuiltIn {
+    catalog: Arc<Catalog>,
+    users: Users,
+}
+
+/// What the virtual users are made of.
+#[derive(Debug)]
+enum Users {
+    Oltp(Arc<Shared>),
+    BulkInsert(Label),
 }
 
 #[derive(Debug)]
@@ -35,9 +42,19 @@ impl BuiltIn {
         users: u32,
     ) -> Result<BuiltIn, OptionsError> {
         name.validate(options)?;
-        Ok(match name.body() {
-            Body::Oltp(steps) => BuiltIn::Oltp(Oltp::new(steps, options, dialect, seed, users)?),
-            Body::BulkInsert => BuiltIn::BulkInsert(BulkInsert::new()),
+        let (catalog, users) = match name.body() {
+            Body::Oltp(steps) => {
+                let (catalog, shared) = oltp::prepare(steps, options, dialect, seed, users)?;
+                (catalog, Users::Oltp(Arc::new(shared)))
+            }
+            Body::BulkInsert => {
+                let (catalog, label) = bulk_insert::catalog();
+                (catalog, Users::BulkInsert(label))
+            }
+        };
+        Ok(BuiltIn {
+            catalog: Arc::new(catalog),
+            users,
         })
     }
 }
@@ -46,16 +63,13 @@ impl Workload for BuiltIn {
     type User = BuiltInUser;
 
     fn catalog(&self) -> &Arc<Catalog> {
-        match self {
-            BuiltIn::Oltp(workload) => workload.catalog(),
-            BuiltIn::BulkInsert(workload) => workload.catalog(),
-        }
+        &self.catalog
     }
 
     fn user(&self, index: u32) -> Result<BuiltInUser, OptionsError> {
-        Ok(match self {
-            BuiltIn::Oltp(workload) => BuiltInUser::Oltp(workload.user(index)?),
-            BuiltIn::BulkInsert(workload) => BuiltInUser::BulkInsert(workload.user(index)?),
+        Ok(match &self.users {
+            Users::Oltp(shared) => BuiltInUser::Oltp(OltpUser::new(shared, index)?),
+            Users::BulkInsert(label) => BuiltInUser::BulkInsert(BulkUser::new(*label, index)),
         })
     }
 }

@@ -2,13 +2,11 @@
 //! rows. A transaction is a row.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use crate::catalog::{Catalog, Label, StatementClass};
-use crate::options::OptionsError;
 use crate::schema::table_name;
 use crate::session::{FailureKind, Session, SessionError};
-use crate::virtual_user::{Done, VirtualUser, Workload};
+use crate::virtual_user::{Done, VirtualUser};
 
 /// The text is sent before it would exceed this: sysbench's packet.
 const PACKET_BYTES: usize = 512 * 1024;
@@ -17,10 +15,12 @@ const UNIQUE_VIOLATION: [u8; 5] = *b"23505";
 /// Most bytes of a row, with the comma before it.
 const ROW_BYTES: usize = 4 + 2 * 20;
 
-#[derive(Debug)]
-pub struct BulkInsert {
-    catalog: Arc<Catalog>,
-    label: Label,
+/// The catalog, and the label of its INSERTs: their text grows, so none is prepared. All dialects
+/// have the same.
+pub(crate) fn catalog() -> (Catalog, Label) {
+    let mut catalog = Catalog::default();
+    let label = catalog.labels.intern("bulk_insert", StatementClass::Write);
+    (catalog, label)
 }
 
 /// A virtual user with the rows that it has not sent yet.
@@ -34,33 +34,15 @@ pub struct BulkUser {
     unsent: usize,
 }
 
-impl BulkInsert {
-    /// The text of its INSERTs grows, so none is prepared. All dialects have the same.
-    pub(crate) fn new() -> BulkInsert {
-        let mut catalog = Catalog::default();
-        let label = catalog.labels.intern("bulk_insert", StatementClass::Write);
-        BulkInsert {
-            catalog: Arc::new(catalog),
+impl BulkUser {
+    pub(crate) fn new(label: Label, index: u32) -> BulkUser {
+        BulkUser {
             label,
-        }
-    }
-}
-
-impl Workload for BulkInsert {
-    type User = BulkUser;
-
-    fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
-
-    fn user(&self, index: u32) -> Result<BulkUser, OptionsError> {
-        Ok(BulkUser {
-            label: self.label,
             head: format!("INSERT INTO {} VALUES", table_name(index + 1)),
             text: String::new(),
             rows: 0,
             unsent: 0,
-        })
+        }
     }
 }
 

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bulk_insert::BulkInsert;
+use crate::bulk_insert;
 use crate::catalog::Labels;
 use crate::oltp;
-use crate::oltp::transaction::{self, Step};
+use crate::oltp::transaction::{self, Steps};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
-use crate::virtual_user::Workload;
 
 /// Declares the workloads: name, body, and what a transaction is, in one line.
 macro_rules! workloads {
@@ -73,7 +72,7 @@ workloads! {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
-    Oltp(&'static [Step]),
+    Oltp(Steps),
     BulkInsert,
 }
 
@@ -133,7 +132,7 @@ impl WorkloadName {
     pub fn labels(self, options: &Options) -> Labels {
         match self.body() {
             Body::Oltp(steps) => oltp::labels(steps, options),
-            Body::BulkInsert => BulkInsert::new().catalog().labels.clone(),
+            Body::BulkInsert => bulk_insert::catalog().0.labels,
         }
     }
 

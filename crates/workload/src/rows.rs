@@ -37,7 +37,7 @@ impl TableRows {
         digits.fill_both(&mut rng);
         // Last, for some distributions take any count of random numbers.
         let k = self.k.sample(&mut rng);
-        Row::new(key, k, digits)
+        Row { id: key, k, digits }
     }
 }
 

@@ -7,8 +7,7 @@ use crate::catalog::Catalog;
 use crate::options::OptionsError;
 use crate::session::{Session, SessionError};
 
-/// What the virtual users of a load do. A workload is a file that implements this
-/// and [`VirtualUser`], and a row in [`crate::name`]'s table.
+/// What the virtual users of a load do.
 pub trait Workload {
     type User: VirtualUser + Send + 'static;
 
@@ -50,12 +49,4 @@ pub struct Done {
     pub lookups: u32,
     /// Those of them that found none.
     pub misses: u32,
-}
-
-impl Done {
-    #[inline]
-    pub(crate) fn lookup(&mut self, has_found: bool) {
-        self.lookups += 1;
-        self.misses += u32::from(!has_found);
-    }
 }

@@ -63,7 +63,7 @@ fn lost(error: impl ToString) -> SessionError {
 
 impl TokioSession {
     async fn exchange(&mut self) -> Result<workload::session::Reply, SessionError> {
-        self.reader.expect_result();
+        self.reader.expect_result(1);
         self.stream.write_all(&self.out).await.map_err(lost)?;
         loop {
             let (stream, reader, common) = (&mut self.stream, &mut self.reader, &self.common);

@@ -2,8 +2,8 @@
 
 use wire::gather::Gatherer;
 use wire::mysql::auth::{
-    self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, FirstAnswer, REQUEST_PUBLIC_KEY,
-    REQUEST_PUBLIC_KEY_SHA256, SHA256,
+    self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY, REQUEST_PUBLIC_KEY_SHA256,
+    SHA256,
 };
 use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Message};
@@ -26,9 +26,9 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, M
     let mut handshake = Handshake::greet(stream).await?;
     drop(permit);
     handshake.secure(target).await?;
-    handshake.authenticate(target).await?;
+    let capabilities = handshake.authenticate(target).await?;
     handshake.expect_no_more("after the login")?;
-    let protocol = Mysql::new(handshake.greeting, handshake.capabilities);
+    let protocol = Mysql::new(handshake.greeting, capabilities);
     Ok((handshake.stream, protocol))
 }
 
@@ -38,7 +38,6 @@ struct Handshake {
     greeting: Greeting,
     /// The number of the next packet to send.
     sequence: u8,
-    capabilities: u64,
 }
 
 impl Handshake {
@@ -59,7 +58,6 @@ impl Handshake {
             gatherer,
             greeting,
             sequence: message.sequence.wrapping_add(1),
-            capabilities: 0,
         })
     }
 
@@ -67,10 +65,7 @@ impl Handshake {
     fn expect_no_more(&self, place: &'static str) -> Result<(), ProtocolError> {
         match self.gatherer.pending() {
             [] => Ok(()),
-            [first, ..] => Err(ProtocolError::Unexpected {
-                first: *first,
-                place,
-            }),
+            [first, ..] => Err(ProtocolError::unexpected(*first, place)),
         }
     }
 
@@ -92,9 +87,9 @@ impl Handshake {
         endpoint.start_tls(&mut self.stream, target).await
     }
 
-    async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
+    /// Returns the capabilities of both sides.
+    async fn authenticate(&mut self, target: &Target) -> Result<u64, Error> {
         let login = login(target, self.stream.tls_description().is_some());
-        self.capabilities = login.capabilities(&self.greeting);
         // The server's default plugin if dyno supports it; otherwise one that makes the server
         // request the account's own.
         let plugin = match self.greeting.plugin.as_str() {
@@ -103,16 +98,14 @@ impl Handshake {
         };
         let (mut plugin, mut scramble) = (plugin.to_owned(), self.greeting.scramble.clone());
         // None of these plugins requests the password itself at once.
-        let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
-            FirstAnswer::Proof(proof) => proof,
-            FirstAnswer::Password => Vec::new(),
-        };
+        let proof = auth::first_answer(&plugin, &target.password, &scramble)?;
+        let proof = proof.unwrap_or_default();
         let mut out = Vec::new();
         login.response(&mut out, self.sequence, &self.greeting, &plugin, &proof);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
         loop {
             match self.next().await? {
-                Next::Ready => return Ok(()),
+                Next::Ready => return Ok(login.capabilities(&self.greeting)),
                 Next::Refused(error) => return Err(login_refused(error)),
                 Next::Switch {
                     plugin: wanted,
@@ -120,10 +113,8 @@ impl Handshake {
                 } => {
                     (plugin, scramble) = (wanted, nonce);
                     match auth::first_answer(&plugin, &target.password, &scramble)? {
-                        FirstAnswer::Proof(proof) => self.send(&proof).await?,
-                        FirstAnswer::Password => {
-                            self.send_password(target, &plugin, &scramble).await?;
-                        }
+                        Some(proof) => self.send(&proof).await?,
+                        None => self.send_password(target, &plugin, &scramble).await?,
                     }
                 }
                 Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {

@@ -87,15 +87,11 @@ impl Protocol for Mysql {
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
-        let number = command::query(out, sql);
-        self.reader.expect_result();
-        self.reader.expect_number(number);
+        self.reader.expect_result(command::query(out, sql));
     }
 
     fn prepare(&mut self, out: &mut Vec<u8>, sql: &str) {
-        let number = command::prepare(out, sql);
-        self.reader.expect_prepared();
-        self.reader.expect_number(number);
+        self.reader.expect_prepared(command::prepare(out, sql));
     }
 
     fn statement(&self, number: u32) -> Statement {
@@ -113,8 +109,7 @@ impl Protocol for Mysql {
         });
         let with_types = !std::mem::replace(&mut statement.is_bound, true);
         let number = command::execute(out, statement.number, with_types, values);
-        self.reader.expect_result();
-        self.reader.expect_number(number);
+        self.reader.expect_result(number);
     }
 
     fn transfer(
@@ -130,7 +125,7 @@ impl Protocol for Mysql {
             fill(out);
             is_end = out.len() == start;
         });
-        self.reader.expect_rest(*sequence);
+        self.reader.expect_result(*sequence);
         is_end
     }
 

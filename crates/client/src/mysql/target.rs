@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
-use crate::endpoint::{Endpoint, RESERVED, TargetError};
+use crate::endpoint::{Endpoint, IN_NAME, IN_QUERY, RESERVED, TargetError};
 use crate::net::Address;
 use crate::tls::TlsOptions;
 
@@ -15,7 +15,7 @@ const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
 
-/// A server and an account. It is shown without the password.
+/// A server and an account. It is shown as a URL without the password.
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
@@ -34,10 +34,12 @@ impl fmt::Debug for Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (user, database) = (&self.user, &self.database);
+        let user = utf8_percent_encode(&self.user, &IN_NAME);
+        let database = utf8_percent_encode(&self.database, &IN_NAME);
         match &self.endpoint.address {
             Address::Unix(path) => {
-                let socket = path.display();
+                let socket = path.to_string_lossy();
+                let socket = utf8_percent_encode(&socket, &IN_QUERY);
                 write!(f, "mysql://{user}@localhost/{database}?socket={socket}")
             }
             Address::Tcp(_) => {
@@ -59,7 +61,6 @@ impl Target {
         let host = url.host_str().unwrap_or("localhost");
         let host = host.trim_matches(['[', ']']).to_owned();
         let port = url.port().unwrap_or(DEFAULT_PORT);
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let or_default = |text: &str, default: &str| match text {
             "" => default.to_owned(),
             text => decoded(text),
@@ -81,6 +82,10 @@ impl Target {
             ..self.clone()
         }
     }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn malformed(why: String) -> TargetError {
@@ -111,15 +116,15 @@ fn parse_url(url: &str) -> Result<url::Url, TargetError> {
 
 fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
     let mut socket = None;
-    for (key, value) in url.query_pairs() {
-        match key.as_ref() {
-            "socket" => socket = Some(PathBuf::from(value.as_ref())),
-            other => {
-                let why =
-                    format!("the URL's parameter {other:?} is unknown (only socket= is known)");
-                return Err(malformed(why));
-            }
+    let pairs = url.query().unwrap_or_default().split('&');
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if key != "socket" {
+            let why = format!("the URL's parameter {key:?} is unknown (only socket= is known)");
+            return Err(malformed(why));
         }
+        // Not as in a form, where a `+` is a space.
+        socket = Some(PathBuf::from(decoded(value)));
     }
     Ok(socket)
 }
@@ -137,7 +142,7 @@ mod tests {
     fn a_url_names_all_parts() {
         let target = parse("mysql://a%40b:p%3aw@127.0.0.1:3307/shop").unwrap();
         assert_eq!(target.password, "p:w");
-        assert_eq!(target.to_string(), "mysql://a@b@127.0.0.1:3307/shop");
+        assert_eq!(target.to_string(), "mysql://a%40b@127.0.0.1:3307/shop");
     }
 
     #[test]
@@ -158,6 +163,16 @@ mod tests {
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let expected = "mysql://root@localhost/x?socket=/tmp/s.sock";
         assert_eq!(target.to_string(), expected);
+    }
+
+    #[test]
+    fn a_target_is_shown_as_its_url() {
+        for url in [
+            "mysql://a%40b%3Ac@127.0.0.1:3306/d%2F%3F%23%25",
+            "mysql://a%20b@localhost/d%40e?socket=/x+y%26%20z%25",
+        ] {
+            assert_eq!(parse(url).unwrap().to_string(), url);
+        }
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 use wire::ProtocolError;
 use wire::gather::Gatherer;
+use wire::postgres::certificate;
 use wire::postgres::login::{
     self, Authentication, Next, TLS_ACCEPTED, TLS_REFUSED, may_be_postgres, not_postgres,
 };
 use wire::postgres::message::HEADER_BYTES;
 use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
-use wire::postgres::{certificate, unexpected};
 
 use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
@@ -206,7 +206,7 @@ impl<'a> Login<'a> {
             }
         }
         if let [kind, ..] = *self.gatherer.pending() {
-            return Err(unexpected(kind, "after the login").into());
+            return Err(ProtocolError::unexpected(kind, "after the login").into());
         }
         check_version(self.target, &server.server_version)?;
         Ok((self.stream, server))

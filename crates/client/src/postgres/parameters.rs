@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
-use crate::endpoint::RESERVED;
+use crate::endpoint::{IN_QUERY, RESERVED};
 
 /// The schemes of a URL that names a server; both mean the same.
 pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
@@ -29,14 +29,6 @@ const KNOWN: [(&str, &str, bool); 14] = [
     ("user", "PGUSER", false),
 ];
 const PASSWORD: &str = "password";
-/// Characters that a value in a URL's query cannot contain unencoded.
-const ENCODED: AsciiSet = CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'&')
-    .add(b'\'');
 const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
 const LIMIT_BYTES: u64 = 1 << 20;
 
@@ -145,7 +137,7 @@ impl Parameters {
         let of_session = KNOWN.iter().filter(|(.., of_session)| *of_session);
         let given = of_session.filter_map(|(name, ..)| Some((name, self.get(name)?)));
         let pairs =
-            given.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
+            given.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &IN_QUERY)));
         pairs.collect::<Vec<_>>().join("&")
     }
 

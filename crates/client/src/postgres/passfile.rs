@@ -9,14 +9,8 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// Permissions of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// What an entry must match.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Login<'a> {
-    pub(super) host: &'a str,
-    pub(super) port: u16,
-    pub(super) database: &'a str,
-    pub(super) user: &'a str,
-}
+/// What the fields of an entry must match: host, port, database, and user.
+pub(super) type Login<'a> = [&'a str; 4];
 
 /// The password for a login; `None` if there is no file or no matching entry.
 pub(super) fn find(path: &Path, login: Login<'_>) -> Result<Option<String>, String> {
@@ -46,8 +40,7 @@ fn password(line: &str, login: Login<'_>) -> Option<String> {
         return None;
     }
     let mut rest = line;
-    let port = login.port.to_string();
-    for wanted in [login.host, &port, login.database, login.user] {
+    for wanted in login {
         let (raw, field, tail) = split_field(rest)?;
         if raw != "*" && field != wanted {
             return None;
@@ -85,12 +78,7 @@ mod tests {
 
     use super::*;
 
-    const LOGIN: Login<'_> = Login {
-        host: "db",
-        port: 5432,
-        database: "shop",
-        user: "me",
-    };
+    const LOGIN: Login<'_> = ["db", "5432", "shop", "me"];
 
     #[test]
     fn the_first_line_that_matches_has_the_password() {

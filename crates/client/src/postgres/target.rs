@@ -3,9 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::utf8_percent_encode;
+
 use super::parameters::Parameters;
 use super::passfile;
-use crate::endpoint::{Endpoint, TargetError};
+use crate::endpoint::{Endpoint, IN_NAME, IN_QUERY, TargetError};
 use crate::error::NoPassword;
 use crate::net::Address;
 use crate::tls::{TlsMode, TlsOptions};
@@ -53,8 +55,10 @@ impl fmt::Debug for Target {
 /// A URL of server, account, and sessions, without the password.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (user, database) = (&self.user, &self.database);
-        let Endpoint { host, port, .. } = &self.endpoint;
+        let user = utf8_percent_encode(&self.user, &IN_NAME);
+        let database = utf8_percent_encode(&self.database, &IN_NAME);
+        let (host, port) = (&self.endpoint.host, self.endpoint.port);
+        let host = utf8_percent_encode(host, &IN_QUERY);
         let (authority, place) = match &self.endpoint.address {
             Address::Unix(_) => (String::new(), format!("host={host}&port={port}")),
             Address::Tcp(_) => (self.endpoint.authority(), String::new()),
@@ -99,12 +103,8 @@ impl Target {
         let text = |name| parameters.get(name).map(str::to_owned);
         let user = text("user").unwrap_or_else(|| default_user.to_owned());
         let database = text("dbname").unwrap_or_else(|| DEFAULT_DATABASE.to_owned());
-        let login = passfile::Login {
-            host: host_in_pass_file(&host),
-            port,
-            database: &database,
-            user: &user,
-        };
+        let port_text = port.to_string();
+        let login = [host_in_pass_file(&host), &port_text, &database, &user];
         Ok(Self {
             password: password_of(&parameters, login, environment),
             channel_binding: channel_binding(&parameters)?,
@@ -251,6 +251,16 @@ mod tests {
             let place = "postgres://u@/d?host=/run/x&port=7";
             assert!(target.to_string().starts_with(place), "{target:?}");
             assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
+        }
+    }
+
+    #[test]
+    fn a_target_is_shown_as_its_url() {
+        for url in [
+            "postgres://a%40b%3Ac@127.0.0.1:5432/d%2F%3F%23%25",
+            "postgres://a%20b@/d%40e?host=/x+y%26%20z%25&port=7",
+        ] {
+            assert_eq!(parse(url).unwrap().to_string(), url);
         }
     }
 

@@ -13,22 +13,11 @@ pub(super) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// The task number of the future given to `block_on`.
 pub(super) const MAIN: usize = usize::MAX;
 
-/// A future and its waker. Boxed, because it is moved out for each poll.
-pub(super) struct Running {
-    future: BoxFuture,
-    waker: Waker,
+/// A future and its waker.
+pub(super) struct Task {
+    pub(super) future: BoxFuture,
+    pub(super) waker: Waker,
 }
-
-impl Running {
-    #[inline]
-    pub(super) fn poll(&mut self) -> Poll<()> {
-        let mut context = Context::from_waker(&self.waker);
-        self.future.as_mut().poll(&mut context)
-    }
-}
-
-/// `None` while the future is polled.
-pub(super) struct Task(Option<Box<Running>>);
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,18 +26,10 @@ impl std::fmt::Debug for Task {
 }
 
 impl Task {
-    pub(super) fn new(future: BoxFuture, waker: Waker) -> Self {
-        Self(Some(Box::new(Running { future, waker })))
-    }
-
     #[inline]
-    pub(super) fn take(&mut self) -> Option<Box<Running>> {
-        self.0.take()
-    }
-
-    #[inline]
-    pub(super) fn put_back(&mut self, running: Box<Running>) {
-        self.0 = Some(running);
+    pub(super) fn poll(&mut self) -> Poll<()> {
+        let mut context = Context::from_waker(&self.waker);
+        self.future.as_mut().poll(&mut context)
     }
 }
 

@@ -113,14 +113,10 @@ impl Drop for Sleep {
     }
 }
 
-/// A time limit that passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Elapsed;
-
-/// Runs `future` for at most `limit`.
-pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+/// Runs `future` for at most `limit`; `None` if it does not end by then.
+pub async fn timeout<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let end = sleep_until(Instant::now() + limit);
-    before(end, future).await.ok_or(Elapsed)
+    before(end, future).await
 }
 
 /// Runs `work`; `None` if `end` ends first.
@@ -138,7 +134,7 @@ pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output =
 pub async fn unless<F: Future>(stopped: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     while !stopped() {
-        if let Ok(output) = timeout(POLL_INTERVAL, future.as_mut()).await {
+        if let Some(output) = timeout(POLL_INTERVAL, future.as_mut()).await {
             return Some(output);
         }
     }

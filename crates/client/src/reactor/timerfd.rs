@@ -1,6 +1,6 @@
 //! Kernel timers that wake an event loop.
 
-use std::io::Result;
+use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rustix::time::{
 
 /// A timerfd (timerfd_create(2)) in an event loop.
 #[derive(Debug)]
-pub(super) struct TimerFd(OwnedFd);
+pub(super) struct TimerFd(pub(super) OwnedFd);
 
 impl TimerFd {
     /// A timer that is not set. When it expires, `registry` reports `token`.
@@ -27,21 +27,10 @@ impl TimerFd {
     /// `flags`.
     pub(super) fn set(&self, time: Duration, flags: TimerfdTimerFlags) -> Result<()> {
         let setting = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(time.subsec_nanos()),
-            },
+            it_interval: Timespec::default(),
+            it_value: Timespec::try_from(time).map_err(Error::other)?,
         };
         timerfd_settime(&self.0, flags, &setting)?;
         Ok(())
-    }
-
-    /// The descriptor, for reading how often the timer has expired.
-    pub(super) fn fd(&self) -> &OwnedFd {
-        &self.0
     }
 }

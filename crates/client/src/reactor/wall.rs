@@ -24,14 +24,7 @@ const STEP_NS: u64 = 20_000;
 
 /// A time of the wall clock, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct WallTime(u64);
-
-impl WallTime {
-    #[inline]
-    pub(crate) fn from_epoch_ns(ns: u64) -> Self {
-        Self(ns)
-    }
-}
+pub(crate) struct WallTime(pub(crate) u64);
 
 /// The times of both clocks at the same instant.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +77,7 @@ impl WallClock {
     /// Measures the difference of the clocks again after the timer has expired or was canceled.
     pub(super) fn tick(&self) -> Result<()> {
         let mut expirations = [0; 8];
-        let was_set = rustix::io::read(self.timer.fd(), &mut expirations) == Err(Errno::CANCELED);
+        let was_set = rustix::io::read(&self.timer.0, &mut expirations) == Err(Errno::CANCELED);
         self.arm()?;
         self.renew(was_set, Reference::take());
         Ok(())

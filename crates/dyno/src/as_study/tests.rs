@@ -74,9 +74,10 @@ fn conflicting_options_are_named_as_options() {
 fn options_without_a_key_are_named() {
     let text = study("--workers 2 --ignore-errors 1062 --prepare always")
         .unwrap()
-        .text;
+        .source
+        .as_run();
     let line = "# No key of a study corresponds to --prepare, --workers, --ignore-errors.\n";
     assert!(text.contains(line), "{text}");
-    let text = study("").unwrap().text;
+    let text = study("").unwrap().source.as_run();
     assert!(!text.contains("No key"), "{text}");
 }

@@ -63,7 +63,7 @@ pub(crate) struct LoginArgs {
 pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
-    /// Maximum number of connections being opened at the same time.
+    /// Maximum number of connections being opened at the same time, at least one per worker.
     #[arg(long, hide_short_help = true, default_value_t = RunOptions::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
     /// Number of connections that load data in parallel.

@@ -5,37 +5,20 @@ use crate::console::folded;
 const WIDTH: usize = 90;
 
 /// The name and meaning of each.
+#[rustfmt::skip] // A line for each.
 pub(crate) const VARIABLES: [(&str, &str); 13] = [
     ("DYNO_PASSWORD", "password for servers whose URL has none"),
-    (
-        "DYNO_CACHE_DIR",
-        "directory for private servers and prepared data [/var/cache/dyno for root, else ~/.cache/dyno]",
-    ),
-    (
-        "DYNO_CACHE_LIMIT",
-        "maximum disk space of prepared data [20G]",
-    ),
-    (
-        "DYNO_SERVERS",
-        "directory of server installations, one per subdirectory, as scripts/install-servers.sh makes it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]",
-    ),
+    ("DYNO_CACHE_DIR", "directory for private servers and prepared data [/var/cache/dyno for root, else ~/.cache/dyno]"),
+    ("DYNO_CACHE_LIMIT", "maximum disk space of prepared data [20G]"),
+    ("DYNO_SERVERS", "directory of server installations, one per subdirectory, as scripts/install-servers.sh makes it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]"),
     ("NO_COLOR", "if set, help and usage errors have no colors"),
-    (
-        "LC_ALL, LC_CTYPE, LANG",
-        "C, POSIX or a character set other than UTF-8: output is plain ASCII",
-    ),
+    ("LC_ALL, LC_CTYPE, LANG", "C, POSIX or a character set other than UTF-8: output is plain ASCII"),
     ("PATH", "where server programs are searched"),
     ("USER", "user name for URLs without one"),
     ("HOME, XDG_CACHE_HOME", "location of ~/.cache"),
-    (
-        "SSL_CERT_FILE, SSL_CERT_DIR",
-        "trusted certificate authorities instead of the system's",
-    ),
+    ("SSL_CERT_FILE, SSL_CERT_DIR", "trusted certificate authorities instead of the system's"),
     ("TZ", "time zone of private servers"),
-    (
-        "LD_LIBRARY_PATH, LD_PRELOAD",
-        "passed to private servers, for example to use another memory allocator",
-    ),
+    ("LD_LIBRARY_PATH, LD_PRELOAD", "passed to private servers, for example to use another memory allocator"),
     ("MALLOC_CONF, MALLOC_ARENA_MAX", "passed to private servers"),
 ];
 

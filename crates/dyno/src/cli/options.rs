@@ -147,27 +147,16 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::RunningServer => arg.requires(URL),
         Needs::Rate => arg.requires("load.rate"),
         Needs::Until => arg.requires("load.until.ci"),
-        Needs::Nothing
-        | Needs::StartedServer
-        | Needs::Cluster
-        | Needs::Manager
-        | Needs::Members
-        | Needs::Process
-        | Needs::Ledger
-        | Needs::Chaos
-        | Needs::Compare => arg,
+        // No option names what the others need.
+        _ => arg,
     };
     match key.name {
         "server.tls.cert" => arg.requires("server.tls.key"),
         "server.tls.key" => arg.requires("server.tls.cert"),
         "server.get_server_public_key" => arg.conflicts_with("server.server_public_key_path"),
-        _ if is_limit(key) => arg.group(LIMITS).requires(FIND_MAX),
+        _ if key.is_limit() => arg.group(LIMITS).requires(FIND_MAX),
         _ => arg,
     }
-}
-
-fn is_limit(key: &Key) -> bool {
-    Limited::KEYS.iter().any(|(name, _)| *name == key.name)
 }
 
 fn heading(key: &Key) -> Option<&'static str> {

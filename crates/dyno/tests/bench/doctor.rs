@@ -103,6 +103,15 @@ fn a_study_is_examined_before_its_servers_are_there() {
 }
 
 #[test]
+fn a_planned_cluster_has_settings_of_its_own() {
+    let text = "title = \"t\"\nserver.engine = \"mariadb\"\nload.time = \"5s\"\n";
+    let level = |text: &str| of(&of_study(text, ""), "binlog-sync").level;
+    assert_eq!(level(text), Level::Passed);
+    let cluster = format!("{text}topology = {{ cluster = \"asynchronous\", members = 2 }}\n");
+    assert_eq!(level(&cluster), Level::Warning);
+}
+
+#[test]
 fn what_a_study_varies_is_no_fault_of_it() {
     let text = "title = \"t\"\n[server]\nengine = \"mysql\"\nconfig = { innodb_doublewrite = \"OFF\" }\n\
         [load]\ntime = \"5s\"\n\

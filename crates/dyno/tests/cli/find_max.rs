@@ -73,7 +73,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     // The closed loop is the first trial, and no step.
     assert_eq!(result.trials[0].setup.planned.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
-    let markdown = done.file("report.md");
+    let markdown = flat(&done.file("report.md"));
     assert!(markdown.contains("99 % of the response times below 50 ms"));
 }
 
@@ -156,4 +156,23 @@ fn a_search_goes_on_after_its_server_died() {
     let steps = result.searches[0].steps.iter().map(|step| step.trial);
     assert_eq!(steps.take(2).collect::<Vec<_>>(), [2, 3]);
     cache.assert_nothing_left();
+}
+
+#[test]
+fn a_resumed_search_loads_tables_that_were_lost_meanwhile() {
+    let place = tempfile::tempdir().unwrap();
+    let [out, data] = ["out", "db.sqlite"].map(|name| place.path().join(name));
+    let text = format!("{SHORT}find_max = {{ mean = \"1us\" }}\n[server]\n");
+    let text = text.replace("400ms", "2s") + &format!("url = \"sqlite:{}\"\n", data.display());
+    let study = || Program::study_to(&text, &out);
+    let mut running = study().start();
+    running.says("[2/27] rate=").signal(Signal::INT);
+    running.wait().fails(4, &["interrupted"]);
+    std::fs::remove_file(&data).unwrap();
+
+    let mut running = study().args("--resume").start();
+    running.says("[3/27] rate=").signal(Signal::INT);
+    running.wait().fails(4, &["interrupted"]);
+    let result = store::read_result(&out).unwrap();
+    assert_eq!(result.trials[1].outcome, Outcome::Completed);
 }

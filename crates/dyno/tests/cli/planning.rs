@@ -87,6 +87,23 @@ fn a_plan_knows_prepared_data() {
     assert_eq!(before, other_version);
 }
 
+/// Data is prepared once, but rebuilt for each trial.
+#[test]
+fn a_plan_counts_every_rebuild() {
+    let cache = Cache::new();
+    let study = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+         [load]\nrepeats = 2\nwarmup = \"0s\"\ntime = \"1s\"\n";
+    let times = |sets: &str| {
+        let done = Program::plan(study).args(sets).cache(&cache).succeeds();
+        let rows = done.stdout.lines().filter(|line| line.contains("  repeat "));
+        let times = rows.map(|row| row.split_whitespace().nth(3).unwrap().to_owned());
+        times.collect::<Vec<_>>()
+    };
+    let (copied, rebuilt) = (times(""), times("--set server.reset=rebuild"));
+    assert!(copied.len() == 2 && copied[0] != copied[1], "{copied:?}");
+    assert_eq!(rebuilt, [copied[0].as_str(); 2]);
+}
+
 /// A number of transactions bounds the time of a trial, or leaves it unknown.
 #[test]
 fn a_plan_states_a_time_only_as_far_as_it_is_known() {

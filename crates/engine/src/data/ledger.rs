@@ -25,12 +25,18 @@ pub fn create(database: &dyn Database) -> Result<(), Failure> {
         if is_marked(sql, table).map_err(failed)? {
             continue;
         }
-        if run(sql, &format!("SELECT 1 FROM {table} WHERE 1 = 0")).is_ok() {
-            let message = format!(
-                "the ledger needs the table {table} of {}, which exists and is not dyno's",
-                database.shown()
-            );
-            return Err(Failure::usage(message).remedy("rename the table, or use another database"));
+        match run(sql, &format!("SELECT 1 FROM {table} WHERE 1 = 0")) {
+            Ok(()) => {
+                let message = format!(
+                    "the ledger needs the table {table} of {}, which exists and is not dyno's",
+                    database.shown()
+                );
+                let remedy = "rename the table, or use another database";
+                return Err(Failure::usage(message).remedy(remedy));
+            }
+            // Only the server knows that there is no such table: it may be locked.
+            Err(error) if !error.is_from_server() => return Err(failed(error)),
+            Err(_) => {}
         }
         let mark = format!("INSERT INTO {MARKER_TABLE} VALUES ('{table}', 'ledger', '', 0, 0)");
         run(sql, &mark).map_err(failed)?;

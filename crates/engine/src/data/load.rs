@@ -179,7 +179,7 @@ impl Loading {
             0 => Poll::Ready(()),
             _ => Poll::Pending,
         });
-        if timeout(GRACE, all_ended).await.is_err() {
+        if timeout(GRACE, all_ended).await.is_none() {
             reactor.cancel_tasks();
             // A server that hangs does not answer.
             let _ = timeout(GRACE, self.terminate::<P>(target)).await;

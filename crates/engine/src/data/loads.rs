@@ -37,12 +37,11 @@ pub(crate) trait Loads: Protocol + 'static {
     /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
     /// sees, in order.
     const LIST_COLUMNS: &'static str;
+    /// The statement that terminates a session, with `#` in place of its ID.
+    const TERMINATION: &'static str;
 
     /// Tries to take the advisory lock of the connection's database, without waiting.
     async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, Error>;
-
-    /// The statement that terminates a session.
-    fn termination(session: &str) -> String;
 
     /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;

@@ -36,7 +36,8 @@ pub(crate) async fn take<P: Loads>(
         };
         let waited = begun.elapsed();
         if waited >= limit {
-            return Err(busy(&holder, &P::termination(&holder), limit));
+            let termination = P::TERMINATION.replace('#', &holder);
+            return Err(busy(&holder, &termination, limit));
         }
         if noted.is_none_or(|noted: Instant| noted.elapsed() >= NOTE_INTERVAL) {
             noted = Some(Instant::now());

@@ -219,31 +219,26 @@ fn decide(
     dialect: &Dialect,
     mode: Mode,
 ) -> Result<Decision, Failure> {
-    let Found {
-        columns,
-        highest_id,
-        mark,
-    } = found;
     let name = table_name(table);
-    check_columns(&name, columns, wanted)?;
+    check_columns(&name, &found.columns, wanted)?;
     let begins_empty = wanted.rows == 0;
-    if mode == Mode::Always || (begins_empty && mark.is_some()) {
+    if mode == Mode::Always || (begins_empty && found.mark.is_some()) {
         return Ok((Action::Build, None));
     }
     if begins_empty {
         return Err(foreign_table(&name));
     }
-    match mark {
+    match &found.mark {
         Some(mark) if mark.state == State::Loading => {
             let note = format!("{name}: its load was interrupted; it is rebuilt");
             Ok((Action::Build, Some(note)))
         }
-        Some(_) if highest_id.is_none() => {
+        Some(_) if found.highest_id.is_none() => {
             let note = format!("{name} was emptied; it is rebuilt");
             Ok((Action::Build, Some(note)))
         }
         Some(mark) => keep_ours(&name, mark, wanted, dialect),
-        None => keep_foreign(&name, highest_id.unwrap_or(0), wanted.rows),
+        None => keep_foreign(&name, found.highest_id.unwrap_or(0), wanted.rows),
     }
 }
 

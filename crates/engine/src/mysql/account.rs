@@ -100,8 +100,8 @@ pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     let sessions = sessions.filter(|(user, _)| !ACCOUNTS.contains(user));
     let sessions = sessions.map(|(user, host)| format!("a session of {user:?} from {host}"));
     let is_member = |row: &&Vec<_>| {
-        let number = cell(row, 0).parse().ok();
-        number.is_some_and(|number| member.cluster.member(number).is_some())
+        let number = cell(row, 0).parse();
+        number.is_ok_and(|number: u32| (1..=member.cluster.count()).contains(&number))
     };
     let replicas = replicas.iter().filter(|row| !is_member(row));
     let replicas = replicas.map(|row| format!("a replica with the server ID {}", cell(row, 0)));
@@ -118,9 +118,7 @@ pub(super) fn rows_of_other(
         let message = format!("cannot ask member {number}: {error}");
         Failure::server(message)
     };
-    let address = cluster.client_address(number);
-    let address = address.ok_or_else(|| failed(&"the cluster has no such member"))?;
-    let url = format!("mysql://{ACCOUNT}@{address}/");
+    let url = format!("mysql://{ACCOUNT}@{}/", cluster.client_address(number));
     let tls = TlsOptions {
         mode: Some(TlsMode::VerifyFull),
         authority: Some(cluster.certificate.authority.clone()),

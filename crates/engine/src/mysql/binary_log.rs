@@ -74,6 +74,10 @@ impl Replication for BinaryLog {
         )
     }
 
+    fn checked_settings(&self, _: u32) -> OwnedSettings {
+        settings([], &[SETTINGS])
+    }
+
     fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
         settings([(self.dialect.read_only, "ON".to_owned())], &[])
     }
@@ -152,6 +156,10 @@ impl Failover for BinaryLog {
         Ok(true)
     }
 
+    fn reinstate(&self, member: &Member<'_>) -> Result<(), Failure> {
+        member.run::<Mysql>(&[ACCEPT_WRITES.to_owned()])
+    }
+
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
@@ -193,10 +201,9 @@ impl BinaryLog {
 
     fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let source = member.cluster.member(primary);
-        let source = source.map(|at| (self.dialect.source)(member.cluster, at));
-        let rest = ["START REPLICA".to_owned(), self.refuse_writes()];
-        let statements = source.into_iter().flatten().chain(rest);
-        member.run::<Mysql>(&statements.collect::<Vec<_>>())
+        let mut statements = (self.dialect.source)(member.cluster, source);
+        statements.extend(["START REPLICA".to_owned(), self.refuse_writes()]);
+        member.run::<Mysql>(&statements)
     }
 
     fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), Failure> {
@@ -321,6 +328,8 @@ mod tests {
             assert!(demoted.join().unwrap());
         });
         assert_eq!(server.sql(READ_ONLY), [["1"]]);
+        failover.reinstate(&member).unwrap();
+        assert_eq!(server.sql(READ_ONLY), [["0"]]);
     }
 
     #[test]

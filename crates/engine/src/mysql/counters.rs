@@ -3,6 +3,7 @@
 //! MariaDB and MySQL have different counters, which also differ among versions; a counter that a
 //! server does not have is absent.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use client::mysql::{Connection, Error, Mysql};
@@ -30,7 +31,7 @@ const MYSQL_REPLICATION: &str = "SELECT @@global.read_only, \
 /// Whether the server refuses writes, and which transactions it has applied.
 const MARIADB_REPLICATION: &str = "SELECT @@global.read_only, @@global.gtid_slave_pos";
 const MARIADB_STATUS: &str = "SHOW REPLICA STATUS";
-/// The column of `Seconds_Behind_Master`.
+/// The column of `Seconds_Behind_Master`; see [`GTID_IO_POS`].
 const SECONDS_BEHIND: usize = 32;
 
 counters! {
@@ -74,7 +75,7 @@ const GALERA_READY: &str = "wsrep_ready";
 /// Whether a replica of MariaDB receives and applies transactions: `ON` or `OFF`.
 const REPLICA_RUNNING: &str = "Slave_running";
 
-fn status_query() -> String {
+static STATUS_QUERY: LazyLock<String> = LazyLock::new(|| {
     let names = COUNTERS.iter().map(|counter| counter.source);
     let names = names.filter(|name| !name.is_empty());
     let names: Vec<_> = names.chain([GALERA_READY, REPLICA_RUNNING]).collect();
@@ -82,14 +83,14 @@ fn status_query() -> String {
         "SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')",
         names.join("', '")
     )
-}
+});
 
 fn is_on(rows: &Rows, name: &str) -> bool {
     let mut rows = rows.iter();
     rows.any(|row| matches!(row.as_slice(), [Some(n), Some(v), ..] if n.eq_ignore_ascii_case(name) && v == "ON"))
 }
 
-/// Takes the rows of [`status_query`]; other rows are ignored.
+/// Takes the rows of [`STATUS_QUERY`]; other rows are ignored.
 fn take_status(reading: &mut Reading, rows: &Rows) {
     for row in rows {
         if let [Some(name), Some(value), ..] = row.as_slice()
@@ -145,25 +146,14 @@ fn io_read_share(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
     percent(reads, reads + writes)
 }
 
+#[derive(Default)]
 pub(crate) struct StatusFeed {
-    query: String,
-    /// Whether the account may read InnoDB's metrics.
-    may_read_metrics: bool,
+    /// Whether the server has refused to tell the account InnoDB's metrics.
+    refuses_metrics: bool,
     /// Whether the server has a binary log and the account may read how it replicates.
     may_replicate: bool,
     /// Sizes of the database's tables and of the buffer pool when the connection was opened.
     sizes: [Option<u64>; 2],
-}
-
-impl Default for StatusFeed {
-    fn default() -> Self {
-        Self {
-            query: status_query(),
-            may_read_metrics: true,
-            may_replicate: false,
-            sizes: [None; 2],
-        }
-    }
 }
 
 impl Feed<Mysql> for StatusFeed {
@@ -187,13 +177,13 @@ impl Feed<Mysql> for StatusFeed {
     }
 
     async fn read(&mut self, connection: &mut Connection) -> Result<Reading, Error> {
-        let rows = connection.rows(&self.query).await?;
+        let rows = connection.rows(&STATUS_QUERY).await?;
         let mut reading = Reading::new(&TABLE, Instant::now());
         take_status(&mut reading, &rows);
         let history_query = Flavor::behind(connection).history_query;
-        if let Some(query) = history_query.filter(|_| self.may_read_metrics) {
+        if let Some(query) = history_query.filter(|_| !self.refuses_metrics) {
             let rows = allowed(connection.rows(query).await)?;
-            self.may_read_metrics = rows.is_some();
+            self.refuses_metrics = rows.is_none();
             reading.set(Key::HistoryLength, rows.and_then(first_number));
         }
         if self.may_replicate {

@@ -9,7 +9,6 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::wanted;
 use super::counters::StatusFeed;
 use super::flavor::Flavor;
 use crate::data;
@@ -31,9 +30,10 @@ impl NetworkEngine for Mysql {
          socket tmpdir";
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
-    /// Replicas are read-only, and so are members of a group other than its primary.
-    const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
-    const PRIMARY: &'static str = "0";
+    /// Replicas are read-only, and so are members of a group other than its primary. MariaDB tells
+    /// it by a word since 12.0.
+    const ROLE_QUERY: &'static str = "SELECT CAST(@@global.read_only AS CHAR) IN ('0', 'OFF')";
+    const SETTINGS_QUERY: &'static str = "SHOW GLOBAL VARIABLES";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
 
@@ -87,14 +87,5 @@ impl NetworkEngine for Mysql {
             data::reading(options, &table_name(table), &by_rows, &by_index)
         };
         (1..=options.data.tables).flat_map(read).collect()
-    }
-
-    fn changed_settings_query(connection: &Connection) -> &'static str {
-        Flavor::behind(connection).changed_settings
-    }
-
-    fn checked_settings_query() -> String {
-        let names = wanted().join("', '");
-        format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
     }
 }

@@ -1,10 +1,7 @@
 //! How MariaDB and MySQL differ.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use client::mysql::{Connection, DIALECT, Mysql};
-use plan::{Failure, StaticSettings};
+use plan::StaticSettings;
 use rustix::process::Signal;
 
 use super::checks::CHECKS;
@@ -12,7 +9,6 @@ use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::{binary_log, log, settings};
-use crate::database::{Access, Database};
 use crate::engine::{About, Engine, Flush};
 use crate::launch::LogEntries;
 use crate::network::open_url;
@@ -33,8 +29,6 @@ pub(crate) struct Flavor {
     /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
     pub(super) settings: StaticSettings,
-    /// The query for settings that differ from the defaults.
-    pub(super) changed_settings: &'static str,
     /// The query for the length of InnoDB's history list, if that is not a status variable.
     pub(super) history_query: Option<&'static str>,
     pub(super) tablespaces: &'static str,
@@ -114,6 +108,7 @@ const BOTH: ServerTraits = ServerTraits {
         true => format!("SET GLOBAL {name} = {value};"),
         false => format!("{name} = {value} below [mysqld] in its option file, then restart it"),
     },
+    changed_settings: "",
     defaults: &[],
     checks: CHECKS,
     replication: &[],
@@ -128,12 +123,20 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         variables: &[],
         dialect: &DIALECT,
         flush: FLUSH,
+        open: open_url::<Mysql>,
     },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
         programs: &["mariadbd", "mysqld"],
         how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, \
                          or name the directory of another one with server.basedir",
+        // Settings that someone changed from the compiled-in value, without those that the server
+        // derives from its host.
+        changed_settings: "SELECT LOWER(variable_name), global_value \
+             FROM information_schema.SYSTEM_VARIABLES \
+             WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \
+               AND NOT (global_value <=> default_value) AND global_value IS NOT NULL \
+             ORDER BY variable_name",
         defaults: OF_MARIADB,
         replication: &[
             &binary_log::OF_MARIADB[0],
@@ -151,13 +154,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     no_files: None,
     has_binlog: false,
     settings: &[],
-    // Settings that someone changed from the compiled-in value, without those that the server
-    // derives from its host.
-    changed_settings: "SELECT LOWER(variable_name), global_value \
-         FROM information_schema.SYSTEM_VARIABLES \
-         WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \
-           AND NOT (global_value <=> default_value) AND global_value IS NOT NULL \
-         ORDER BY variable_name",
     history_query: None,
     tablespaces: "INNODB_SYS_TABLESPACES",
     more_empty_bytes: 0,
@@ -173,11 +169,17 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         variables: &[],
         dialect: &DIALECT,
         flush: FLUSH,
+        open: open_url::<Mysql>,
     },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
                          mysql-server-core, or name the directory of another one with server.basedir",
         validation: &["--validate-config"],
+        // It does not report defaults, only the source of each value.
+        changed_settings: "SELECT LOWER(i.variable_name), g.variable_value \
+             FROM performance_schema.variables_info i \
+             JOIN performance_schema.global_variables g USING (variable_name) \
+             WHERE i.variable_source <> 'COMPILED' ORDER BY i.variable_name",
         defaults: OF_MYSQL,
         replication: &[
             &binary_log::OF_MYSQL[0],
@@ -194,11 +196,6 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     has_binlog: true,
     // Disables the second protocol.
     settings: &[("mysqlx", "OFF")],
-    // It does not report defaults, only the source of each value.
-    changed_settings: "SELECT LOWER(i.variable_name), g.variable_value \
-         FROM performance_schema.variables_info i \
-         JOIN performance_schema.global_variables g USING (variable_name) \
-         WHERE i.variable_source <> 'COMPILED' ORDER BY i.variable_name",
     history_query: Some(
         "SELECT count FROM information_schema.INNODB_METRICS \
          WHERE name = 'trx_rseg_history_len' AND status = 'enabled'",
@@ -225,15 +222,6 @@ impl Flavor {
 impl Engine for Flavor {
     fn about(&self) -> &About {
         &self.about
-    }
-
-    fn open(
-        &self,
-        url: &str,
-        access: &Access,
-        _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        open_url::<Mysql>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

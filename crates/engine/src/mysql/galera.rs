@@ -23,7 +23,7 @@ use crate::program::helper;
 use crate::remote::Rows;
 use crate::replication::{
     Bootstrap, ClusterLayout, Member, OwnedSettings, Questions, Replication, ReplicationTraits,
-    Role, View, cell, member_name, settings, shown,
+    Role, View, cell, member_name, settings,
 };
 
 /// Where packages install Galera's library, for 10.11 and later.
@@ -84,7 +84,7 @@ impl Replication for Galera {
     }
 
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
-        let at = |group_port| shown(cluster.group_address(number, group_port));
+        let at = |group_port| cluster.group_address(number, group_port).to_string();
         let own = [
             ("server_id", number.to_string()),
             (PROVIDER, library().to_owned()),
@@ -95,7 +95,7 @@ impl Replication for Galera {
             ("wsrep_node_address", at(0)),
             (
                 "wsrep_node_incoming_address",
-                shown(cluster.client_address(number)),
+                cluster.client_address(number).to_string(),
             ),
             ("wsrep_sst_receive_address", at(2)),
             // Without the addresses, it would listen on all addresses of the host. A restarted
@@ -154,6 +154,8 @@ static QUESTIONS: Questions = Questions {
     strangers: |member| {
         let rows = member.rows::<Mysql>(STATUS)?;
         let members = status(&rows, "wsrep_incoming_addresses").split(',');
+        // A member that has left its cluster lists none.
+        let members = members.filter(|address| !address.is_empty());
         let members = member.cluster.strangers(members);
         Ok(members.chain(strangers(member)?).collect())
     },

@@ -13,8 +13,8 @@ use super::log_dialect::LOG_REFUSALS;
 use crate::certificate::AUTHORITY_FILE;
 use crate::remote::{Rows, first_cell};
 use crate::replication::{
-    Bootstrap, ClusterLayout, Member, OwnedSettings, Questions, Replication, ReplicationTraits,
-    Role, Switchover, View, cell, settings, shown, text,
+    Bootstrap, ClusterLayout, Member, MemberAddress, OwnedSettings, Questions, Replication,
+    ReplicationTraits, Role, Switchover, View, cell, settings, text,
 };
 
 /// The privileges of the replication account.
@@ -77,17 +77,20 @@ impl Replication for GroupReplication {
 
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
         // Other members reach a member at its address for clients.
-        let address = |number| shown(cluster.client_address(number));
+        let address = |number| cluster.client_address(number).to_string();
         let seeds: Vec<String> = (1..=cluster.count()).map(address).collect();
-        let ip = cluster.member(number).map(|member| member.ip.to_string());
         let own = [
-            ("report_host", ip.unwrap_or_default()),
+            ("report_host", cluster.member(number).ip.to_string()),
             ("server_id", number.to_string()),
             ("group_replication_group_name", uuid(&cluster.id)),
             ("group_replication_local_address", address(number)),
             ("group_replication_group_seeds", seeds.join(",")),
         ];
         settings(own, &[SETTINGS, TLS_SETTINGS])
+    }
+
+    fn checked_settings(&self, _: u32) -> OwnedSettings {
+        settings([], &[SETTINGS])
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
@@ -136,15 +139,11 @@ fn state_of(view: &Rows) -> Role {
 
 impl Switchover for GroupReplication {
     fn switch_over(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
-        let Some(server) = member.cluster.client_address(to) else {
-            let message = format!("the cluster of {} has no member {to}", member.login.server);
-            return Err(Failure::internal(message));
-        };
-        let (host, port) = (server.ip(), server.port());
+        let MemberAddress { ip, port, .. } = member.cluster.member(to);
         let switched = member.administer(async |connection: &mut Connection| {
             let id = format!(
                 "SELECT member_id FROM performance_schema.replication_group_members \
-                 WHERE member_host = '{host}' AND member_port = {port}"
+                 WHERE member_host = '{ip}' AND member_port = {port}"
             );
             let id = first_cell(connection.rows(&id).await?).unwrap_or_default();
             let switch = format!("SELECT group_replication_set_as_primary('{id}')");
@@ -238,7 +237,7 @@ fn is_in_majority(view: &Rows) -> bool {
 
 /// Makes a member that lost the majority continue without the other members.
 fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
-    let own = shown(member.cluster.client_address(member.number));
+    let own = member.cluster.client_address(member.number).to_string();
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
     member.run::<Mysql>(&[force(own), force(String::new())])
 }

@@ -21,6 +21,7 @@ impl Loads for Mysql {
          FROM information_schema.columns WHERE table_schema = DATABASE() \
          AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
          ORDER BY table_name, ordinal_position";
+    const TERMINATION: &'static str = "KILL #";
 
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
@@ -34,10 +35,6 @@ impl Loads for Mysql {
         let holder = connection.rows(&sql).await?;
         let holder = first_cell(holder).unwrap_or_else(|| "unknown".to_owned());
         Ok(Lock::HeldBy(holder))
-    }
-
-    fn termination(session: &str) -> String {
-        format!("KILL {session}")
     }
 
     /// A connection that only holds a lock is idle during the whole load. The rows have no foreign

@@ -1,5 +1,6 @@
 //! What a server's error log says about settings, and about why the server ended.
 
+use super::settings::plain_name;
 use crate::log::{Wording, has_word, shortened};
 
 pub(super) const WORDING: Wording = Wording {
@@ -42,10 +43,9 @@ fn words_of(line: &str, label: &str) -> Option<String> {
 
 /// Whether the text contains the setting's name, in any spelling, as a whole word.
 fn names(text: &str, setting: &str) -> bool {
-    let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
-    let (text, setting) = (plain(text), plain(setting));
-    let setting = setting.strip_prefix("loose_").unwrap_or(&setting);
-    has_word(&text, setting, |c| c.is_ascii_alphanumeric() || c == '_')
+    let text = text.to_ascii_lowercase().replace('-', "_");
+    let setting = plain_name(setting);
+    has_word(&text, &setting, |c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use plan::is_same_setting;
+
 use super::account::INIT_FILE;
 use super::flavor::Flavor;
 use super::server::place_options;
-use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name, same_name};
+use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name};
 use crate::launch::Paths;
 use crate::program::Installed;
 use crate::settings::{ConfigurationFile, Settings, allowed_connections};
@@ -85,7 +87,7 @@ pub(super) fn my_cnf(
         "Connections for every virtual user; the server raises its limit of open files to match.",
         &[("max_connections", connections.to_string())],
     );
-    let sets = |wanted: &str| config.iter().any(|(name, _)| same_name(name, wanted));
+    let sets = |wanted: &str| config.iter().any(|(name, _)| is_same_setting(name, wanted));
     // `skip_log_bin` would override the study's `log_bin`, whichever comes last.
     if flavor.has_binlog && !sets(BINLOG) {
         file.section(
@@ -96,7 +98,7 @@ pub(super) fn my_cnf(
     file.section("No X Protocol.", flavor.settings);
     let mut settings = joined(config);
     if let Some(log) = &paths.log {
-        let is_binlog = |(name, _): &&mut (String, String)| same_name(name, BINLOG);
+        let is_binlog = |(name, _): &&mut (String, String)| is_same_setting(name, BINLOG);
         for (_, value) in settings.iter_mut().filter(is_binlog) {
             *value = binlog_in(log, value);
         }
@@ -122,7 +124,7 @@ fn binlog_in(dir: &Path, value: &str) -> String {
 /// The options of Galera's library are a single setting: those that make the server a member are
 /// added to the study's, and take precedence.
 fn joined(config: &Settings) -> Vec<(String, String)> {
-    let is_options = |(name, _): &&(String, String)| same_name(name, PROVIDER_OPTIONS);
+    let is_options = |(name, _): &&(String, String)| is_same_setting(name, PROVIDER_OPTIONS);
     let options = config.iter().filter(is_options).rev();
     let options: Vec<&str> = options.map(|(_, value)| value.as_str()).collect();
     let others = config.iter().filter(|one| !is_options(one)).cloned();

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use client::connection::LOGIN_LIMIT;
 use client::mysql::Connection;
-use ipnet::Ipv4Net;
 use plan::Failure;
 
 use super::account::{self, unlock_root};
@@ -30,6 +28,10 @@ pub(super) const EMPTY_BYTES: u64 = 220 << 20;
 /// Both engines' defaults.
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
 const DEFAULT_LOG_BYTES: u64 = 100 << 20;
+const LOG_CAPACITY: &str = "innodb_redo_log_capacity";
+/// MySQL's defaults once either of the two settings is in use.
+const DEFAULT_LOG_FILE_BYTES: u64 = 48 << 20;
+const DEFAULT_LOG_FILES: u64 = 2;
 
 impl Server for Flavor {
     fn traits(&self) -> &ServerTraits {
@@ -93,47 +95,30 @@ impl Server for Flavor {
         Ok(login.attempted(result))
     }
 
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        address: Ipv4Net,
-        password: &str,
-    ) -> Result<(), Failure> {
-        let alter = async |connection: &mut Connection| {
-            for statement in unlock_root(address, password, self.ignores_read_only) {
-                connection.run(&statement).await?;
-            }
-            Ok(())
-        };
-        let altered = administer(login, LOGIN_LIMIT, alter)?;
-        altered.map_err(|error| login.refused(&error))
-    }
-
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
-        let size = |wanted: &str| {
-            let mut values = config.iter().rev();
-            let (_, value) = values.find(|(name, _)| settings::same_name(name, wanted))?;
-            plan::parse_bytes(value)
-        };
-        let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
-        let pool_bytes = size("innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);
+        let pool_bytes = size(config, "innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);
         let [base, connection] = self.memory_bytes;
         Needs {
             data_bytes: rows
                 .saturating_mul(ROW_BYTES)
                 .saturating_add(EMPTY_BYTES + self.more_empty_bytes),
-            log_bytes: log_bytes
+            log_bytes: self
+                .log_bytes(config)
                 .unwrap_or(DEFAULT_LOG_BYTES)
                 .saturating_sub(DEFAULT_LOG_BYTES),
             // A page in the pool needs some 5 % more for its descriptor and hash entries.
-            memory_bytes: (pool_bytes + pool_bytes / 20)
+            memory_bytes: pool_bytes
+                .saturating_add(pool_bytes / 20)
                 .saturating_add(base)
                 .saturating_add(u64::from(connections).saturating_mul(connection)),
             pool_bytes,
         }
     }
 
+    /// MySQL computes the capacity of the log from older settings, and reports it.
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
+        let capacity = self.log_bytes(config).filter(|_| !self.is_mariadb());
+        let capacity = capacity.map(|bytes| (LOG_CAPACITY.to_owned(), bytes.to_string()));
         let chosen = config.iter().map(|(name, value)| {
             let name = settings::plain_name(name);
             match name.strip_prefix("skip_") {
@@ -141,8 +126,15 @@ impl Server for Flavor {
                 None => (name, value.clone()),
             }
         });
-        chosen.collect()
+        chosen.chain(capacity).collect()
     }
+}
+
+/// A size among the study's settings, of which the last one counts.
+fn size(config: &Settings, wanted: &str) -> Option<u64> {
+    let mut values = config.iter().rev();
+    let (_, value) = values.find(|(name, _)| plan::is_same_setting(name, wanted))?;
+    plan::parse_bytes(value)
 }
 
 /// Options for a server outside the system's directories that tell it where its own files are.
@@ -165,6 +157,21 @@ pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)
 }
 
 impl Flavor {
+    /// Size of the redo log; `None` if the study leaves it at its default. MariaDB has a single
+    /// file since 10.5.
+    fn log_bytes(&self, config: &Settings) -> Option<u64> {
+        let file = size(config, "innodb_log_file_size");
+        if self.is_mariadb() {
+            return file;
+        }
+        size(config, LOG_CAPACITY).or_else(|| {
+            let files = size(config, "innodb_log_files_in_group");
+            let bytes = file.unwrap_or(DEFAULT_LOG_FILE_BYTES);
+            let all = bytes.saturating_mul(files.unwrap_or(DEFAULT_LOG_FILES));
+            (file.is_some() || files.is_some()).then_some(all)
+        })
+    }
+
     /// The program that initializes a data directory: MariaDB's own, MySQL's server.
     fn initializer(&self, installed: &Installed, paths: &Paths) -> Result<Invocation, Failure> {
         let script = paths.dir.join(FIRST_SQL);
@@ -219,7 +226,35 @@ fn install_program(installed: &Installed) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use crate::settings::tests::config;
     use crate::{MARIADB, MYSQL};
+
+    #[test]
+    fn the_size_of_the_log_follows_from_the_settings_that_count() {
+        let (capacity, size, files) = (
+            ("loose_innodb_redo_log_capacity", "1G"),
+            ("innodb-log-file-size", "512M"),
+            ("innodb_log_files_in_group", "4"),
+        );
+        let cases: [(&[_], u64, u64); 6] = [
+            (&[], 100, 100),
+            (&[capacity], 100, 1024),
+            (&[size], 512, 1024),
+            (&[files], 100, 192),
+            (&[size, files], 512, 2048),
+            (&[size, files, capacity], 512, 1024),
+        ];
+        for (settings, mariadb_mb, mysql_mb) in cases {
+            let config = config(settings);
+            for (server, mb) in [(MARIADB, mariadb_mb), (MYSQL, mysql_mb)] {
+                let needs = server.needs(&config, 1, 1);
+                assert_eq!(needs.log_bytes, (mb - 100) << 20, "{server}: {settings:?}");
+            }
+            let planned = MYSQL.planned_settings("9.7.0", 1, &config);
+            let known = plan::parse_bytes(&planned["innodb_redo_log_capacity"]);
+            assert_eq!(known, Some(mysql_mb << 20), "{settings:?}");
+        }
+    }
 
     #[test]
     fn a_server_program_is_of_the_engine_that_it_says() {

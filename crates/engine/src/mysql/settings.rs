@@ -77,11 +77,6 @@ pub(super) fn plain_name(name: &str) -> String {
     }
 }
 
-/// Whether two spellings name the same setting: servers take `-` for `_`.
-pub(super) fn same_name(one: &str, two: &str) -> bool {
-    plain_name(one) == plain_name(two)
-}
-
 /// The names in the table of variables at the end of a server's help.
 pub(super) fn listed(help: &str) -> Vec<String> {
     let table = help.lines().skip_while(|line| !line.starts_with("-----"));

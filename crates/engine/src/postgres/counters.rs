@@ -38,7 +38,7 @@ counters! {
     Vacuums Level "(SELECT count(*) FROM pg_stat_progress_vacuum)" "vacuum.running"
     Replicas Level "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')" "replication.replicas"
     ReplicationLagBytes Level "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)" "replication.lag_bytes"
-    ApplyQueueBytes Level "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END" "replication.apply_queue_bytes"
+    ApplyQueueBytes Level "CASE WHEN pg_is_in_recovery() AND pg_last_wal_receive_lsn() IS NOT NULL THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END" "replication.apply_queue_bytes"
     // With nothing to replay, the age of the last transaction means nothing.
     LagMs Level "CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 ELSE floor(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()))::bigint END END" ""
     IsPrimary Level "CASE WHEN pg_is_in_recovery() THEN 0 WHEN EXISTS (SELECT FROM pg_stat_replication) THEN 1 END" "replication.is_primary"

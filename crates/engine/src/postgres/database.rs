@@ -11,7 +11,6 @@ use workload::schema::table_name;
 use workload::session::SessionError;
 
 use super::POSTGRES;
-use super::checks::{VACUUMS, wanted};
 use super::configuration::SUPERUSER;
 use super::counters::ViewsFeed;
 use crate::data;
@@ -43,8 +42,10 @@ impl NetworkEngine for Postgres {
     const DATA_DIR_SETTING: &'static str = "data_directory";
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
-    const ROLE_QUERY: &'static str = "SELECT pg_is_in_recovery()";
-    const PRIMARY: &'static str = "f";
+    const ROLE_QUERY: &'static str = "SELECT (NOT pg_is_in_recovery())::int";
+    /// With the number of running vacuums.
+    const SETTINGS_QUERY: &'static str = "SELECT name, current_setting(name) FROM pg_settings \
+         UNION ALL SELECT 'pg_stat_progress_vacuum', count(*)::text FROM pg_stat_progress_vacuum";
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
          WHERE relkind IN ('r', 'm') AND oid >= 16384";
 
@@ -109,23 +110,5 @@ impl NetworkEngine for Postgres {
             .into_iter()
             .chain(read)
             .collect()
-    }
-
-    /// Leaves out what dyno sets in its own sessions, and what the server decides when it starts
-    /// (`override`). Values are shown with their units.
-    fn changed_settings_query(_: &Connection) -> &'static str {
-        "SELECT name, current_setting(name) FROM pg_settings \
-         WHERE source NOT IN ('default', 'override', 'client', 'session') \
-         AND setting IS DISTINCT FROM boot_val ORDER BY name"
-    }
-
-    /// Leaves out settings that the account may not see or the version does not have.
-    fn checked_settings_query() -> String {
-        let names = wanted().join("', '");
-        format!(
-            "SELECT name, current_setting(name) FROM pg_settings \
-             WHERE name IN ('{names}', 'data_directory') \
-             UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
-        )
     }
 }

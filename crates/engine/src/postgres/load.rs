@@ -21,6 +21,7 @@ impl Loads for Postgres {
          WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
          AND (c.relname LIKE 'sbtest%' OR c.relname = 'dyno_tables') \
          AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum";
+    const TERMINATION: &'static str = "SELECT pg_terminate_backend(#)";
 
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let [class, object] = LOCK;
@@ -35,10 +36,6 @@ impl Loads for Postgres {
         );
         let holder = first_cell(connection.rows(&holder).await?);
         Ok(Lock::HeldBy(holder.unwrap_or_else(|| "unknown".to_owned())))
-    }
-
-    fn termination(session: &str) -> String {
-        format!("SELECT pg_terminate_backend({session})")
     }
 
     /// Limits of the role or the database are for other clients: a connection that only holds a

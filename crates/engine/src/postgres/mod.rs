@@ -11,14 +11,8 @@ mod server;
 mod settings;
 mod streaming;
 
-use std::path::Path;
-use std::sync::Arc;
-
-use plan::Failure;
-
-use crate::database::{Access, Database};
 use crate::engine::{About, Engine, Flush};
-use crate::network;
+use crate::network::open_url;
 use crate::server::Server;
 
 pub const POSTGRES: &dyn Server = &Postgres;
@@ -67,6 +61,7 @@ static ABOUT: About = About {
         left: None,
         restore: &[],
     },
+    open: open_url::<client::postgres::Postgres>,
 };
 
 #[derive(Debug)]
@@ -75,15 +70,6 @@ struct Postgres;
 impl Engine for Postgres {
     fn about(&self) -> &About {
         &ABOUT
-    }
-
-    fn open(
-        &self,
-        url: &str,
-        access: &Access,
-        _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        network::open_url::<client::postgres::Postgres>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

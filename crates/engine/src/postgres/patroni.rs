@@ -15,14 +15,14 @@ use serde_json::{Map, Value, json};
 use super::configuration::{HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER, access_files};
 use super::settings::decides_format;
 use super::streaming;
-use super::streaming::acknowledged;
+use super::streaming::{AWAITED, acknowledged};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
 use crate::program::{bad_program, helper};
 use crate::replication::{
     ClusterLayout, ClusterManager, ManagedServer, Manager, Member, OwnedSettings, Replication,
-    ReplicationTraits, Service, Switchover, member_name, shown,
+    ReplicationTraits, Service, Switchover, member_name, settings,
 };
 use crate::settings::{HIDDEN, Settings, allowed_connections};
 
@@ -38,6 +38,8 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// How long Patroni may take to choose a synchronous standby, and how often it is asked.
 const STANDBY_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Newer versions of Patroni raise a lower `ttl` to this many seconds.
+const MIN_TTL_S: u64 = 20;
 /// The role that Patroni's REST API reports for a synchronous standby.
 const SYNCHRONOUS_STANDBY: &str = "sync_standby";
 /// How far, in bytes, a standby that succeeds the primary may be behind the primary's last known
@@ -109,6 +111,12 @@ impl Replication for Patroni {
     /// Patroni writes the settings of replication.
     fn settings(&self, _: &ClusterLayout, _: u32) -> OwnedSettings {
         Vec::new()
+    }
+
+    fn checked_settings(&self, members: u32) -> OwnedSettings {
+        let awaits = matches!(self, Self::Synchronous) && members > 1;
+        let standby = awaits.then(|| (AWAITED, "a standby that Patroni chooses".to_owned()));
+        settings(standby, &[])
     }
 
     fn data_files(&self, _: &ClusterLayout, _: u32) -> Vec<ServerFile> {
@@ -257,7 +265,6 @@ fn ask(
     limit: Duration,
 ) -> io::Result<http::Reply> {
     let address = member.cluster.group_address(member.number, 0);
-    let address = address.ok_or_else(|| io::Error::other("it is no member of its cluster"))?;
     let certificate = &member.cluster.certificate;
     http::send(address, request, certificate, json, limit)
 }
@@ -316,12 +323,15 @@ fn loop_wait_s(ttl: Duration) -> u64 {
 
 /// A manager restarts its own server, and loses the leader's key only when it ends itself.
 fn detector(ttl: Duration) -> Detector {
-    let loop_wait_s = loop_wait_s(ttl);
+    let (loop_wait_s, ttl_s) = (loop_wait_s(ttl), ttl.as_secs());
+    let raised = match ttl_s {
+        ..MIN_TTL_S => format!(" ({MIN_TTL_S} s in newer versions of Patroni)"),
+        _ => String::new(),
+    };
     Detector {
         text: format!(
             "Patroni: a server within loop_wait {loop_wait_s} s, a server and its Patroni after \
-             ttl {} s",
-            ttl.as_secs()
+             ttl {ttl_s} s{raised}"
         ),
         within: ttl.saturating_add(Duration::from_secs(loop_wait_s)),
     }
@@ -336,8 +346,8 @@ fn configuration(
 ) -> Value {
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
-    let own = shown(cluster.client_address(number));
-    let api = shown(cluster.group_address(number, 0));
+    let own = cluster.client_address(number).to_string();
+    let api = cluster.group_address(number, 0).to_string();
     let account = json!({
         "username": REPLICATION_ROLE,
         "password": password,
@@ -356,7 +366,7 @@ fn configuration(
             "verify_client": "required",
         },
         "etcd3": {
-            "hosts": shown(cluster.services.first().copied()),
+            "hosts": cluster.services[0].to_string(),
             "protocol": "https",
             "cacert": in_dir(AUTHORITY_FILE),
             "cert": in_dir(CERTIFICATE_FILE),

@@ -1,13 +1,10 @@
 //! PostgreSQL's servers, for the laboratory.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use client::connection::LOGIN_LIMIT;
-use client::postgres::{Connection, Error};
-use ipnet::Ipv4Net;
+use client::postgres::Connection;
 use plan::Failure;
 use rustix::process::Signal;
 
@@ -104,6 +101,11 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         };
         format!("ALTER SYSTEM SET {name} = '{value}'; {then}")
     },
+    // Leaves out what dyno sets in its own sessions, and what the server decides when it starts
+    // (`override`). Values are shown with their units.
+    changed_settings: "SELECT name, current_setting(name) FROM pg_settings \
+         WHERE source NOT IN ('default', 'override', 'client', 'session') \
+         AND setting IS DISTINCT FROM boot_val ORDER BY name",
     defaults: checks::defaults::DEFAULTS,
     checks: checks::CHECKS,
     replication: &streaming::KINDS,
@@ -143,7 +145,8 @@ impl Server for Postgres {
         if !initdb.is_file() {
             return Err(bad_program(&installed.program, "its initdb is missing"));
         }
-        let mut arguments: Vec<OsString> = [
+        let data = paths.data.display().to_string();
+        let own = [
             "--no-sync",
             "--auth=reject",
             "--encoding=UTF8",
@@ -151,20 +154,13 @@ impl Server for Postgres {
             "--username",
             SUPERUSER,
             "--pgdata",
-        ]
-        .map(OsString::from)
-        .to_vec();
-        arguments.push(paths.data.clone().into());
+            &data,
+        ];
         let has_checksums = version::is_since(&installed.version, CHECKSUMS_SINCE, 0);
         let options = initdb_options(format, has_checksums)?;
-        arguments.extend(options.into_iter().map(OsString::from));
-        let single = [
-            OsString::from("--single"),
-            paths.config_option(TRAITS.config_option).into(),
-            "-D".into(),
-            paths.data.clone().into(),
-            SUPERUSER.into(),
-        ];
+        let arguments = own.map(str::to_owned).into_iter().chain(options);
+        let config = paths.config_option(TRAITS.config_option);
+        let single = ["--single", &config, "-D", &data, SUPERUSER];
         // Earlier versions let only superusers run CHECKPOINT.
         let may_flush = match version::is_since(&installed.version, CHECKPOINT_ROLE_SINCE, 0) {
             true => format!("GRANT pg_checkpoint TO {ROLE};\n"),
@@ -210,9 +206,17 @@ impl Server for Postgres {
         Invocation::new(&installed.program, ["--describe-config"])
     }
 
-    /// Also sets the password: until then, nobody can log in over TCP.
+    /// Also sets the password: until then, nobody can log in over TCP. A standby has the password
+    /// that its primary was given.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        let result = set_password(login, LOGIN_ATTEMPT_LIMIT)?;
+        let set = async |connection: &mut Connection| {
+            let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
+            match first_cell(is_standby).as_deref() {
+                Some("t") => Ok(()),
+                _ => connection.set_password(ROLE, login.password).await,
+            }
+        };
+        let result = administer(login, LOGIN_ATTEMPT_LIMIT, set)?;
         if result
             .as_ref()
             .is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW))
@@ -221,11 +225,6 @@ impl Server for Postgres {
             return Ok(LoginAttempt::NotYet);
         }
         Ok(login.attempted(result.map(|()| None)))
-    }
-
-    fn set_password(&self, login: &Login<'_>, _: Ipv4Net, password: &str) -> Result<(), Failure> {
-        let altered = set_password(&Login { password, ..*login }, LOGIN_LIMIT)?;
-        altered.map_err(|error| login.refused(&error))
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
@@ -240,19 +239,6 @@ impl Server for Postgres {
             pool_bytes,
         }
     }
-}
-
-/// Gives the role of loads a login's password. A standby has the password that its primary was
-/// given.
-fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), Error>, Failure> {
-    let set = async |connection: &mut Connection| {
-        let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
-        match first_cell(is_standby).as_deref() {
-            Some("t") => Ok(()),
-            _ => connection.set_password(ROLE, login.password).await,
-        }
-    };
-    administer(login, login_limit, set)
 }
 
 /// The directories of the programs of each version, the latest first.

@@ -17,8 +17,8 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::launch::{Invocation, ServerFile};
 use crate::remote::{first_cell, first_number};
 use crate::replication::{
-    ClusterLayout, Copying, Failover, Member, OwnedSettings, Questions, Replication,
-    ReplicationTraits, Role, View, cell, member_name, settings,
+    ClusterLayout, Copying, Failover, Member, MemberAddress, OwnedSettings, Questions,
+    Replication, ReplicationTraits, Role, View, cell, member_name, settings,
 };
 
 /// How standbys recognize a server; the files are in its data directory.
@@ -52,6 +52,9 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
 /// Role, application name, and address of each session.
 const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
      FROM pg_stat_activity WHERE usename IS NOT NULL";
+/// Names of the sessions by which Patroni and the programs that it runs look at another member, or
+/// copy from it. A standby that does not give its name is called `walreceiver`.
+const PROGRAMS: [&str; 3] = ["", "pg_rewind", "pg_basebackup"];
 /// Log messages of servers that refuse a login.
 const REFUSALS: [&str; 3] = [
     "no pg_hba.conf entry for",
@@ -59,7 +62,7 @@ const REFUSALS: [&str; 3] = [
     "Peer authentication failed for user",
 ];
 /// The setting that names the standbys that a commit waits for.
-const AWAITED: &str = "synchronous_standby_names";
+pub(super) const AWAITED: &str = "synchronous_standby_names";
 /// Waits at most 60 s for the end of recovery.
 const PROMOTE: &str = "SELECT pg_promote(true, 60)";
 /// The query for how far the log reaches, in bytes, in one cell.
@@ -87,8 +90,8 @@ enum Streaming {
 
 impl Streaming {
     /// The value of `synchronous_standby_names`; `None` if a commit waits for no standby.
-    fn awaited(&self, cluster: &ClusterLayout, primary: u32) -> Option<String> {
-        let standbys = (1..=cluster.count()).filter(|number| *number != primary);
+    fn awaited(&self, members: u32, primary: u32) -> Option<String> {
+        let standbys = (1..=members).filter(|number| *number != primary);
         let names: Vec<String> = standbys.map(member_name).collect();
         if names.is_empty() {
             return None;
@@ -97,7 +100,7 @@ impl Streaming {
         match self {
             Self::Asynchronous => None,
             Self::Synchronous => Some(format!("FIRST 1 ({names})")),
-            Self::Quorum => Some(format!("ANY {} ({names})", cluster.count() / 2)),
+            Self::Quorum => Some(format!("ANY {} ({names})", members / 2)),
         }
     }
 
@@ -112,12 +115,11 @@ impl Streaming {
     ) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let source = source(cluster, standby, primary);
         let source = format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}");
-        let awaited = self
-            .awaited(cluster, standby)
-            .map(|names| match cluster.count() {
-                0..=2 => String::new(),
-                _ => names,
-            });
+        let awaited = self.awaited(cluster.count(), standby);
+        let awaited = awaited.map(|names| match cluster.count() {
+            0..=2 => String::new(),
+            _ => names,
+        });
         let awaited = awaited.map(|names| (AWAITED, names));
         [("primary_conninfo", source)].into_iter().chain(awaited)
     }
@@ -197,6 +199,11 @@ impl Replication for Streaming {
         settings(own, &[SETTINGS, TLS_SETTINGS])
     }
 
+    fn checked_settings(&self, members: u32) -> OwnedSettings {
+        let awaited = self.awaited(members, 1);
+        settings(awaited.map(|names| (AWAITED, names)), &[])
+    }
+
     fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
         let password = format!("*:*:*:{REPLICATION_ROLE}:{}\n", cluster.password);
         let mut files = Vec::from(cluster.certificate.files());
@@ -217,7 +224,7 @@ impl Replication for Streaming {
 
     /// From now on, commits wait for standbys.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let Some(names) = self.awaited(member.cluster, member.number) else {
+        let Some(names) = self.awaited(member.cluster.count(), member.number) else {
             return Ok(());
         };
         set_and_reload(member, [(AWAITED, names)])
@@ -330,16 +337,22 @@ pub(super) static QUESTIONS: Questions = Questions {
 /// Sessions of roles other than dyno's, and standbys that are not members.
 fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     let sessions = member.rows::<Postgres>(SESSIONS)?;
-    let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
-    let strangers = sessions.iter().filter(|row| match cell(row, 0) {
-        REPLICATION_ROLE => !is_members(cell(row, 1)),
-        role => ![SUPERUSER, ROLE].contains(&role),
-    });
+    let members = member.cluster.count();
+    let strangers = sessions.iter().filter(|row| is_stranger(row, members));
     let describe = |row: &Vec<_>| {
         let (role, name, from) = (cell(row, 0), cell(row, 1), cell(row, 2));
         format!("a session of {role:?} ({name}) from {from}")
     };
     Ok(strangers.map(describe).collect())
+}
+
+/// Whether a row of [`SESSIONS`] belongs to nobody in a cluster of so many members.
+fn is_stranger(session: &[Option<String>], members: u32) -> bool {
+    let is_members = |name| (1..=members).any(|number| member_name(number) == name);
+    match (cell(session, 0), cell(session, 1)) {
+        (REPLICATION_ROLE, name) => !PROGRAMS.contains(&name) && !is_members(name),
+        (role, _) => ![SUPERUSER, ROLE].contains(&role),
+    }
 }
 
 fn role(word: &str) -> Role {
@@ -353,11 +366,31 @@ fn role(word: &str) -> Role {
 /// How member `number` reaches its primary. A server without the cluster's key does not get the
 /// password.
 fn source(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
-    let server = cluster.client_address(primary);
-    let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
+    let MemberAddress { ip, port, .. } = cluster.member(primary);
     format!(
-        "{} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
-        server.unwrap_or_default(),
+        "host={ip} port={port} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
         member_name(number)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_of_members_and_of_their_programs_are_no_strangers() {
+        for (role, name, expected) in [
+            (SUPERUSER, "psql", false),
+            (ROLE, "dyno", false),
+            ("eve", "dyno1", true),
+            (REPLICATION_ROLE, "dyno3", false),
+            (REPLICATION_ROLE, "dyno4", true),
+            (REPLICATION_ROLE, "walreceiver", true),
+            (REPLICATION_ROLE, "pg_rewind", false),
+            (REPLICATION_ROLE, "", false),
+        ] {
+            let session = [role, name, "10.0.0.1"].map(|cell| Some(cell.to_owned()));
+            assert_eq!(is_stranger(&session, 3), expected, "{role} {name}");
+        }
+    }
 }

@@ -43,29 +43,12 @@ static ABOUT: About = About {
         left: Some(("PRAGMA wal_checkpoint(TRUNCATE)", 0)),
         restore: &[],
     },
+    open,
 };
 
 impl Engine for Sqlite {
     fn about(&self) -> &About {
         &ABOUT
-    }
-
-    fn open(
-        &self,
-        url: &str,
-        _: &Access,
-        directory: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, Failure> {
-        let target = SqliteTarget::parse(url, directory).map_err(Failure::usage)?;
-        match target.open() {
-            Ok(_) => Ok(Arc::new(SqliteDatabase {
-                target: Arc::new(target),
-            })),
-            Err(error) => {
-                let path = target.path().display();
-                Err(failed(&error, None).context(format!("cannot open {path}")))
-            }
-        }
     }
 
     fn in_process(&self) -> Option<InProcess> {
@@ -75,6 +58,19 @@ impl Engine for Sqlite {
             temporary_url: "sqlite:",
             absolute_url,
         })
+    }
+}
+
+fn open(url: &str, _: &Access, directory: Option<&Path>) -> Result<Arc<dyn Database>, Failure> {
+    let target = SqliteTarget::parse(url, directory).map_err(Failure::usage)?;
+    match target.open() {
+        Ok(_) => Ok(Arc::new(SqliteDatabase {
+            target: Arc::new(target),
+        })),
+        Err(error) => {
+            let path = target.path().display();
+            Err(failed(&error, None).context(format!("cannot open {path}")))
+        }
     }
 }
 

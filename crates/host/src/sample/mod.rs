@@ -31,7 +31,7 @@ impl Sample {
             pressure: pressure::read(files),
             available_bytes: field_bytes(&meminfo, "MemAvailable"),
             dirty_bytes: field_bytes(&meminfo, "Dirty"),
-            network: network::parse(&read("self/net/dev")),
+            network: network::read(files),
             disks: disk::parse(&read("diskstats"), disks),
         }
     }

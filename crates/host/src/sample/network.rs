@@ -1,16 +1,36 @@
 //! Traffic of network interfaces (`/proc/net/dev`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use measure::values::{Values, growth};
 use procfs_core::FromBufRead;
 use procfs_core::net::{DeviceStatus, InterfaceDeviceStatus};
 
+use crate::files::{Files, entries, text};
+
 const MB: f64 = 1024.0 * 1024.0;
 /// Maximum number of interfaces with metrics; a container host may have thousands.
 const MAX_INTERFACES: usize = 64;
+const TRAFFIC: &str = "/proc/self/net/dev";
+/// The directory of the interfaces that the kernel makes, such as bridges.
+const SOFTWARE: &str = "/sys/devices/virtual/net";
 
 pub(super) type Interfaces = BTreeMap<String, DeviceStatus>;
+
+/// Reads the traffic of a machine. Of more interfaces than have metrics, physical ones and the
+/// loopback interface come first.
+pub(super) fn read(files: &dyn Files) -> Interfaces {
+    let used = parse(&text(files, TRAFFIC).unwrap_or_default());
+    if used.len() <= MAX_INTERFACES {
+        return used;
+    }
+    let software: BTreeSet<PathBuf> = entries(files, SOFTWARE).into_iter().collect();
+    let is_software = |name: &str| software.contains(&Path::new(SOFTWARE).join(name));
+    let mut used: Vec<_> = used.into_iter().collect();
+    used.sort_by_cached_key(|(name, _)| name != "lo" && is_software(name));
+    used.into_iter().take(MAX_INTERFACES).collect()
+}
 
 /// Parses `/proc/net/dev`, without interfaces that have had no traffic.
 pub(super) fn parse(text: &str) -> Interfaces {
@@ -21,8 +41,7 @@ pub(super) fn parse(text: &str) -> Interfaces {
     let used = all
         .into_iter()
         .filter(|(_, status)| status.recv_packets > 0 || status.sent_packets > 0);
-    let used: Interfaces = used.collect();
-    used.into_iter().take(MAX_INTERFACES).collect()
+    used.collect()
 }
 
 pub(super) fn derive(before: &Interfaces, after: &Interfaces, seconds: f64, values: &mut Values) {
@@ -44,6 +63,7 @@ pub(super) fn derive(before: &Interfaces, after: &Interfaces, seconds: f64, valu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::testing::TestMachine;
 
     const TEXT: &str = "\
 Inter-|   Receive                                                |  Transmit
@@ -66,6 +86,22 @@ Inter-|   Receive                                                |  Transmit
         assert_eq!(values.0["net[lo].rx_mb_per_s"], 2.0);
         assert_eq!(values.0["net[lo].tx_packets_per_s"], 250.0);
         assert_eq!(values.0["net[eth0].tx_mb_per_s"], 0.0);
+    }
+
+    #[test]
+    fn software_interfaces_do_not_displace_others() {
+        let machine = TestMachine::with(&[]);
+        let names = (0..MAX_INTERFACES).map(|number| format!("br-{number}"));
+        let names: Vec<String> = names.chain(["eth0", "lo"].map(str::to_owned)).collect();
+        let line = |name: &String| format!("{name}: 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0\n");
+        let lines: String = names.iter().map(line).collect();
+        machine.write(TRAFFIC, &format!("\n\n{lines}"));
+        for name in names.iter().filter(|name| *name != "eth0") {
+            machine.write(&format!("{SOFTWARE}/{name}/mtu"), "1500");
+        }
+        let read = read(&machine.files);
+        assert_eq!(read.len(), MAX_INTERFACES);
+        assert!(read.contains_key("eth0") && read.contains_key("lo"));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use engine::Installed;
 use engine::ServerReport;
 use engine::checks::Facts as ServerFacts;
 use host::{Files, Memory, Storage};
@@ -13,7 +12,6 @@ use plan::EngineSpec;
 use super::Subject;
 use super::requirements::Requirements;
 use crate::Database;
-use crate::failure::Failure;
 use crate::server_process::{self, is_own};
 use crate::trial::{Target, Trial};
 
@@ -60,7 +58,9 @@ fn add_planned<'a>(
 ) {
     let node = &trial.planned.topology.node;
     let is_same = |known: &&mut PlannedServer<'_>| {
-        known.spec == spec && known.trial.planned.topology.node == *node
+        known.spec == spec
+            && known.trial.planned.topology.node == *node
+            && cluster(known.trial) == cluster(trial)
     };
     match planned.iter_mut().find(is_same) {
         Some(known) => known.required = known.required.max(required),
@@ -70,6 +70,12 @@ fn add_planned<'a>(
             required,
         }),
     }
+}
+
+/// Kind and size of the cluster that the trial's servers form, if any.
+fn cluster(trial: &Trial) -> Option<(&str, u32)> {
+    let cluster = trial.planned.topology.cluster.as_ref()?;
+    Some((cluster.kind.as_str(), cluster.members))
 }
 
 /// Checks report which of its settings could not be read.
@@ -127,60 +133,52 @@ fn is_rotational(files: &dyn Files, dir: Option<&Path>) -> Option<bool> {
     Storage::read(files, dir?).is_rotational()
 }
 
+/// Settings are the study's, then those of the cluster, then dyno's, then the defaults of the
+/// server's version.
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
-    let mut programs = BTreeMap::new();
+    let mut versions = BTreeMap::new();
     let varied = varied(planned);
-    let mut servers = Vec::new();
-    for server in planned {
-        let spec = server.spec;
+    let facts = planned.iter().filter_map(|server| {
+        let (spec, required) = (server.spec, server.required);
+        let engine = crate::spec::engine_of(spec).ok()?;
         let basedir = spec.basedir.as_ref().map(|basedir| &basedir.value);
-        let version = spec.version.as_ref().map(|version| version.as_str());
-        let program = programs.entry((spec.engine.as_str(), basedir, version));
-        let installed = program.or_insert_with(|| crate::spec::installed(spec));
-        let name = match planned.len() {
-            1 => spec.engine.value.clone(),
-            _ => format!("{} of {}", spec.engine.value, server.trial.planned.label),
-        };
-        let facts = planned_server(files, name, server, installed);
-        servers.extend(facts.map(|facts| ServerFacts {
+        let wanted = spec.version.as_ref().map(|version| version.as_str());
+        let version = versions.entry((spec.engine.as_str(), basedir, wanted));
+        let version = version.or_insert_with(|| {
+            let installed = crate::spec::installed(spec);
+            let version = installed.map(|installed| installed.version);
+            version.map_err(|failure| failure.message)
+        });
+        let of_cluster = cluster(server.trial).and_then(|(kind, members)| {
+            let replication = engine.replicates_as(kind)?;
+            Some(replication.checked_settings(members))
+        });
+        let config = crate::spec::config(spec);
+        let all = [of_cluster.unwrap_or_default(), config.clone()].concat();
+        let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
+        let settings = |version: &String| engine.planned_settings(version, users, &all);
+        let chosen = engine.chosen_settings(&config).into_iter();
+        Some(ServerFacts {
+            name: match planned.len() {
+                1 => spec.engine.value.clone(),
+                _ => format!("{} of {}", spec.engine.value, server.trial.planned.label),
+            },
+            engine,
+            version: version.clone().unwrap_or_default(),
+            settings: version.as_ref().map(settings).map_err(Clone::clone),
+            chosen: chosen.map(|(name, _)| name).collect(),
             varied: varied.clone(),
-            ..facts
-        }));
-    }
-    servers
-}
-
-/// Settings are the study's, then dyno's, then the defaults of the server's version.
-fn planned_server(
-    files: &dyn Files,
-    name: String,
-    server: &PlannedServer<'_>,
-    installed: &Result<Installed, Failure>,
-) -> Option<ServerFacts> {
-    let engine = crate::spec::engine_of(server.spec).ok()?;
-    let (config, required) = (crate::spec::config(server.spec), server.required);
-    let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
-    let chosen = engine.chosen_settings(&config).into_iter();
-    let version = match installed {
-        Ok(installed) => Ok(&installed.version),
-        Err(failure) => Err(failure.message.clone()),
-    };
-    Some(ServerFacts {
-        name,
-        engine,
-        version: version.clone().cloned().unwrap_or_default(),
-        settings: version.map(|version| engine.planned_settings(version, users, &config)),
-        chosen: chosen.map(|(name, _)| name).collect(),
-        varied: BTreeSet::new(),
-        planned: true,
-        data_dir: None,
-        elsewhere: None,
-        memory_bytes: Memory::read(files).total_bytes,
-        servers: required.private_servers,
-        data_bytes: None,
-        turning_disk: is_rotational(files, server.trial.data_directory().as_deref()),
-        demand: Some(required.server),
-    })
+            planned: true,
+            data_dir: None,
+            elsewhere: None,
+            memory_bytes: Memory::read(files).total_bytes,
+            servers: required.private_servers,
+            data_bytes: None,
+            turning_disk: is_rotational(files, server.trial.data_directory().as_deref()),
+            demand: Some(required.server),
+        })
+    });
+    facts.collect()
 }
 
 /// Settings whose values differ among the planned servers, because of an axis or of variants.

@@ -10,28 +10,17 @@ use measure::until::is_precise;
 
 use crate::Trial;
 
-/// When a trial may end before its time is over.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum StopRule {
-    /// The confidence interval of the mean throughput is narrow enough.
-    Precise {
-        /// Half of the interval, as a share of the mean.
-        ci: f64,
-        least_s: f64,
-    },
-    /// Arrivals exceed completions.
-    Overloaded {
-        /// The longest acceptable wait of an arrival.
-        max_wait: Duration,
-    },
-}
-
 /// Number of consecutive seconds in which the backlog must grow; shorter growth may be a stall.
 const GROWING_S: usize = 3;
 
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
-    rule: Option<StopRule>,
+    /// The longest acceptable wait of an arrival; the trial ends when arrivals exceed completions.
+    max_wait: Option<Duration>,
+    /// Otherwise, half of the confidence interval of the mean throughput that is narrow enough to
+    /// end the trial, as a share of the mean.
+    ci: Option<f64>,
+    least_s: f64,
     max_s: f64,
     users: u64,
     warmup: Vec<Part>,
@@ -44,14 +33,10 @@ pub(crate) struct EarlyStop {
 impl EarlyStop {
     pub(crate) fn new(trial: &Trial) -> Self {
         let load = &trial.planned.load;
-        let overloaded = |max_wait| StopRule::Overloaded { max_wait };
-        let rule = trial.longest_wait.map(overloaded);
         Self {
-            rule: rule.or_else(|| {
-                let ci = load.until?.ci;
-                let least_s = load.time.as_secs_f64();
-                Some(StopRule::Precise { ci, least_s })
-            }),
+            max_wait: trial.longest_wait,
+            ci: load.until.map(|until| until.ci),
+            least_s: load.time.as_secs_f64(),
             max_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
             users: u64::from(load.threads) * u64::from(trial.planned.topology.instances),
             warmup: Vec::new(),
@@ -63,10 +48,8 @@ impl EarlyStop {
 
     /// Adds a second, merged from all loads; returns whether the trial may stop.
     pub(crate) fn observe(&mut self, second: &Second) -> bool {
-        let Some(rule) = self.rule else {
-            return false;
-        };
         match second.phase {
+            _ if self.max_wait.is_none() && self.ci.is_none() => {}
             Phase::Warmup => push_throughput(&mut self.warmup, second),
             Phase::Measure => {
                 push_throughput(&mut self.seconds, second);
@@ -74,9 +57,9 @@ impl EarlyStop {
                     self.backlogs.extend(second.backlog);
                 }
                 if self.ended.is_none() {
-                    self.ended = match rule {
-                        StopRule::Precise { ci, least_s } => self.precise(ci, least_s),
-                        StopRule::Overloaded { max_wait } => self.overloaded(max_wait),
+                    self.ended = match self.max_wait {
+                        Some(max_wait) => self.overloaded(max_wait),
+                        None => self.precise(),
                     };
                 }
             }
@@ -90,10 +73,10 @@ impl EarlyStop {
     }
 
     /// Reaching the target precision in the last second is not an early stop.
-    fn precise(&self, ci: f64, least_s: f64) -> Option<Ended> {
-        let after_s = self.after_s();
-        let is_early = after_s < self.max_s && is_precise(ci, least_s, &self.warmup, &self.seconds);
-        is_early.then_some(Ended::Sure {
+    fn precise(&self) -> Option<Ended> {
+        let (ci, after_s) = (self.ci?, self.after_s());
+        let is_precise = || is_precise(ci, self.least_s, &self.warmup, &self.seconds);
+        (after_s < self.max_s && is_precise()).then_some(Ended::Sure {
             after_s,
             at_most_s: self.max_s,
             reached: ci,
@@ -127,9 +110,11 @@ mod tests {
 
     use super::*;
 
-    fn early(rule: StopRule) -> EarlyStop {
+    fn early(max_wait: Option<Duration>, ci: Option<f64>, least_s: f64) -> EarlyStop {
         EarlyStop {
-            rule: Some(rule),
+            max_wait,
+            ci,
+            least_s,
             max_s: 600.0,
             users: 4,
             warmup: Vec::new(),
@@ -163,34 +148,28 @@ mod tests {
 
     #[test]
     fn a_trial_runs_until_it_is_precise_and_its_minimum_time_is_over() {
-        let precise = |ci, least_s| StopRule::Precise { ci, least_s };
+        let precise = |ci, least_s| early(None, Some(ci), least_s);
         let steady = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
-        let soon = stops(early(precise(0.02, 1.0)), (0..900).map(steady)).unwrap();
+        let soon = stops(precise(0.02, 1.0), (0..900).map(steady)).unwrap();
         assert_eq!(soon, FIRST_CHECK_S * 11 / 10);
-        let later = stops(early(precise(0.02, 400.0)), (0..900).map(steady)).unwrap();
+        let later = stops(precise(0.02, 400.0), (0..900).map(steady)).unwrap();
         assert!((440..=441).contains(&later), "{later}");
         let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
-        assert_eq!(stops(early(precise(0.001, 1.0)), (0..900).map(noisy)), None);
+        assert_eq!(stops(precise(0.001, 1.0), (0..900).map(noisy)), None);
         // Ending in the last second would not be early.
-        assert_eq!(
-            stops(early(precise(0.02, 550.0)), (0..600).map(steady)),
-            None
-        );
+        assert_eq!(stops(precise(0.02, 550.0), (0..600).map(steady)), None);
     }
 
     #[test]
     fn the_warm_up_counts_for_steady_state_but_not_for_precision() {
-        let precise = StopRule::Precise {
-            ci: 0.5,
-            least_s: 1.0,
-        };
+        let precise = || early(None, Some(0.5), 1.0);
         let of = |phase, n: u64| Second {
             phase,
             ..second(1000 + (31 * n * n + 7 * n) % 11, None)
         };
         let warmup = (0..90).map(|n| of(Phase::Warmup, n));
-        assert_eq!(stops(early(precise), warmup), None);
-        let mut early = early(precise);
+        assert_eq!(stops(precise(), warmup), None);
+        let mut early = precise();
         for n in 0..40 {
             assert!(!early.observe(&of(Phase::Warmup, n)));
         }
@@ -200,19 +179,17 @@ mod tests {
 
     #[test]
     fn a_growing_backlog_stops_a_trial() {
-        let rule = StopRule::Overloaded {
-            max_wait: Duration::from_millis(50),
-        };
+        let early = || early(Some(Duration::from_millis(50)), None, 0.0);
         let growing = (0..10).map(|n| second(1000, Some(100 * n)));
-        assert_eq!(stops(early(rule), growing), Some(4));
+        assert_eq!(stops(early(), growing), Some(4));
         // The backlog stays below the four users.
         let small = (0..10).map(|n| second(1000, Some(n / 3)));
-        assert_eq!(stops(early(rule), small), None);
+        assert_eq!(stops(early(), small), None);
         // Arrivals wait less than 50 ms.
         let short = (0..10).map(|n| second(1000, Some(10 + n)));
-        assert_eq!(stops(early(rule), short), None);
+        assert_eq!(stops(early(), short), None);
         // A stall that ended.
         let stall = [0, 0, 900, 1800, 900, 0, 0, 0].map(|n| second(1000, Some(n)));
-        assert_eq!(stops(early(rule), stall), None);
+        assert_eq!(stops(early(), stall), None);
     }
 }

@@ -29,7 +29,7 @@ pub const MAX_SEARCH_TRIALS: u32 = 1 + MAX_STEPS as u32;
 pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
-    known: &[TrialSummary],
+    mut known: Vec<TrialSummary>,
     run: &mut Run<'_>,
 ) -> Result<(), Failure> {
     let mut finished = Vec::new();
@@ -41,9 +41,10 @@ pub fn find_max(
             lab,
             trial,
             wanted,
-            known,
+            known: &mut known,
             run,
             finished: &mut finished,
+            has_run: false,
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
@@ -83,10 +84,13 @@ struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
     wanted: FindMax,
-    known: &'a [TrialSummary],
+    /// Those of an interrupted run that no search has taken.
+    known: &'a mut Vec<TrialSummary>,
     run: &'a mut Run<'r>,
-    /// The trials of this search and of earlier ones, including those taken from `known`.
+    /// The trials of this search and of earlier ones.
     finished: &'a mut Vec<TrialSummary>,
+    /// Whether a trial of this search has run, rather than been known.
+    has_run: bool,
     found: FoundMax,
 }
 
@@ -117,8 +121,8 @@ impl SearchRun<'_, '_> {
 
     /// Runs a trial, or takes its summary from an interrupted run.
     fn measure(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
-        let summary = match self.known(&trial) {
-            Some(known) => known.clone(),
+        let summary = match self.take_known(&trial) {
+            Some(known) => known,
             None => self.run_trial(trial)?,
         };
         self.finished.push(summary.clone());
@@ -127,24 +131,27 @@ impl SearchRun<'_, '_> {
 
     /// The trial's summary from an interrupted run. That run may have continued with other rates,
     /// because results vary.
-    fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
+    fn take_known(&mut self, trial: &Trial) -> Option<TrialSummary> {
         let planned = &trial.planned;
-        let is_taken = |known: &TrialSummary| {
-            let mut finished = self.finished.iter();
-            finished.any(|trial| trial.setup.planned.number == known.setup.planned.number)
-        };
-        self.known.iter().find(|known| {
-            known.setup.planned.point == planned.point
-                && known.setup.planned.load.time == planned.load.time
-                && !is_taken(known)
-        })
+        let index = self.known.iter().position(|known| {
+            let known = &known.setup.planned;
+            known.point == planned.point && known.load.time == planned.load.time
+        })?;
+        Some(self.known.remove(index))
     }
 
-    fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
+    fn run_trial(&mut self, mut trial: Trial) -> Result<TrialSummary, Failed> {
         if self.run.is_interrupted() {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
+        // The first one has checked the data.
+        if let Target::Given(_) = trial.target
+            && self.has_run
+        {
+            trial.run_options.mode = None;
+        }
+        self.has_run = true;
         let ran = attempt(self.lab, &trial, self.run).map_err(Failed::All)?;
         match ran.failure {
             Some(failure) => {
@@ -189,10 +196,6 @@ impl SearchRun<'_, '_> {
         trial.longest_wait = Some(self.wanted.limit);
         // A repeated rate gets different arrival times.
         trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
-        // The closed loop has already checked the data.
-        if let Target::Given(_) = trial.target {
-            trial.run_options.mode = None;
-        }
         let planned = &mut trial.planned;
         planned.number = number;
         planned.label = step_label(&planned.label, &format!("rate={rate}"));

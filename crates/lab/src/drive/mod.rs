@@ -5,11 +5,10 @@ mod early_stop;
 pub(crate) mod find_max;
 pub(crate) mod flush;
 mod merge;
-pub(crate) mod message;
 pub(crate) mod referee;
 pub(crate) mod start;
 pub(crate) mod threads;
-mod trial_loop;
+pub(crate) mod trial_loop;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -28,9 +27,8 @@ use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
 use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
 use clock::Clock;
-use message::TrialMessage;
 use start::Start;
-use trial_loop::TrialLoop;
+use trial_loop::{TrialLoop, TrialMessage};
 
 /// All loads start together.
 pub(crate) fn drive(
@@ -213,21 +211,21 @@ pub(crate) fn raise_file_limit(trials: &[&Trial]) -> Result<(), Failure> {
     let files = trials.iter().map(|trial| trial.load_files() + OWN_FILES);
     let needed: u64 = files.sum();
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
+    let Some(current) = limit.current.filter(|current| *current < needed) else {
         return Ok(());
-    }
+    };
     limit.current = limit.maximum;
     let raised = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
-    match limit.maximum {
-        Some(maximum) if maximum < needed || raised.is_err() => {
-            let message = format!(
-                "{users} virtual users need up to {needed} open files; the limit of this process is {maximum}"
-            );
-            let remedy = format!("raise the limit: ulimit -n {needed}");
-            Err(Failure::usage(message).remedy(remedy))
-        }
-        _ => Ok(()),
-    }
+    let what = match (limit.maximum, raised) {
+        (Some(maximum), _) if maximum < needed => maximum.to_string(),
+        (_, Err(error)) => format!("{current}, which cannot be raised: {error}"),
+        _ => return Ok(()),
+    };
+    let message = format!(
+        "{users} virtual users need up to {needed} open files; the limit of this process is {what}"
+    );
+    let remedy = format!("raise the limit: ulimit -n {needed}");
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 #[cfg(test)]

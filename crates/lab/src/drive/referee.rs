@@ -1,7 +1,7 @@
 //! The servers of variants that take turns: measures what they use in their own turns and in those of
 //! the others, and freezes them while they wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use host::process::{self, ProcessChange, ProcessStat};
@@ -10,27 +10,20 @@ use measure::metric::{MetricSummary, Metrics};
 use measure::slice::Phase;
 use measure::values::Values;
 
-use crate::Failure;
 use crate::observe::monitors::MonitoredServer;
 use crate::servers::{ProcessId, freeze};
+use crate::{Failure, locked};
 
 /// Freezes with signals, not with control groups: a process in the freezer of version 1 cannot be killed, so it
 /// would outlive a killed dyno.
 #[derive(Debug)]
 pub(crate) struct ServersInTurns {
     /// The servers of each variant.
-    variants: Vec<Vec<ServerInTurns>>,
+    variants: Vec<Vec<MonitoredServer>>,
     pauses: bool,
     /// Ends the loads if a server ignores a signal.
     stop: Arc<Stop>,
     state: Mutex<State>,
-}
-
-#[derive(Debug)]
-pub(crate) struct ServerInTurns {
-    pub(crate) monitored: MonitoredServer,
-    /// Whether dyno started this server. It never freezes any other, which may have other clients.
-    pub(crate) is_own: bool,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +52,7 @@ struct Used {
 }
 
 impl ServersInTurns {
-    pub(crate) fn new(variants: Vec<Vec<ServerInTurns>>, pauses: bool, stop: Arc<Stop>) -> Self {
+    pub(crate) fn new(variants: Vec<Vec<MonitoredServer>>, pauses: bool, stop: Arc<Stop>) -> Self {
         let state = State {
             used: vec![<[Used; 2]>::default(); variants.len()],
             is_frozen: vec![false; variants.len()],
@@ -76,14 +69,12 @@ impl ServersInTurns {
     /// The processes of all servers, which are no foreign programs to any variant.
     pub(crate) fn processes(&self) -> Vec<ProcessId> {
         let servers = self.variants.iter().flatten();
-        servers
-            .map(|server| server.monitored.process.clone())
-            .collect()
+        servers.map(|server| server.process.clone()).collect()
     }
 
     /// The metrics of a variant; `server.cpu` covers only its own turns.
     pub(crate) fn metrics(&self, variant: usize) -> Metrics {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = locked(&self.state);
         let mut metrics = Metrics::new();
         let [own, idle] = state.used[variant];
         for (used, from, to) in [
@@ -102,14 +93,13 @@ impl ServersInTurns {
 
     /// The variant whose servers could not be frozen or resumed, and why.
     pub(crate) fn failure(&self) -> Option<(usize, Failure)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         state.failure.take()
     }
 
     /// Only servers on this host: other machines take too long to answer.
     fn read(&self) -> Vec<Reading> {
-        let read = |server: &ServerInTurns| {
-            let server = &server.monitored;
+        let read = |server: &MonitoredServer| {
             let pid = server.process.get().filter(|_| server.site.is_here())?;
             Some((pid, process::read_family(server.site.files(), pid)?))
         };
@@ -124,11 +114,10 @@ impl ServersInTurns {
         if std::mem::replace(&mut state.is_frozen[variant], frozen) == frozen {
             return;
         }
-        let disobeys = |server: &ServerInTurns| {
-            let (server, is_own) = (&server.monitored, server.is_own);
+        let disobeys = |server: &MonitoredServer| {
             // Its trial notices if a server has died.
             let runs = |pid| process::read(server.site.files(), pid).is_some();
-            is_own
+            server.is_own
                 && !freeze(&*server.site, &server.process, frozen)
                 && server.process.get().is_some_and(runs)
         };
@@ -143,7 +132,7 @@ impl ServersInTurns {
 
 impl Referee for ServersInTurns {
     fn turn(&self, next: Option<(u32, Phase)>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         let now = self.read();
         if let Some((variant, Phase::Measure, all_before)) = state.turn.take() {
             for (index, (before, now)) in all_before.iter().zip(&now).enumerate() {
@@ -218,15 +207,13 @@ mod tests {
     use super::*;
     use crate::site::ThisHost;
 
-    fn on(process: &Child) -> Vec<ServerInTurns> {
-        vec![ServerInTurns {
-            monitored: MonitoredServer {
-                number: 1,
-                site: Arc::new(ThisHost::default()),
-                process: Some(process.id()).into(),
-                directories: Vec::new(),
-                database: None,
-            },
+    fn on(process: &Child) -> Vec<MonitoredServer> {
+        vec![MonitoredServer {
+            number: 1,
+            site: Arc::new(ThisHost::default()),
+            process: Some(process.id()).into(),
+            directories: Vec::new(),
+            database: None,
             is_own: false,
         }]
     }

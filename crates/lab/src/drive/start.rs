@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use load::{Barrier, Stop, Turn, Turns, TurnsSpec};
 
-use crate::drive::referee::{ServerInTurns, ServersInTurns};
+use crate::drive::referee::ServersInTurns;
 use crate::{Member, Rig, Trial};
 
 /// The part of a block that is left out after a switch: the CPU caches still hold the other variant's data.
 const LEAD_IN: f64 = 0.1;
 const SHORTEST_LEAD_IN: Duration = Duration::from_millis(50);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) barrier: Arc<Barrier>,
     /// Ends the loads of all its trials.
@@ -37,33 +37,19 @@ impl Start {
     /// The start of each of these trials, which take turns on these rigs.
     pub(crate) fn in_turns(trials: &[&Trial], rigs: &[Rig]) -> Vec<Self> {
         let instances = trials.iter().map(|trial| trial.planned.topology.instances);
+        let barrier = Arc::new(Barrier::new(instances.sum()));
         let stop: Arc<Stop> = Arc::default();
-        let server = |member: &Member| ServerInTurns {
-            monitored: member.monitored(),
-            is_own: member.site().is_some(),
-        };
-        let servers = |rig: &Rig| rig.members().map(server).collect();
+        let servers = |rig: &Rig| rig.members().map(Member::monitored).collect();
         let servers = rigs.iter().map(servers).collect();
         let compare = trials.first().and_then(|trial| trial.planned.compare);
         let pauses = compare.is_some_and(|compare| compare.pause);
         let referee = Arc::new(ServersInTurns::new(servers, pauses, Arc::clone(&stop)));
-        let told = |turns: Turns| Arc::new(turns.with_referee(referee.clone()));
-        let turns = turns(trials).map(told);
-        let start = Self {
-            barrier: Arc::new(Barrier::new(instances.sum())),
-            stop,
-            turn: None,
+        let turns = turns(trials, Arc::clone(&referee)).map(Arc::new);
+        let starts = (0..).zip(trials).map(|(variant, _)| Self {
+            barrier: Arc::clone(&barrier),
+            stop: Arc::clone(&stop),
+            turn: turns.clone().map(|turns| Turn { turns, variant }),
             referee: Some(Arc::clone(&referee)),
-        };
-        let turns = turns.into_iter().flat_map(|turns| {
-            (0..).map(move |variant| Turn {
-                turns: Arc::clone(&turns),
-                variant,
-            })
-        });
-        let starts = turns.take(trials.len()).map(|turn| Self {
-            turn: Some(turn),
-            ..start.clone()
         });
         starts.collect()
     }
@@ -75,11 +61,11 @@ impl Start {
     }
 }
 
-fn turns(trials: &[&Trial]) -> Option<Turns> {
+fn turns(trials: &[&Trial], referee: Arc<ServersInTurns>) -> Option<Turns> {
     let first = trials.first()?;
     let planned = &first.planned;
     let block = planned.compare?.block;
-    Some(Turns::new(&TurnsSpec {
+    let spec = TurnsSpec {
         variants: trials.len() as u32,
         block,
         lead_in: lead_in(block),
@@ -87,7 +73,8 @@ fn turns(trials: &[&Trial]) -> Option<Turns> {
         time: planned.load.time,
         // Each start has an order of its own.
         seed: first.load_seed.wrapping_add(planned.number.into()),
-    }))
+    };
+    Some(Turns::new(&spec, Some(referee)))
 }
 
 /// The measured part of a block: all but the lead-in.

@@ -1,9 +1,11 @@
 //! The faults that an instance suffers from, which explain losses.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use plan::{ActsOn, Isolation};
+
+use crate::locked;
 
 /// How long all users may take to notice that a node accepts connections again. They try at least
 /// every 5 s.
@@ -44,12 +46,12 @@ pub(super) enum Healing {
 impl ActiveFaults {
     /// A fault is about to hit a node.
     pub(super) fn begin(&self, fault: ActiveFault) {
-        self.lock().active.push(fault);
+        locked(&self.0).active.push(fault);
     }
 
     /// A fault is about to be healed.
     pub(super) fn heal(&self, fault: u32) {
-        let mut state = self.lock();
+        let mut state = locked(&self.0);
         let active = state.active.iter_mut();
         for hit in active.filter(|hit| hit.fault == fault) {
             hit.healing = Healing::Now;
@@ -64,7 +66,7 @@ impl ActiveFaults {
 
     /// A fault has been healed, or had no effect.
     pub(super) fn end(&self, fault: u32) {
-        let mut state = self.lock();
+        let mut state = locked(&self.0);
         state.active.retain(|hit| hit.fault != fault);
         state.healed_at = Some(Instant::now());
     }
@@ -72,7 +74,7 @@ impl ActiveFaults {
     /// Whether a fault explains that a load has been without a connection since `lost_at`: it still
     /// lasts, or was healed so recently that users may not be back yet.
     pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
-        let state = self.lock();
+        let state = locked(&self.0);
         let may_be_away = |at: Instant| at > lost_at && at.elapsed() <= RECONNECT_LIMIT;
         !state.active.is_empty() || state.healed_at.is_some_and(may_be_away)
     }
@@ -91,16 +93,12 @@ impl ActiveFaults {
     }
 
     pub(super) fn active(&self) -> Vec<ActiveFault> {
-        self.lock().active.clone()
+        locked(&self.0).active.clone()
     }
 
     fn on(&self, node: u32) -> impl Iterator<Item = ActiveFault> {
         let active = self.active().into_iter();
         active.filter(move |hit| hit.node == Some(node))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

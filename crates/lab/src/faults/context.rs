@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::{FaultTarget, FaultVolume, SplitMix64};
 
-use crate::failure::canceled;
+use crate::failure::{canceled, unless_canceled};
 use crate::observe::probe::view_of;
 use crate::servers::Node;
 use crate::setup::cluster::not_started;
@@ -113,13 +113,7 @@ impl<'a> FaultContext<'a> {
     /// more writes; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
     pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), Failure> {
-        let volumes: Vec<_> = {
-            let node = self.node()?;
-            let volumes = FaultVolume::ALL.iter();
-            volumes
-                .filter_map(|which| node.data().volume(*which))
-                .collect()
-        };
+        let volumes: Vec<_> = self.node()?.data().volumes().cloned().collect();
         let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
         let is_broken = made.iter().any(|made| !made.takes_writes());
         {
@@ -198,9 +192,7 @@ impl<'a> FaultContext<'a> {
             if role.as_ref().is_ok_and(is_back) {
                 return self.complete_cluster();
             }
-            if self.over.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(self.over)?;
             if Instant::now() > deadline {
                 return Err(match role {
                     Err(error) => error,

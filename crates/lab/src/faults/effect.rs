@@ -15,7 +15,7 @@ use super::links::{BrokenLinks, Lost, Sides};
 use super::operator::switch_over;
 use super::program::run_program;
 use crate::failure::not_running;
-use crate::servers::{Node, Services};
+use crate::servers::Services;
 use crate::site::Machine;
 use crate::volume::Job;
 use crate::{Fact, Failure, Instance};
@@ -165,7 +165,7 @@ impl Effect<'_> {
     fn kill(&mut self) -> Result<Instant, Failure> {
         match self.hits_coordinator {
             true => Ok(services(self.context.instance)?.kill()),
-            false => kill(&mut *self.context.node()?, self.options.process),
+            false => self.context.node()?.kill_process(self.options.process),
         }
     }
 
@@ -204,7 +204,7 @@ impl Effect<'_> {
         let context = self.context;
         let mut node = context.node()?;
         self.separate(Lost::All)?;
-        kill(&mut node, FaultProcess::Both)
+        node.kill_process(FaultProcess::Both)
     }
 
     fn restore_host(&mut self) -> Result<Instant, Failure> {
@@ -288,12 +288,6 @@ fn start_old_primary(effect: &mut Effect<'_>) -> Result<(), Failure> {
 /// Nothing that dyno has to undo took the node out of its cluster.
 fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
     Ok(())
-}
-
-fn kill(node: &mut Node, process: FaultProcess) -> Result<Instant, Failure> {
-    let server = node.name();
-    node.kill_process(process)
-        .ok_or_else(|| not_running(&server))
 }
 
 fn remove(path: &Path) -> Result<Instant, Failure> {

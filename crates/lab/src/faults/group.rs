@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::active::Healing;
 use super::context::FaultContext;
-use crate::failure::canceled;
+use crate::failure::unless_canceled;
 use crate::{Failure, Member};
 
 /// How often to check whether there is a group to join.
@@ -36,9 +36,7 @@ impl<'a> FaultContext<'a> {
         }
         loop {
             let guard = cluster.lock_roles();
-            if self.over.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(self.over)?;
             if let Some(begins) = self.begins()? {
                 return Ok(Turn {
                     begins,

@@ -12,7 +12,7 @@ use super::active::{ActiveFault, Healing};
 use super::context::{FaultContext, find};
 use super::effect::Effect;
 use super::{Schedule, operator};
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::failure::canceled;
 use crate::observe::watch::Watch;
 use crate::{Cluster, Failure, Instance, Member};
@@ -152,7 +152,7 @@ impl<'a> Injection<'a> {
             && self.schedule.wait(at)
             && (!is_of_volume || operator::is_lost(&effect.context))
         {
-            let followed = self.fail_over(&effect.context, record);
+            let followed = self.fail_over(&effect.sides.lost, record);
             self.report(record, followed, false);
         }
         if is_of_volume && record.crash.is_none() {

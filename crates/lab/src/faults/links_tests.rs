@@ -7,7 +7,7 @@ use engine::Server;
 use super::*;
 use crate::for_tests;
 use crate::home::Home;
-use crate::site::{Namespace, Switch};
+use crate::site::{Switch, ThisHost};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 /// Sufficient even on a slow machine.
@@ -39,7 +39,7 @@ fn cluster(
 ) -> Option<Cluster> {
     let switch = switch(home)?;
     let sites: [Arc<dyn Site>; 3] = [(); 3].map(|()| -> Arc<dyn Site> {
-        Arc::new(Namespace::new(home, &switch, &plan::Site::default()).unwrap())
+        Arc::new(ThisHost::new(home, &plan::Site::default(), false, Some(&switch)).unwrap())
     });
     let nodes = for_tests::nodes(home, engine, Some("asynchronous"), &sites, settings, keep);
     Some(Cluster::of(nodes, &NEVER).unwrap())

@@ -3,8 +3,6 @@
 mod active;
 mod context;
 mod effect;
-mod failover;
-mod fill;
 mod group;
 mod injection;
 pub(crate) mod links;
@@ -21,7 +19,7 @@ use std::time::{Duration, Instant};
 use plan::{ActsOn, Chaos, Fault};
 
 use crate::drive::clock::Clock;
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::Watch;
 use crate::{Failure, Observer, Rig, Trial, threads};
 

@@ -1,26 +1,94 @@
 //! What dyno does as the administrator of a cluster: it promotes a replica, has the others follow it,
 //! and switches over for maintenance.
 
-use std::sync::atomic::Ordering;
+use std::cmp::Reverse;
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
+use measure::fault::{FaultRecord, Promotion};
 
 use super::context::{FaultContext, role_of};
-use crate::failure::canceled;
+use super::injection::Injection;
+use crate::failure::unless_canceled;
 use crate::observe::probe::MemberProbe;
+use crate::servers::Node;
 use crate::{Cluster, Failure, Member};
 
+/// How long the new primary may take to receive what the old one wrote, and how often it is asked.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+impl Injection<'_> {
+    /// How long after the effect dyno promotes a replica in place of the primary; `None`: never, or
+    /// the primary is not lost, or its cluster elects another one.
+    pub(super) fn failover(&self, hit: &[usize]) -> Option<Duration> {
+        let cluster = &self.instance.cluster;
+        let was_primary = hit.contains(&cluster.primary_index());
+        let is_lost = was_primary && !cluster.elects() && self.rules().loses_primary;
+        let topology = &self.schedule.trial.planned.topology;
+        topology.cluster.as_ref()?.failover.filter(|_| is_lost)
+    }
+
+    /// Makes a replica the primary, and reports how far that is; the others follow it.
+    pub(super) fn fail_over(&self, hit: &[usize], record: &mut FaultRecord) -> Result<(), Failure> {
+        let cluster = &self.instance.cluster;
+        let _roles = cluster.lock_roles();
+        // Another member may have become the primary meanwhile, which is not lost.
+        if !hit.contains(&cluster.primary_index()) {
+            return Ok(());
+        }
+        let lost = cluster.primary().number;
+        let is_away = |node| node == lost || self.instance.faults.hits(node);
+        let mut promotion = Promotion {
+            node: None,
+            asked_s: self.schedule.clock.now_s(),
+            done_s: None,
+            error: None,
+        };
+        let promoted = successor(cluster, is_away).and_then(|successor| {
+            promotion.node = Some(cluster.members()[successor].number);
+            record.promotion = Some(promotion.clone());
+            self.report(record, Ok(()), false);
+            promote(cluster, successor)
+        });
+        match &promoted {
+            Ok(()) => promotion.done_s = Some(self.schedule.clock.now_s()),
+            Err(error) => promotion.error = Some(error.to_string()),
+        }
+        record.promotion = Some(promotion);
+        if promoted.is_err() {
+            return Ok(());
+        }
+        self.report(record, Ok(()), false);
+        follow(cluster, is_away)
+    }
+}
+
+/// The index of the member that has most of what the primary wrote. Members for which `is_away`
+/// holds, by their numbers, are not asked.
+fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, Failure> {
+    let lost = cluster.primary_index();
+    let members = cluster.members().iter().enumerate();
+    let rest = members.filter(|(index, member)| *index != lost && !is_away(member.number));
+    let received = rest.filter_map(|(index, member)| {
+        let received = member.lock().ok()?.received().ok()?;
+        Some((received, Reverse(index)))
+    });
+    let most = received.max().map(|(_, Reverse(index))| index);
+    most.ok_or_else(|| Failure::server("no replica is left that could become the primary"))
+}
+
 /// Makes a replica the primary.
-pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
+fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
     cluster.members()[successor].lock()?.promote()?;
     cluster.set_primary(successor);
     Ok(())
 }
 
 /// Has the others follow the primary, except those for which `is_away` holds.
-pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), Failure> {
+fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), Failure> {
     let primary = cluster.primary_index();
     let number = u32::try_from(primary + 1).unwrap_or(u32::MAX);
     let others = cluster.members().iter().enumerate();
@@ -40,10 +108,6 @@ pub(super) fn is_lost(context: &FaultContext<'_>) -> bool {
     };
     !context.member().is_ok_and(accepts)
 }
-
-/// How long the new primary may take to receive what the old one wrote, and how often it is asked.
-const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The context's node takes over. Returns when the old primary refused writes, and its index if it
 /// was shut down.
@@ -69,13 +133,12 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option
         let message = format!("server {} does not replicate from the primary", to.number);
         return Err(Failure::server(message));
     }
-    let (refuses_at, is_down) = demote(old, to, context)?;
+    let (refuses_at, is_down) = replace(old, to, context)?;
     let is_away = |number| {
         (is_down && number == old.number)
             || left_behind.contains(&number)
             || context.instance.faults.hits(number)
     };
-    promote(cluster, index)?;
     follow(cluster, is_away)?;
     // The next switchover needs replicas.
     let others = cluster.members().iter().enumerate();
@@ -87,29 +150,41 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option
     }
 }
 
-/// Has the old primary refuse writes, and waits until the new one has all of them; returns when
-/// it refused, and whether it was shut down for that.
-fn demote(
+/// Makes the context's member `new` the primary in place of the old one; returns when that refused
+/// writes, and whether it was shut down for that.
+fn replace(
     old: &Member,
     new: &Member,
     context: &FaultContext<'_>,
 ) -> Result<(Instant, bool), Failure> {
+    let (cluster, index) = (context.cluster(), context.index()?);
     let mut node = old.lock()?;
     if !node.demote()? {
         // It sends everything to its replicas before it ends.
-        return Ok((node.shut_down(context.over)?, true));
+        let refuses_at = node.shut_down(context.over)?;
+        promote(cluster, index)?;
+        return Ok((refuses_at, true));
     }
     let refuses_at = Instant::now();
-    let written = node.received()?;
-    let deadline = refuses_at + CATCH_UP_LIMIT;
+    let caught_up = catch_up(&node, new, context.over);
+    if let Err(failure) = caught_up.and_then(|()| promote(cluster, index)) {
+        // It remains the primary.
+        let _ = node.reinstate();
+        return Err(failure);
+    }
+    Ok((refuses_at, false))
+}
+
+/// Waits until the new primary has everything that the old one wrote.
+fn catch_up(old: &Node, new: &Member, over: &AtomicBool) -> Result<(), Failure> {
+    let deadline = Instant::now() + CATCH_UP_LIMIT;
+    let written = old.received()?;
     while new.lock()?.received()? < written {
-        if context.over.load(Ordering::Relaxed) {
-            return Err(canceled());
-        }
+        unless_canceled(over)?;
         if Instant::now() > deadline {
             return Err(new.lock()?.does_not_replicate(CATCH_UP_LIMIT));
         }
         sleep(POLL_INTERVAL);
     }
-    Ok((refuses_at, false))
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! The ledger of an instance: transfers beside its load, and afterward the proof of what became of
 //! each acknowledged commit, on every member.
 
-mod connection;
 mod members;
 mod reader;
 mod recorder;
@@ -48,7 +47,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn role(&self, member: &Member, sql: &mut dyn Sql) -> Result<Role, SessionError> {
-        let ask = |query: &str| sql.rows(query, connection::ANSWER_LIMIT);
+        let ask = |query: &str| sql.rows(query, user::ANSWER_LIMIT);
         Ok(self.cluster().view(member, ask)?.state)
     }
 }

@@ -7,7 +7,7 @@ use workload::ledger::read_sequence;
 use workload::session::SessionError;
 
 use super::Ledger;
-use super::connection::ANSWER_LIMIT;
+use super::user::ANSWER_LIMIT;
 use crate::Database;
 use crate::drive::clock::Clock;
 
@@ -15,18 +15,12 @@ use crate::drive::clock::Clock;
 /// other members, until the measurement ends or nothing more can be recorded.
 pub(super) fn read(ledger: &Ledger<'_>, clock: Clock<'_>, index: usize) {
     let members = ledger.cluster().members();
-    let Some(member) = members.get(index) else {
-        return;
-    };
-    let count = |members: usize| u32::try_from(members).unwrap_or(u32::MAX);
-    let (turn, readers) = (count(index + 1), count(members.len()));
-    let mut connection = None;
-    let mut users = (1..=ledger.planned.users()).cycle();
+    let member = &members[index];
+    let (turn, readers) = (index as u32 + 1, members.len() as u32);
+    let (mut connection, mut user) = (None, 0);
     ledger.take_turns(clock, ledger.planned.replica_reads, turn, readers, || {
         let at_s = clock.now_s();
-        let Some(user) = users.next() else {
-            return Ok(());
-        };
+        user = user % ledger.planned.users() + 1;
         // No answer, no evidence.
         let Ok(sequence) = sequence(&mut connection, &member.database, user) else {
             return Ok(());

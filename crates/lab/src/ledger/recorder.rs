@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use measure::ledger::{History, HistoryError, Opening, Record};
+
+use crate::locked;
 
 /// Writes a history as it happens. The kernel has each record before the next statement is sent, so
 /// that it survives a crash of dyno.
@@ -34,7 +36,7 @@ impl Recorder {
     /// Appends a record, with one system call.
     pub(super) fn record(&self, record: Record) -> Result<(), Full> {
         let line = record.line();
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = locked(&self.file);
         let written = file.as_mut().map(|file| file.write_all(&line));
         match written {
             Some(Ok(())) => Ok(()),
@@ -47,8 +49,7 @@ impl Recorder {
 
     /// Whether everything was recorded.
     pub(super) fn is_complete(&self) -> bool {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.is_some()
+        locked(&self.file).is_some()
     }
 
     pub(super) fn history(&self) -> Result<History, HistoryError> {

@@ -2,16 +2,16 @@
 //! completed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use client::route::Route;
-use load::{Pulse, TimedError};
-use measure::recovery::{Count, FirstWrite, Observed, TimedError as ObservedError};
+use load::Pulse;
+use measure::recovery::{Count, Counts, Observed, TimedError};
 
-use crate::drive::clock::{Clock, seconds};
-use crate::{Failure, Trial, threads};
+use crate::drive::clock::Clock;
+use crate::{Failure, Trial, locked, threads};
 
 /// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);
@@ -78,7 +78,7 @@ impl Watch {
 
     /// Called before a fault is requested.
     pub(crate) fn asked(&self) {
-        *self.last() = LastFault {
+        *locked(&self.last) = LastFault {
             asked_at: Some(Instant::now()),
             ..LastFault::default()
         };
@@ -87,24 +87,20 @@ impl Watch {
 
     /// Called when a fault has taken effect.
     pub(crate) fn took_effect(&self, at: Instant, clock: Clock<'_>) {
-        self.last().effect_at = Some(at);
+        locked(&self.last).effect_at = Some(at);
         self.pulse.await_first(clock.ns(at));
     }
 
     /// Called when a member has accepted a write that was sent at `sent_at`.
     pub(crate) fn written(&self, sent_at: Instant) {
-        let mut last = self.last();
+        let mut last = locked(&self.last);
         if last.written_at.is_none() && last.effect_at.is_some_and(|at| at <= sent_at) {
             last.written_at = Some(Instant::now());
         }
     }
 
     pub(crate) fn level(&self) -> Level {
-        self.last().level(Instant::now())
-    }
-
-    fn last(&self) -> MutexGuard<'_, LastFault> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.last).level(Instant::now())
     }
 }
 
@@ -127,7 +123,7 @@ struct Sampler<'a> {
     watch: &'a Watch,
     kept: Vec<Count>,
     recent: VecDeque<Count>,
-    errors: Vec<ObservedError>,
+    errors: Vec<TimedError>,
     /// When the last fault was requested, and the number of errors at that time.
     asked: Option<(Instant, usize)>,
 }
@@ -186,7 +182,7 @@ impl<'a> Sampler<'a> {
     }
 
     fn add_errors(&mut self, errors: Vec<TimedError>) {
-        let asked_at = self.watch.last().asked_at;
+        let asked_at = locked(&self.watch.last).asked_at;
         if asked_at != self.asked.map(|(at, _)| at) {
             self.asked = asked_at.map(|at| (at, self.errors.len()));
         }
@@ -195,32 +191,17 @@ impl<'a> Sampler<'a> {
             return;
         };
         let room = (before + MAX_ERRORS).saturating_sub(self.errors.len());
-        self.errors
-            .extend(errors.into_iter().take(room).map(observed));
+        self.errors.extend(errors.into_iter().take(room));
     }
 
     fn finish(mut self) -> Observed {
         self.kept.extend(self.recent);
-        let firsts = self.watch.pulse.firsts().into_iter();
-        let first_writes = firsts.map(|first| FirstWrite {
-            since_s: seconds(first.since_ns),
-            end_s: first.end_ns.map(seconds),
-        });
         Observed {
-            counts: self.kept.into(),
+            counts: Counts(self.kept),
             errors: self.errors,
-            first_writes: first_writes.collect(),
+            first_writes: self.watch.pulse.firsts(),
             ..Observed::default()
         }
-    }
-}
-
-fn observed(error: TimedError) -> ObservedError {
-    ObservedError {
-        at_s: seconds(error.at_ns),
-        code: error.code,
-        message: error.message,
-        action: error.action.to_owned(),
     }
 }
 
@@ -231,18 +212,19 @@ mod tests {
     #[test]
     fn an_alert_lasts_until_a_write_after_the_effect() {
         let watch = Watch::new(Route::fixed());
+        let last = || locked(&watch.last);
         assert_eq!(watch.level(), Level::Quiet);
         watch.asked();
         let before = Instant::now();
         watch.written(before);
-        assert!(watch.last().written_at.is_none(), "there was no effect yet");
-        watch.last().effect_at = Some(Instant::now());
+        assert!(last().written_at.is_none(), "there was no effect yet");
+        last().effect_at = Some(Instant::now());
         watch.written(before);
-        assert!(watch.last().written_at.is_none(), "it was sent before");
+        assert!(last().written_at.is_none(), "it was sent before");
         assert_eq!(watch.level(), Level::Alert);
         watch.written(Instant::now());
-        let written_at = watch.last().written_at.unwrap();
-        let level = |after| watch.last().level(written_at + after);
+        let written_at = last().written_at.unwrap();
+        let level = |after| last().level(written_at + after);
         assert_eq!(level(Duration::ZERO), Level::Alert);
         assert_eq!(level(GRACE), Level::Recovering);
         assert_eq!(level(MAX_ALERT), Level::Quiet);
@@ -288,20 +270,20 @@ mod tests {
     fn errors_before_the_first_fault_are_not_kept_and_those_after_it_are_bounded() {
         let watch = Watch::new(Route::fixed());
         let mut sampler = Sampler::new(&watch);
-        let error = |at_ns| TimedError {
-            at_ns,
+        let error = |at_s| TimedError {
+            at_s,
             code: "2013".to_owned(),
             message: "gone".to_owned(),
             action: "reconnected",
         };
-        sampler.add_errors(vec![error(1)]);
+        sampler.add_errors(vec![error(1.0)]);
         watch.asked();
         for _ in 0..2 {
-            let many = (0..8_000).map(|at| error(at * 1_000_000_000));
+            let many = (0..8_000_u32).map(|at| error(f64::from(at)));
             sampler.add_errors(many.collect());
         }
         watch.asked();
-        sampler.add_errors(vec![error(7)]);
+        sampler.add_errors(vec![error(7.0)]);
         let errors = sampler.finish().errors;
         assert_eq!(errors.len(), 10_001);
         assert_eq!((errors[0].at_s, errors[5].at_s), (0.0, 5.0));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::Installed;
 use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
-use plan::{DiskLimits, EngineSpec};
+use plan::EngineSpec;
 
 use crate::home::Home;
 use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
@@ -39,15 +39,15 @@ impl Building<'_, '_> {
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
         for _ in 0..self.trial.planned.topology.instances {
-            let listener = Listener {
+            let mut listener = Listener {
                 tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
                 interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
             let templates = Templates::new(home, &self.installed, &self.config)?;
-            let (built, took) = templates.rebuild(&wanted, node, listener)?;
-            each = took;
-            data.push(built);
+            let built = templates.build(&wanted, node, &mut listener)?;
+            each = built.took;
+            data.push(built.data);
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
         let settle_s = self.place(sites, &data)?;
@@ -215,11 +215,6 @@ impl Building<'_, '_> {
         let keep = self.run.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
         data.limit_io(&*site, &topology.node)?;
-        let mut faults = topology.faults.iter();
-        if faults.any(|fault| fault.kind().has("limits")) {
-            // A limit that comes later needs the processes to be in a group.
-            site.limit_io(&[], &DiskLimits::default())?;
-        }
         let spec = NodeSpec {
             config: self.config.clone(),
             port: port(self.spec, number),

@@ -16,7 +16,7 @@ use crate::servers::{Node, Services};
 use crate::setup::server_process::{self, FoundProcess};
 use crate::site::{Site, ThisHost};
 use crate::template::DATABASE;
-use crate::{Database, Failure, Rows};
+use crate::{Database, Failure, Rows, locked};
 
 /// How long members may take to start replicating once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
@@ -169,7 +169,7 @@ impl Cluster {
     /// Held while promoting a member, or while one bootstraps the group. If two members were
     /// promoted at the same time, one would lose what the other commits.
     pub(crate) fn lock_roles(&self) -> MutexGuard<'_, ()> {
-        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.roles)
     }
 
     /// The route of a load before anything has happened to the members. A single server is used
@@ -197,9 +197,8 @@ impl Cluster {
             return Ok((questions.view)(&ask(questions.view_query)?));
         }
         let server = member.database.server();
-        let asked = server.and_then(|server| Some((server, server.role_query()?)));
-        let state = match asked {
-            Some((server, query)) => server.role(&ask(query)?),
+        let state = match server.and_then(|server| server.role_query()) {
+            Some((query, role)) => role(&ask(query)?),
             None => Role::Primary,
         };
         Ok(View {
@@ -236,7 +235,7 @@ impl Member {
     /// The node that dyno started, once nothing else acts on it.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Node>, Failure> {
         match &self.server {
-            Server::Started { node, .. } => Ok(node.lock().unwrap_or_else(PoisonError::into_inner)),
+            Server::Started { node, .. } => Ok(locked(node)),
             Server::Found(_) => Err(not_started()),
         }
     }
@@ -271,7 +270,7 @@ impl Member {
     pub(crate) fn monitored(&self) -> MonitoredServer {
         let (site, process, directories) = match &self.server {
             Server::Started { site, node } => {
-                let node = node.lock().unwrap_or_else(PoisonError::into_inner);
+                let node = locked(node);
                 let directories = node.directories();
                 (Arc::clone(site), node.process().clone(), directories)
             }
@@ -291,6 +290,7 @@ impl Member {
             process,
             directories,
             database: Some(self.database.clone()),
+            is_own: self.site().is_some(),
         }
     }
 

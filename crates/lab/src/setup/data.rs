@@ -2,13 +2,13 @@
 //! when a load starts.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use engine::data::{self, Listener, Mode, Prepared};
 use rustix::fs::{Advice, FileType, fadvise, syncfs};
 use rustix::io::Errno;
 
-use crate::failure::{Exit, canceled};
+use crate::failure::{Exit, unless_canceled};
 use crate::tree::OpenDir;
 use crate::{Database, Failure, Progress, Rig, Run, Trial};
 
@@ -61,9 +61,7 @@ pub(crate) fn preload(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(),
 /// Waits until everything on the directory's file system is on disk. With `cold`, then drops the
 /// directory's files from the page cache. Has no effect on file systems in memory, such as tmpfs.
 pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
-    if interrupted.load(Ordering::Relaxed) {
-        return Err(canceled());
-    }
+    unless_canceled(interrupted)?;
     let dir = OpenDir::open(path)?;
     syncfs(&dir).map_err(Failure::at("write to disk", path))?;
     match cold {

@@ -59,13 +59,19 @@ impl Lab {
     }
 
     /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.
-    pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
+    pub fn check_platform(
+        &self,
+        spec: &EngineSpec,
+        topology: &Topology,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
         let home = self.home()?;
         let checked = (spec.clone(), topology.clone());
         if self.checked.borrow().contains(&checked) {
             return Ok(());
         }
-        can_have(home, spec, topology).map_err(|failure| placed(failure, spec, topology))?;
+        can_have(home, spec, topology, interrupted)
+            .map_err(|failure| placed(failure, spec, topology))?;
         self.checked.borrow_mut().push(checked);
         Ok(())
     }
@@ -82,19 +88,13 @@ impl Lab {
             let Target::Private(spec) = &trial.target else {
                 continue;
             };
-            let checkable = (
-                &spec.engine.value,
-                &spec.basedir,
-                &spec.version,
-                config(spec),
-            );
-            if checkable.3.is_empty() || checked.contains(&checkable) {
+            let config = config(spec);
+            if config.is_empty() || checked.contains(&spec) {
                 continue;
             }
-            let accepted =
-                servers::check(self.home()?, &installed(spec)?, &checkable.3, interrupted);
+            let accepted = servers::check(self.home()?, &installed(spec)?, &config, interrupted);
             accepted.map_err(|failure| placed(failure, spec, &trial.planned.topology))?;
-            checked.push(checkable);
+            checked.push(spec);
         }
         Ok(())
     }
@@ -215,7 +215,8 @@ impl Lab {
             run,
         };
         let began = Instant::now();
-        let sites = site::set_up(&home, topology, topology.nodes(), &guest_image())?;
+        let (nodes, interrupted) = (topology.nodes(), building.run.interrupted);
+        let sites = site::set_up(&home, topology, nodes, &guest_image(), interrupted)?;
         let sites_took = began.elapsed();
         let (data, reset) = match kept {
             Some(kept) => kept,
@@ -234,8 +235,13 @@ impl Lab {
 }
 
 /// Checks that the study's sites and volumes can be created.
-fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
-    for site in site::set_up(home, topology, 1, &guest_image())? {
+fn can_have(
+    home: &Home,
+    spec: &EngineSpec,
+    topology: &Topology,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
         if let Some(machine) = site.machine() {
             servers::check_program(machine, &installed(spec)?)?;
         }

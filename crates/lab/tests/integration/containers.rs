@@ -36,7 +36,7 @@ fn container(home: &Home, runtime: Runtime) -> Result<ThisHost, Failure> {
         value: 1 << 30,
         span: plan::Span::NOWHERE,
     });
-    ThisHost::new(home, &site)
+    ThisHost::new(home, &site, false, None)
 }
 
 /// A server in a container.

@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use engine::{MARIADB, POSTGRES};
 use lab::clean_in;
@@ -37,11 +36,13 @@ fn a_dyno() {
 }
 
 /// Data that was loaded on this disk.
-fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), Failure> {
+fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<DataDir, Failure> {
     let installed = installed(MARIADB);
     let wanted = wanted(options);
     let templates = Templates::new(home, &installed, &[])?;
-    quietly(|listener| templates.rebuild(&wanted, &volume(place), listener))
+    let node = volume(place);
+    let built = quietly(|mut listener| templates.build(&wanted, &node, &mut listener));
+    Ok(built?.data)
 }
 
 /// A node with its data below a directory.
@@ -98,7 +99,7 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
 fn a_rebuild_lies_there_too() {
     let (home, keep, disk) = (kept_home(), tempfile::tempdir().unwrap(), disk());
     let (installed, options) = (installed(MARIADB), options(1, 500));
-    let (data, _) = rebuilt(&home, &options, disk.path()).unwrap();
+    let data = rebuilt(&home, &options, disk.path()).unwrap();
     let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert!(server.data_dir().starts_with(disk.path()));
     assert_eq!(value(&server, "SELECT COUNT(*) FROM sbtest1"), "500");

@@ -36,7 +36,7 @@ fn quota(home: &Home, cpus: f64) -> Result<ThisHost, Failure> {
     let mut site = plan::Site::default();
     site.kind.value = plan::SiteKind::Limited;
     site.limits.cpus = Some(cpus);
-    ThisHost::new(home, &site)
+    ThisHost::new(home, &site, false, None)
 }
 
 /// A server that may use so many CPUs.
@@ -96,7 +96,7 @@ fn requests_to_a_device_are_limited() {
     let keep = tempfile::tempdir().unwrap();
     let (input, log) = (keep.path().join("input"), keep.path().join("log"));
     fs::write(&input, "").unwrap();
-    let site = ThisHost::new(&home, &plan::Site::default()).unwrap();
+    let site: &dyn Site = &ThisHost::new(&home, &plan::Site::default(), true, None).unwrap();
     let limit = |read_iops| {
         let limits = plan::DiskLimits {
             read_iops,

@@ -29,6 +29,7 @@ fn watched(number: u32, server: &Server) -> MonitoredServer {
         process: server.process(),
         directories: vec![server.data_dir()],
         database: Some(database(server)),
+        is_own: false,
     }
 }
 
@@ -150,6 +151,7 @@ fn watched_postgres(server: &PostgresServer) -> MonitoredServer {
         process: ProcessId::from(numbers.lines().next().unwrap().parse().ok()),
         directories: vec![data_dir],
         database: engine.open(&url, &Access::default(), None).ok(),
+        is_own: false,
     }
 }
 
@@ -223,6 +225,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
         process: ProcessId::default(),
         directories: Vec::new(),
         database: Some(database(&silent)),
+        is_own: false,
     };
     send(&silent, Signal::STOP);
     let (monitors, points) = watch(vec![watched(1, &server), other]);

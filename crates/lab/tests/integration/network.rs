@@ -10,7 +10,7 @@ use engine::MARIADB;
 use lab::clean_in;
 use lab::servers::Node;
 use machine::home::Home;
-use machine::site::{Namespace, Switch};
+use machine::site::{Switch, ThisHost};
 
 use crate::private::{self, NEVER, is_running, kept_home, open_dir, wait_until};
 
@@ -25,8 +25,8 @@ fn a_dyno() {
 /// A server in a namespace.
 fn start(home: &Home, keep: &Path) -> Result<Node, Failure> {
     let switch = Arc::new(Switch::new(home)?);
-    let namespace = Namespace::new(home, &switch, &plan::Site::default())?;
-    private::start_at(home, MARIADB, namespace, keep)
+    let site = ThisHost::new(home, &plan::Site::default(), false, Some(&switch))?;
+    private::start_at(home, MARIADB, site, keep)
 }
 
 /// The same, unless this user has no right to it: then the error says how to get it.

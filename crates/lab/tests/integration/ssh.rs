@@ -129,7 +129,9 @@ fn a_server_program_that_a_host_lacks_is_named() {
         let checked = servers::check_program(site.machine().unwrap(), installed);
         checked.unwrap_err().to_string()
     };
-    let nowhere = check(&Installed::nowhere(MARIADB, "10.11.14"));
+    let mut nowhere = installed(MARIADB);
+    nowhere.program = "/nowhere/server".into();
+    let nowhere = check(&nowhere);
     assert!(
         nowhere.contains("/nowhere/server does not run"),
         "{nowhere}"

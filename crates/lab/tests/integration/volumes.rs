@@ -62,7 +62,7 @@ fn start(
     settings: &[(&str, &str)],
     keep: &Path,
 ) -> Node {
-    let site = Arc::new(ThisHost::new(home, &node.site).unwrap());
+    let site = Arc::new(ThisHost::new(home, &node.site, false, None).unwrap());
     let spec = NodeSpec {
         config: config(settings),
         ..private::on_site(site, keep)

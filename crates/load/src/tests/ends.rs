@@ -191,7 +191,7 @@ fn a_worker_that_hangs_in_a_call_is_left_behind() {
 fn users_that_wait_end_with_the_load() {
     let long = Duration::from_secs(1000);
     let mut thinking = lasting_s(2);
-    thinking.think = long.into();
+    thinking.think = constant(long);
     let idle = LoadSpec {
         pace: Pace::Open {
             per_s: 0.001,

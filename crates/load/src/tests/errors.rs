@@ -53,6 +53,21 @@ fn an_ignored_error_is_counted_and_the_load_goes_on() {
 }
 
 #[test]
+fn a_connection_that_is_out_of_step_is_replaced_even_if_errors_are_ignored() {
+    let server = Scripted::answering(&simulation(), |request| match request.number {
+        50 => fails(FailureKind::Refused, 0),
+        _ => done(SERVICE),
+    });
+    let mut spec = lasting_s(2);
+    spec.ignored_errors = vec![crate::ANY_ERROR.to_owned()];
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    let total = driven.measured();
+    assert_eq!(total.errors["network"].action, "reconnected");
+    assert_eq!(total.reconnects, 1);
+}
+
+#[test]
 fn any_other_refusal_ends_the_load_at_once() {
     let at = 50;
     let server = Scripted::answering(&simulation(), move |request| match request.number == at {

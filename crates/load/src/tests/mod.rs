@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::slice::{Phase, Second, Slice};
+use plan::{Think, ThinkDistribution};
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -46,7 +47,7 @@ fn spec() -> LoadSpec {
         time: Some(Duration::from_secs(3600)),
         events: None,
         pace: Pace::Closed,
-        think: Duration::ZERO.into(),
+        think: constant(Duration::ZERO),
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,
@@ -55,6 +56,12 @@ fn spec() -> LoadSpec {
         stall_limit: Duration::from_secs(60),
         grace: Duration::from_secs(5),
     }
+}
+
+/// Pauses of this length.
+fn constant(mean: Duration) -> Think {
+    let distribution = ThinkDistribution::Constant;
+    Think { mean, distribution }
 }
 
 /// Like [`spec`], for this many seconds.

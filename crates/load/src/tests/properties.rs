@@ -70,7 +70,7 @@ prop_compose! {
             connect_limit,
             warmup: Duration::from_millis(warmup_ms),
             time: Some(Duration::from_millis(time_ms)),
-            think: Duration::from_millis(think_ms).into(),
+            think: constant(Duration::from_millis(think_ms)),
             events,
             pace,
             seed,

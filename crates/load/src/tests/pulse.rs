@@ -1,10 +1,10 @@
 //! The pulse of a load between its seconds.
 
+use measure::recovery::{FirstWrite, TimedError};
 use workload::session::FailureKind;
 
 use super::script::away;
 use super::*;
-use crate::{FirstCompleted, TimedError};
 
 /// The load of four users on a server that is gone for a while, watched.
 fn watched(gone: std::ops::Range<u64>, await_ns: &[u64]) -> (Driven, Arc<Pulse>) {
@@ -35,7 +35,7 @@ fn a_transaction_counts_from_its_last_attempt() {
     let back = 2 * SECOND;
     let (_, pulse) = watched(SECOND..back, &[SECOND]);
     let firsts = pulse.firsts();
-    let [FirstCompleted { since_ns, end_ns }] = firsts.as_slice() else {
+    let [FirstWrite { since_ns, end_ns }] = firsts.as_slice() else {
         panic!("{firsts:?}");
     };
     assert_eq!(*since_ns, SECOND);
@@ -77,14 +77,15 @@ fn errors_have_their_times_and_are_taken_once() {
     let errors = pulse.take_errors();
     assert_eq!(errors.len() as u64, driven.measured().error_count());
     let TimedError {
-        at_ns,
+        at_s,
         code,
         action,
         ..
     } = &errors[0];
-    assert!((SECOND..SECOND + SERVICE).contains(at_ns), "{at_ns}");
+    let at_ns = (at_s * 1e9).round() as u64;
+    assert!((SECOND..SECOND + SERVICE).contains(&at_ns), "{at_ns}");
     assert_eq!((code.as_str(), *action), ("network", "reconnected"));
-    assert!(errors.is_sorted_by_key(|error| error.at_ns));
+    assert!(errors.is_sorted_by_key(|error| error.at_s));
     assert_eq!(pulse.take_errors(), []);
 }
 

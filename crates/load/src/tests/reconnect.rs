@@ -137,7 +137,7 @@ fn no_more_than_the_limit_reconnect_at_once() {
         Asked::Rollback | Asked::Close => done(0),
     });
     let mut spec = one_user(5);
-    (spec.users, spec.workers, spec.connect_limit) = (20, 2, 4);
+    (spec.users, spec.workers, spec.connect_limit) = (20, 3, 4);
     let driven = drive(&spec, &server);
     assert_eq!(driven.measured().reconnects, 20);
     let opened = server.requests(Asked::Connection);

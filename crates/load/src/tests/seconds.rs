@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::script::{Asked, Scripted, done};
 use super::*;
-use plan::{Think, ThinkDistribution};
 
 fn taking(service_ns: u64) -> Scripted {
     Scripted::answering(&simulation(), move |_| done(service_ns))
@@ -126,7 +125,7 @@ fn fewer_events_than_users_leave_the_others_idle() {
 fn users_think_after_each_transaction_and_their_response_time_does_not_include_it() {
     let mut spec = spec();
     spec.users = 1;
-    spec.think = Duration::from_millis(90).into();
+    spec.think = constant(Duration::from_millis(90));
     spec.time = Some(Duration::from_millis(1950));
     let server = taking(10 * MS);
     let driven = drive(&spec, &server);

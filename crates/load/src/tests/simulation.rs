@@ -333,12 +333,6 @@ impl Runtime for Simulation {
         let workers = self.0.workers.borrow();
         workers.iter().any(|worker| !worker.is_taken)
     }
-
-    fn detach_workers(&mut self) {
-        for worker in self.0.workers.borrow_mut().iter_mut() {
-            worker.is_taken = true;
-        }
-    }
 }
 
 impl<C, U> Spawn<C, U> for Simulation

@@ -90,7 +90,7 @@ fn steady(variant: u32) -> Player {
 
 /// Drives a load for each player; all of them have one stop.
 fn play(turns: &TurnsSpec, players: Vec<Player>) -> Vec<Played> {
-    let (turns, stop) = (Arc::new(Turns::new(turns)), Stop::default());
+    let (turns, stop) = (Arc::new(Turns::new(turns, None)), Stop::default());
     let together = Together::new(players.len(), BEGIN);
     std::thread::scope(|scope| {
         let play = |(index, player): (usize, Player)| {
@@ -102,7 +102,7 @@ fn play(turns: &TurnsSpec, players: Vec<Player>) -> Vec<Played> {
                 let variant = player.variant;
                 let spec = LoadSpec {
                     turn: Some(Turn { turns, variant }),
-                    think: player.think.into(),
+                    think: constant(player.think),
                     ..spec()
                 };
                 Played {

@@ -93,18 +93,11 @@ pub(crate) enum Next {
 }
 
 impl Turns {
-    pub fn new(spec: &TurnsSpec) -> Self {
+    pub fn new(spec: &TurnsSpec, referee: Option<Arc<dyn Referee>>) -> Self {
         Self {
             blocks: schedule::blocks(spec),
-            referee: None,
+            referee,
             state: Mutex::default(),
-        }
-    }
-
-    pub fn with_referee(self, referee: Arc<dyn Referee>) -> Self {
-        Self {
-            referee: Some(referee),
-            ..self
         }
     }
 

@@ -39,18 +39,17 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The one that keeps a container with this path; `None` if that is not a container's.
-    fn of(path: &Path) -> Option<Result<Self, String>> {
+    /// The one that keeps a container with this path.
+    fn of(path: &Path) -> Result<Self, String> {
         let (name, socket) = match path.strip_prefix(DOCKER) {
             Ok(place) => (
                 "docker",
                 place.parent().map(|place| Path::new("/").join(place)),
             ),
-            Err(_) if path.starts_with(PODMAN) => ("podman", None),
-            Err(_) => return None,
+            Err(_) => ("podman", None),
         };
-        let found = program(name).ok_or_else(|| format!("{name} is not in PATH"));
-        Some(found.map(|program| Self { program, socket }))
+        let program = program(name).ok_or_else(|| format!("{name} is not in PATH"))?;
+        Ok(Self { program, socket })
     }
 
     /// Precedes the names of the containers that it keeps.
@@ -96,10 +95,7 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
 /// process that created it.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     let failed = |why: String| Failure::at("remove", path)(io::Error::other(why));
-    let Some(client) = Client::of(path) else {
-        return Ok(());
-    };
-    let client = client.map_err(failed)?;
+    let client = Client::of(path).map_err(failed)?;
     let name = path.file_name().unwrap_or_default();
     for words in client.removals() {
         let words: Vec<&OsStr> = words.iter().map(OsStr::new).chain([name]).collect();

@@ -225,7 +225,8 @@ impl Home {
 impl Drop for Inner {
     fn drop(&mut self) {
         // The next run removes what remains.
-        let _ = sweep::remove_run_dir(&self.root, &self.run, &self.account);
+        let mut cleaned = Cleaned::default();
+        let _ = sweep::remove_run(&self.root, &self.run, &self.account, &mut cleaned);
     }
 }
 

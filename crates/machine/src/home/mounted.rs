@@ -27,15 +27,9 @@ pub(crate) const MOUNT_POINT: &str = "mounted";
 /// The type of a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
-/// The depth of the mount point above `path`, which is absolute and without symbolic links;
-/// `None` for a file system in memory, or if the mount is unknown.
-pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(&LOCAL), path)
-}
-
-/// Whether a file system is mounted at this depth above `path` and not hidden by another.
-pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(&LOCAL), depth, path)
+/// The mounts of this host.
+pub(super) fn all() -> Vec<Mount> {
+    mounts::all(&LOCAL)
 }
 
 /// Unmounts the file systems that dyno created and mounted below a directory of its own, the last
@@ -60,7 +54,7 @@ pub(crate) fn end_below(dir: &Path) -> Result<(), Failure> {
 
 /// The last one first.
 fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
-    let below = mounts::all(&LOCAL).into_iter().rev();
+    let below = all().into_iter().rev();
     below.filter(move |mount| mount.point.starts_with(dir) && is_made(mount))
 }
 
@@ -102,14 +96,16 @@ fn unmount(point: &Path) -> Result<(), Failure> {
     unmounted.map_err(Failure::at("unmount", point))
 }
 
-fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
+/// The depth of the mount point above `path`, which is absolute and without symbolic links;
+/// `None` for a file system in memory, or if the mount is unknown.
+pub(super) fn depth(mounts: &[Mount], path: &Path) -> Option<usize> {
     let mount = mounts::containing(mounts, path)?;
     let is_lasting = !IN_MEMORY.contains(&mount.file_system.as_str());
     is_lasting.then(|| names(&mount.point))
 }
 
-fn is_at_in(mounts: &[Mount], depth: usize, path: &Path) -> bool {
-    let mut mounts = mounts.to_vec();
+/// Whether a file system is mounted at this depth above `path` and not hidden by another.
+pub(super) fn is_at(mut mounts: Vec<Mount>, depth: usize, path: &Path) -> bool {
     mounts.retain(|mount| mount.file_system != PLACEHOLDER);
     mounts::containing(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
 }
@@ -138,9 +134,9 @@ mod tests {
     #[test]
     fn a_disk_is_recognized_whatever_its_number() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        let depth = depth_in(&mounted(&[ROOT, DISK]), path).unwrap();
+        let depth = depth(&mounted(&[ROOT, DISK]), path).unwrap();
         assert_eq!(depth, 2);
-        let exists = |lines: &[&str]| is_at_in(&mounted(lines), depth, path);
+        let exists = |lines: &[&str]| is_at(mounted(lines), depth, path);
         assert!(exists(&[ROOT, DISK]) && exists(&[ROOT, AGAIN]));
         assert!(exists(&[ROOT, PLACE_HELD, AGAIN]));
         assert!(!exists(&[ROOT]) && !exists(&[ROOT, PLACE_HELD]) && !exists(&[]));
@@ -149,15 +145,15 @@ mod tests {
     #[test]
     fn a_covered_file_system_does_not_count() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        let depth = depth_in(&mounted(&[ROOT]), path).unwrap();
-        assert!(is_at_in(&mounted(&[ROOT]), depth, path));
-        assert!(!is_at_in(&mounted(&[ROOT, COVER]), depth, path));
+        let depth = depth(&mounted(&[ROOT]), path).unwrap();
+        assert!(is_at(mounted(&[ROOT]), depth, path));
+        assert!(!is_at(mounted(&[ROOT, COVER]), depth, path));
     }
 
     #[test]
     fn a_file_system_in_memory_has_no_depth() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
-        assert_eq!(depth_in(&mounted(&[ROOT, MEMORY]), path), None);
-        assert_eq!(depth_in(&mounted(&[]), path), None);
+        assert_eq!(depth(&mounted(&[ROOT, MEMORY]), path), None);
+        assert_eq!(depth(&mounted(&[]), path), None);
     }
 }

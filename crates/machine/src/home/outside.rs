@@ -43,7 +43,7 @@ impl Outside {
         if kind == Kind::Directory {
             let parent = fs::canonicalize(parent).map_err(Failure::at("create", &target.path))?;
             target.path = parent.join(&name);
-            target.mount_depth = mounted::depth(&target.path);
+            target.mount_depth = mounted::depth(&mounted::all(), &target.path);
         }
         let step = home.record(number, Undo::Remove(target.clone()))?;
         let path = &target.path;
@@ -104,9 +104,11 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
         Kind::Container => containers::remove(path),
         Kind::Directory => remove_directory(path),
     };
+    let is_gone = || fs::symlink_metadata(path).is_err();
     match removed {
-        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => {
-            let is_mounted = |depth| mounted::is_at(depth, path);
+        // It may also be something in the target that was not found.
+        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) && is_gone() => {
+            let is_mounted = |depth| mounted::is_at(mounted::all(), depth, path);
             Ok(target.mount_depth.is_none_or(is_mounted))
         }
         removed => removed.map(|()| true),

@@ -16,74 +16,52 @@ use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 pub(crate) const END: &str = include_str!("end.sh");
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
 
-#[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) to: Destination,
-    pub(crate) dir: PathBuf,
-    /// `None` for a guest, whose files end with it.
-    step: Option<Step>,
-}
-
-impl Record {
-    /// Creates a directory below `below` by a command that `run` executes there. It is recorded
-    /// first, unless the machine is a guest.
-    pub(crate) fn make(
-        home: &Home,
-        to: &Destination,
-        below: &Path,
-        is_guest: bool,
-        run: impl FnOnce(&str) -> io::Result<Answer>,
-    ) -> Result<Self, Failure> {
-        let (number, name) = home.new_name();
-        let (to, dir) = (to.clone(), below.join(name));
-        let undo = || Undo::RemoveRemote {
-            to: to.clone(),
-            dir: dir.clone(),
-        };
-        let step = (!is_guest)
-            .then(|| home.record(number, undo()))
-            .transpose()?;
-        let record = Self { to, dir, step };
-        let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
-        let text = "dyno made this directory, and deletes it when it ends.";
-        match run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}")) {
-            Ok(made) if made.code == 0 => Ok(record),
-            Ok(made) => {
-                // Nothing was created: whatever exists there is not dyno's.
-                if let Some(step) = &record.step {
-                    step.done();
-                }
-                let why = format!(
-                    "a directory cannot be created there: {}",
-                    ssh::shown(&made.text)
-                );
-                Err(record
-                    .to
-                    .unusable(why, "name another directory of the host: site.directory"))
+/// Creates a directory below `below` on a machine by a command that `run` executes there. It is
+/// recorded first, unless the machine is a guest, whose files end with it.
+pub(crate) fn make(
+    home: &Home,
+    to: &Destination,
+    below: &Path,
+    is_guest: bool,
+    run: impl FnOnce(&str) -> io::Result<Answer>,
+) -> Result<(PathBuf, Option<Step>), Failure> {
+    let (number, name) = home.new_name();
+    let dir = below.join(name);
+    let undo = || Undo::RemoveRemote {
+        to: to.clone(),
+        dir: dir.clone(),
+    };
+    let step = (!is_guest)
+        .then(|| home.record(number, undo()))
+        .transpose()?;
+    let (path, marker) = (quoted(&dir), quoted(dir.join(MARKER)));
+    let text = "dyno made this directory, and deletes it when it ends.";
+    let mark = format!("echo '{text}' >{marker} || {{ rm -r {path}; false; }}");
+    match run(&format!("mkdir -m 755 {path} && {{ {mark}; }}")) {
+        Ok(made) if made.code == 0 => Ok((dir, step)),
+        Ok(made) => {
+            // Nothing was created: whatever exists there is not dyno's.
+            if let Some(step) = &step {
+                step.done();
             }
-            Err(_) => Err(record.to.error("")),
+            let why = format!(
+                "a directory cannot be created there: {}",
+                ssh::shown(&made.text)
+            );
+            Err(to.unusable(why, "name another directory of the host: site.directory"))
         }
-    }
-
-    /// Removes the directory by a command that `run` executes there, then the record.
-    pub(crate) fn end(
-        &self,
-        run: impl FnOnce(String) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Some(step) = &self.step else {
-            return Ok(());
-        };
-        step.undo(|| run(removal(&self.dir)).map(|()| true))
+        Err(_) => Err(to.error("")),
     }
 }
 
-fn removal(dir: &Path) -> String {
+/// The command that removes a directory with dyno's marker.
+pub(crate) fn removal(dir: &Path) -> String {
     script(REMOVE, &[dir.as_os_str(), MARKER.as_ref()])
 }
 
 /// Removes a directory that a dead run made.
 pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
-    let mut ssh = to.ssh(["-o", "ControlPath=none"]);
+    let mut ssh = to.ssh(["-oControlPath=none"]);
     ssh.arg(removal(dir)).stdin(Stdio::null());
     ssh::finish(to, ssh, COMMAND_LIMIT, &NEVER)
 }

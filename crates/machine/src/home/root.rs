@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::trust::{OWN_DIRECTORY, untrusted};
 use super::{marker, trust};
 use crate::account::Account;
-use crate::failure::Failure;
+use crate::failure::{Fact, Failure};
 
 pub(super) const RUN: &str = "run";
 pub(super) const TEMPLATES: &str = "templates";
@@ -64,22 +64,14 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure
 /// Like [`prepare`], but creates nothing; `None` if there is no cache.
 pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, Failure> {
     let root = resolve(root)?;
-    if !exists(&root)? {
-        return Ok(None);
-    }
-    check_own_dir(&root)?;
-    if marker::is_empty(&root)? {
+    if !has_own_dir(&root)? || marker::is_empty(&root)? {
         return Ok(None);
     }
     if !marker::is_marked(&root)? {
         return Err(marker::unmarked(&root));
     }
-    for dir in [RUN, TEMPLATES] {
-        let dir = root.join(dir);
-        if exists(&dir)? {
-            check_own_dir(&dir)?;
-        }
-    }
+    has_own_dir(&root.join(RUN))?;
+    has_own_dir(&root.join(TEMPLATES))?;
     Ok(Some(root))
 }
 
@@ -119,14 +111,6 @@ fn resolve(root: &Path) -> Result<PathBuf, Failure> {
     };
     trust::check(above)?;
     Ok(resolved)
-}
-
-fn exists(path: &Path) -> Result<bool, Failure> {
-    match fs::symlink_metadata(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Failure::at("inspect", path)(error)),
-    }
 }
 
 /// An engine's installation program may be a shell script that cannot handle spaces and special
@@ -175,6 +159,14 @@ pub(super) fn check_own_dir(path: &Path) -> Result<(), Failure> {
         return untrusted("can be changed by other users");
     }
     Ok(())
+}
+
+/// Like [`check_own_dir`]; false if there is nothing.
+fn has_own_dir(path: &Path) -> Result<bool, Failure> {
+    match check_own_dir(path) {
+        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => Ok(false),
+        checked => checked.map(|()| true),
+    }
 }
 
 /// Checks that the servers' user can enter every directory above theirs.

@@ -31,10 +31,7 @@ impl Scheduler {
         }
         let (mut before, mut claims) = (Vec::new(), Vec::new());
         for device in &devices {
-            // Other users cannot change it.
-            if rustix::process::geteuid().is_root() {
-                claims.push(claim(device)?);
-            }
+            claims.extend(claim(device)?);
             let words = text(&LOCAL, file(device)).unwrap_or_default();
             let current = current(device, &words, wanted)?;
             if current != wanted {
@@ -88,9 +85,13 @@ pub(super) fn put_back(before: &[Scheduled]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn claim(device: &str) -> Result<Claim, Failure> {
+/// `None` unless this user is root: others cannot change a scheduler.
+fn claim(device: &str) -> Result<Option<Claim>, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
     let number = host::line(&LOCAL, format!("/sys/block/{device}/dev")).unwrap_or_default();
-    Claim::take(number)?.ok_or_else(|| {
+    Claim::take(number)?.map(Some).ok_or_else(|| {
         unfit(
             format!("another dyno has set that of {device}"),
             "wait for it to end, or choose another disk",

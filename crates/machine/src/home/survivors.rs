@@ -45,7 +45,7 @@ const SEGMENTS: &str = "/proc/sysvipc/shm";
 /// Removes a segment; doing so directly would require `unsafe` code.
 const IPCRM: &str = "ipcrm";
 /// The file in a server's directory that holds its process ID.
-const PROCESS: &str = "process";
+pub(crate) const PROCESS: &str = "process";
 
 const UNPROVEN: &str = "its command line names the directory, but dyno cannot tell whether it started \
                         that process, and does not kill it";

@@ -15,18 +15,14 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::tree;
 
-/// A dead run's directory, claimed by this process.
-#[derive(Debug)]
-pub(super) struct Dead {
-    dir: PathBuf,
-    /// Held until the directory is removed.
-    _lock: Lock,
-}
+/// The directories of dead runs, with the locks that are held until they are removed, and those
+/// that are left.
+type Found = (Vec<(PathBuf, Lock)>, Vec<Leftover>);
 
 /// Claims every run directory of this host that no live process holds; also returns those that are
 /// named like a run's and are not certain to be a dead run's. Meanwhile, the caller prevents the
 /// creation of new ones.
-pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> {
+pub(super) fn claim(root: &Path) -> Result<Found, Failure> {
     let run = root.join(root::RUN);
     let (mut found, mut left) = (Vec::new(), Vec::new());
     let entries = match fs::read_dir(&run) {
@@ -40,7 +36,7 @@ pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> 
         }
         let dir = entry.path();
         match try_claim(&dir) {
-            Ok(Some(dead)) => found.push(dead),
+            Ok(Some(lock)) => found.push((dir, lock)),
             Ok(None) => {}
             Err(failure) => left.push(Leftover { path: dir, failure }),
         }
@@ -48,15 +44,14 @@ pub(super) fn claim(root: &Path) -> Result<(Vec<Dead>, Vec<Leftover>), Failure> 
     Ok((found, left))
 }
 
-fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
+fn try_claim(dir: &Path) -> Result<Option<Lock>, Failure> {
     let meta = fs::symlink_metadata(dir).map_err(Failure::at("inspect", dir))?;
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
     run_dir::check_host(dir)?;
     if let Some(lock) = Lock::try_existing(&dir.join(LOCK))? {
-        let dir = dir.to_owned();
-        return Ok(Some(Dead { dir, _lock: lock }));
+        return Ok(Some(lock));
     }
     // The run may have died before it created its lock. If it created anything else, it stays.
     let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
@@ -71,57 +66,43 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
 }
 
 /// Kills the processes of dead runs and removes their directories. Reports what it cannot remove.
-pub(super) fn remove(
-    root: &Path,
-    (found, left): (Vec<Dead>, Vec<Leftover>),
-    account: &Account,
-) -> Cleaned {
+pub(super) fn remove(root: &Path, (found, left): Found, account: &Account) -> Cleaned {
     let mut cleaned = Cleaned {
         left,
         ..Cleaned::default()
     };
-    for dead in found {
-        if let Err(failure) = remove_dead(root, &dead, account, &mut cleaned) {
-            let path = dead.dir;
+    for (path, _lock) in found {
+        if let Err(failure) = remove_run(root, &path, account, &mut cleaned) {
             cleaned.left.push(Leftover { path, failure });
         }
     }
     cleaned
 }
 
-fn remove_dead(
+/// Kills the processes of a run whose lock the caller holds, and removes its directory, except its
+/// journal while a disk that it names is not mounted. Removes nothing while a process of the run
+/// remains.
+pub(super) fn remove_run(
     root: &Path,
-    dead: &Dead,
+    dir: &Path,
     account: &Account,
     cleaned: &mut Cleaned,
 ) -> Result<(), Failure> {
-    cleaned.processes += survivors::end(&dead.dir, account)?;
-    let entries = fs::read_dir(&dead.dir).map_err(Failure::at("read", &dead.dir))?;
+    cleaned.processes += survivors::end(dir, account)?;
+    let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     for entry in entries.flatten() {
         survivors::remove_shared_memory(&entry.path(), account);
     }
-    let undone = undo_all(&dead.dir)?;
-    let inside_bytes = tree::used_bytes(&dead.dir);
-    remove_content(root, &dead.dir, undone.unmounted.is_empty())?;
+    let undone = undo_steps(dir);
+    let ended = mounted::end_below(dir);
+    let undone = undone?;
+    ended?;
+    let inside_bytes = tree::used_bytes(dir);
+    remove_content(root, dir, undone.unmounted.is_empty())?;
     cleaned.bytes += undone.bytes + inside_bytes;
     cleaned.run_dirs += u32::from(undone.unmounted.is_empty());
     cleaned.unmounted.extend(undone.unmounted);
     Ok(())
-}
-
-/// Removes a run directory whose lock the caller holds, except its journal while a disk that it
-/// names is not mounted. Removes nothing while a process of the run remains.
-pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
-    survivors::end(dir, account)?;
-    let undone = undo_all(dir)?;
-    remove_content(root, dir, undone.unmounted.is_empty())
-}
-
-/// Undoes what a run recorded, and ends its mounts.
-fn undo_all(run: &Path) -> Result<Cleaned, Failure> {
-    let undone = undo_steps(run);
-    let ended = mounted::end_below(run);
-    undone.and_then(|undone| ended.map(|()| undone))
 }
 
 /// Undoes the steps of a run's journal, the last one first. One failure does not keep the others

@@ -17,6 +17,7 @@ use super::launched::{Launched, Process, Program};
 use super::machine::Machine;
 use super::network::Namespace;
 use super::this_host::ThisHost;
+use super::vm::Guest;
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::{Home, survivors};
@@ -59,11 +60,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     fn machine(&self) -> Option<&Machine> {
         None
     }
-
-    /// The links to the other sites of its network; `None` if they cannot be broken.
-    fn links(&self) -> Option<&Namespace> {
-        None
-    }
 }
 
 /// The processes of a site, which are on this host or on another machine.
@@ -73,24 +69,25 @@ impl dyn Site + '_ {
     }
 
     /// Sends a program the signal to shut down.
-    pub fn terminate(&self, first: &mut Launched, signal: Signal) {
+    pub fn terminate(&self, first: &mut Launched, signal: Signal) -> Result<(), Failure> {
         match self.machine() {
             None => first.signal(signal),
             // Once its session has ended, its process ID may be reused.
             Some(machine) if matches!(first.child.try_wait(), Ok(None)) => {
-                machine.send(&[Process::Elsewhere(first.pid)], signal);
+                return machine.send(&[Process::Elsewhere(first.pid)], signal);
             }
             Some(_) => {}
         }
+        Ok(())
     }
 
     /// Kills a program; returns when it was killed.
-    pub fn kill(&self, first: &mut Launched) -> Instant {
+    pub fn kill(&self, first: &mut Launched) -> Result<Instant, Failure> {
         if self.is_here() {
-            return first.kill();
+            return Ok(first.kill());
         }
-        self.terminate(first, Signal::KILL);
-        Instant::now()
+        self.terminate(first, Signal::KILL)?;
+        Ok(Instant::now())
     }
 
     /// How a program ended, as the rest of a sentence that begins with its name.
@@ -110,7 +107,7 @@ impl dyn Site + '_ {
     }
 
     /// Sends a signal to processes, some of which may have ended.
-    pub fn send(&self, processes: &[Process], signal: Signal) {
+    pub fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         if let Some(machine) = self.machine() {
             return machine.send(processes, signal);
         }
@@ -119,6 +116,7 @@ impl dyn Site + '_ {
                 let _ = pidfd_send_signal(handle, signal);
             }
         }
+        Ok(())
     }
 
     /// Records a process of the node with this directory, so that `end_processes` removes its
@@ -139,7 +137,7 @@ impl dyn Site + '_ {
                 ended
             }
             // A guest's processes end with it.
-            Some(machine) if machine.is_off() => Ok(()),
+            Some(_) if self.guest().is_some_and(Guest::is_off) => Ok(()),
             Some(machine) => machine.end_processes(dir),
         }
     }
@@ -149,19 +147,24 @@ impl dyn Site + '_ {
 impl dyn Site + '_ {
     /// Lets programs read the directories `readable` and write to `writable`.
     pub fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        if let Some(host) = self.this_host() {
-            host.admit(readable, writable);
+        let host = self.this_host();
+        if let Some(container) = host.and_then(|host| host.container.as_ref()) {
+            container.admit(readable, writable);
         }
+    }
+
+    /// The links to the other sites of its network; `None` if they cannot be broken.
+    pub fn links(&self) -> Option<&Namespace> {
+        self.this_host()?.network.as_ref()
     }
 
     /// What the processes of the site's control groups use; `None` without control groups.
     pub fn usage(&self) -> Option<Usage> {
-        self.this_host()?.usage()
+        Some(self.this_host()?.groups.as_ref()?.usage(self.files()))
     }
 
     /// Limits what processes read and write on these devices, given by their major and minor
-    /// numbers, and replaces earlier limits of those devices. The first call must precede the first
-    /// process, even if it sets no limits.
+    /// numbers, and replaces earlier limits of those devices.
     pub fn limit_io(
         &self,
         devices: &[(u32, u32)],
@@ -170,7 +173,10 @@ impl dyn Site + '_ {
         let host = self.this_host().ok_or_else(|| {
             Failure::server("this kind of site cannot limit the requests to devices")
         })?;
-        host.limit_io(devices, limits)
+        let groups = host.groups.as_ref().ok_or_else(|| {
+            Failure::server("a server that already runs without limits cannot get one")
+        })?;
+        groups.limit_io(self.files(), devices, limits)
     }
 
     /// `None` if the site cannot be switched off.
@@ -180,13 +186,17 @@ impl dyn Site + '_ {
 
     /// Whether CPUs are emulated.
     pub fn is_emulated(&self) -> bool {
-        self.machine().is_some_and(Machine::is_emulated)
+        self.guest().is_some_and(Guest::is_emulated)
     }
 
     /// The only port that can be reached, which is forwarded from the same port of this host;
     /// `None` if all can.
     pub fn port(&self) -> Option<u16> {
-        self.machine()?.port()
+        self.guest().map(Guest::port)
+    }
+
+    fn guest(&self) -> Option<&Guest> {
+        self.machine()?.guest.as_ref()
     }
 
     /// The address at which dyno reaches a server that listens on `port`.

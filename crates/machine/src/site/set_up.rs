@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use plan::SiteKind;
 
-use super::{Machine, Namespace, Site, Switch, ThisHost};
+use super::{Machine, Site, Switch, ThisHost};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::ssh::Destination;
@@ -16,24 +17,31 @@ pub fn set_up(
     topology: &plan::Topology,
     nodes: u32,
     guest_image: &Path,
+    interrupted: &AtomicBool,
 ) -> Result<Vec<Arc<dyn Site>>, Failure> {
     let planned = &topology.node.site;
     let switch = match topology.network() {
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
+    let mut volumes = topology.node.volumes();
+    let mut faults = topology.faults.iter();
+    let limits_io = volumes.any(|volume| !volume.limits.is_none())
+        || faults.any(|fault| fault.kind().has("limits"));
     let site = |_| -> Result<Arc<dyn Site>, Failure> {
-        Ok(match (planned.kind.value, &planned.host, &switch) {
-            (SiteKind::Ssh, Some(host), _) => {
+        Ok(match (planned.kind.value, &planned.host) {
+            (SiteKind::Ssh, Some(host)) => {
                 let to = Destination {
                     host: host.name.value.clone(),
                     ssh_config: host.ssh_config.clone(),
                 };
                 Arc::new(Machine::new(home, &to, &host.directory)?)
             }
-            (SiteKind::Vm, ..) => Arc::new(Machine::guest(home, &planned.limits, guest_image)?),
-            (_, _, Some(switch)) => Arc::new(Namespace::new(home, switch, planned)?),
-            (_, _, None) => Arc::new(ThisHost::new(home, planned)?),
+            (SiteKind::Vm, _) => {
+                let limits = &planned.limits;
+                Arc::new(Machine::guest(home, limits, guest_image, interrupted)?)
+            }
+            _ => Arc::new(ThisHost::new(home, planned, limits_io, switch.as_ref())?),
         })
     };
     (0..nodes).map(site).collect()
@@ -42,8 +50,7 @@ pub fn set_up(
 /// Sets up another site in the same network, but without limits, for services that the servers of
 /// several sites share.
 pub fn beside(site: &dyn Site, home: &Home) -> Result<Arc<dyn Site>, Failure> {
-    Ok(match site.links() {
-        Some(namespace) => Arc::new(namespace.beside(home)?),
-        None => Arc::new(ThisHost::default()),
-    })
+    let switch = site.links().map(|namespace| &namespace.switch);
+    let beside = ThisHost::new(home, &plan::Site::default(), false, switch)?;
+    Ok(Arc::new(beside))
 }

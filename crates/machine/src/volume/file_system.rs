@@ -56,13 +56,13 @@ pub(super) fn mount_options(plan: &FileSystem, devices: &[PathBuf]) -> Vec<Strin
             let devices = devices.iter();
             let devices = devices.map(|device| format!("device={}", shown(device)));
             let mut options: Vec<String> = devices.collect();
-            if !plan.checksum.value {
+            if !plan.checksum {
                 options.push("nodatasum".to_owned());
             }
-            if plan.compression.value != Compression::None {
+            if plan.compression != Compression::None {
                 // Without force, the kernel does not compress files whose beginning is
                 // incompressible.
-                options.push(format!("compress-force={}", plan.compression.value));
+                options.push(format!("compress-force={}", plan.compression));
             }
             options
         }

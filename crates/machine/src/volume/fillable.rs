@@ -51,9 +51,10 @@ pub fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), Fa
     };
     let real = fs::canonicalize(directory).map_err(Failure::at("open", directory))?;
     let host = ThisHost::default();
-    let disk = Disk::of(&real, host.files())?;
+    let own_disk = disk(&real, host.files())?;
+    let is_own_disk = |other: Vec<String>| other.iter().any(|name| own_disk.contains(name));
     for other in SHARED.iter().map(Path::new).chain([cache]) {
-        if Disk::of(other, host.files()).is_ok_and(|other| other.is(&disk)) {
+        if disk(other, host.files()).is_ok_and(is_own_disk) {
             let shown = other.canonicalize().unwrap_or_else(|_| other.to_owned());
             return Err(unfit(format!("it is also that of {}", shown.display())));
         }
@@ -88,27 +89,16 @@ fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<P
     Ok(None)
 }
 
-struct Disk {
-    number: u64,
-    /// Device numbers; a file system such as btrfs has one for each subvolume.
-    devices: Vec<String>,
-}
-
-impl Disk {
-    fn of(path: &Path, files: &dyn Files) -> Result<Self, Failure> {
-        let number = fs::metadata(path).map_err(Failure::at("inspect", path))?;
-        let number = number.dev();
-        let devices = match rustix::fs::major(number) {
-            0 => device::below_dir(files, path),
-            _ => Vec::new(),
-        };
-        Ok(Self { number, devices })
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        let mut devices = self.devices.iter();
-        self.number == other.number || devices.any(|device| other.devices.contains(device))
-    }
+/// What identifies the disk of a path: the number of its file system and, because one such as btrfs
+/// has a number for each subvolume, the names of its devices.
+fn disk(path: &Path, files: &dyn Files) -> Result<Vec<String>, Failure> {
+    let meta = fs::metadata(path).map_err(Failure::at("inspect", path))?;
+    let mut names = match rustix::fs::major(meta.dev()) {
+        0 => device::below_dir(files, path),
+        _ => Vec::new(),
+    };
+    names.push(meta.dev().to_string());
+    Ok(names)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
         ));
     }
     file_system::check(plan)?;
-    if plan.deduplicate.value {
+    if plan.deduplicate {
         Tool::DUPEREMOVE.check()?;
     }
     Ok(())
@@ -121,7 +121,7 @@ impl Made {
             return Ok(());
         };
         self.has_room()?;
-        for _ in 0..count.value {
+        for _ in 0..*count {
             let attached = self.new_device()?;
             locked(&self.loops).push(attached);
         }
@@ -132,7 +132,7 @@ impl Made {
     pub(super) fn new_device(&self) -> Result<LoopDevice, Failure> {
         let bytes = match &self.plan.devices {
             Devices::Named(_) => 0,
-            Devices::Loop { bytes, .. } => bytes.value,
+            Devices::Loop { bytes, .. } => *bytes,
         };
         let number = self.last_file.fetch_add(1, Ordering::Relaxed) + 1;
         let file = self.base.join(format!("device{number}"));
@@ -174,8 +174,7 @@ impl Made {
     pub(super) fn mount(&self) -> Result<(), Failure> {
         let devices = self.devices();
         let mut options = file_system::mount_options(&self.plan, &devices);
-        let typed = self.plan.mount_options.iter();
-        options.extend(typed.map(|typed| typed.value.clone()));
+        options.extend(self.plan.mount_options.clone());
         // Of contradictory options, the last one counts.
         options.push("nosuid,nodev".to_owned());
         let (kind, options) = (self.plan.kind.name(), options.join(","));
@@ -219,7 +218,7 @@ impl Made {
 
     /// Shares equal blocks of the data if the study asks for it.
     pub fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
-        if !self.plan.deduplicate.value {
+        if !self.plan.deduplicate {
             return Ok(());
         }
         let (hashes, point) = ("--hashfile=:memory:", shown(&self.mount_point));

@@ -43,13 +43,13 @@ fn plan_of(kind: FileSystemKind, devices: u32, profile: Profile) -> plan::FileSy
     plan::FileSystem {
         kind: typed(kind),
         devices: Devices::Loop {
-            count: typed(devices),
-            bytes: typed(512 << 20),
+            count: devices,
+            bytes: 512 << 20,
         },
-        profile: typed(profile),
-        checksum: typed(true),
-        compression: typed(Compression::None),
-        deduplicate: typed(false),
+        profile,
+        checksum: true,
+        compression: Compression::None,
+        deduplicate: false,
         mount_options: None,
     }
 }
@@ -156,15 +156,15 @@ fn each_kind_is_made_counts_its_space_and_leaves_nothing() {
 fn compressed_and_shared_blocks_take_less_space() {
     let (_dir, home) = home();
     let mut plan = plan_of(Btrfs, 1, Profile::Single);
-    plan.compression = typed(Compression::Zstd(3));
+    plan.compression = Compression::Zstd(3);
     let compressed = or_skip!(made(&home, &volume_of(plan.clone())));
     fs::write(compressed.path().join("data"), vec![b'x'; 8_000_000]).unwrap();
     let used = compressed.made().unwrap().used_bytes().unwrap();
     assert!((1..2_000_000).contains(&used), "{used}");
     drop(compressed);
 
-    plan.compression = typed(Compression::None);
-    plan.deduplicate = typed(true);
+    plan.compression = Compression::None;
+    plan.deduplicate = true;
     let shared = or_skip!(made(&home, &volume_of(plan)));
     let data = content(4_000_000);
     for name in ["one", "two"] {
@@ -185,7 +185,7 @@ fn compressed_and_shared_blocks_take_less_space() {
 fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let (_dir, home) = home();
     let mut plan = plan_of(Btrfs, 1, Profile::Single);
-    plan.mount_options = Some(typed("no_such_option".to_owned()));
+    plan.mount_options = Some("no_such_option".to_owned());
     let error = create(&home, &volume_of(plan), PathBuf::new(), &NEVER).unwrap_err();
     assert_eq!(error.key.as_deref(), Some("volume.filesystem"), "{error}");
     assert_nothing_left(home.run_dir());

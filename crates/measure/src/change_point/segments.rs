@@ -1,6 +1,8 @@
 //! Candidates for the beginnings of levels, the segmentation with the least squared error at a price
 //! for each change, and how likely their steps are by chance.
 
+use statrs::statistics::{Data, Median};
+
 use crate::interval::{mean, squares};
 use crate::long_run::first_correlation;
 use crate::student;
@@ -23,7 +25,8 @@ const MEDIAN_OF_NORMAL: f64 = 0.674_49;
 /// level hardly affect. For values that mostly repeat, a tenth of the plain standard deviation.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let steps = values.windows(2).map(|two| (two[1] - two[0]).abs());
-    let typical = median(steps.collect()) / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
+    let steps = Data::new(steps.collect::<Vec<_>>());
+    let typical = steps.median() / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
     match typical > 0.0 {
         true => typical,
         false => 0.1 * squares(values).sqrt() / (values.len() as f64).sqrt(),
@@ -38,7 +41,7 @@ pub(super) fn filtered(values: &[f64], spread: f64) -> Vec<f64> {
     let far = FAR * spread;
     let around = |i: usize| {
         let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(values.len()));
-        median(values[from..to].to_vec())
+        Data::new(values[from..to].to_vec()).median()
     };
     let kept = (0..values.len()).map(|i| {
         let level = around(i);
@@ -101,15 +104,6 @@ pub(super) fn levels<'a>(values: &'a [f64], cuts: &'a [usize]) -> impl Iterator<
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([values.len()]);
     starts.zip(ends).map(|(start, end)| &values[start..end])
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() % 2 {
-        1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
 }
 
 /// The candidate that is most likely due to chance: its index among the cuts, and the probability

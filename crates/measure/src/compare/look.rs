@@ -56,10 +56,7 @@ impl Look {
     /// if more than [`super::MOST_REPEATS`] are needed.
     pub fn more_starts(&self) -> Option<u32> {
         let needed = self.comparison.decision.repeats_needed()?;
-        Some(
-            needed
-                .saturating_sub(self.comparison.method.repeats())
-                .max(1),
-        )
+        let more = needed.saturating_sub(self.comparison.method.repeats());
+        Some(more.max(1))
     }
 }

@@ -88,8 +88,7 @@ impl NoiseRun {
                 run.add(&two.collect::<Vec<_>>());
             }
             starts += all.len();
-            let turns = of_point.iter().flat_map(|trial| &trial.turns);
-            turns_s += turns.map(|turn| turn.length_s).sum::<f64>();
+            turns_s += of_point.iter().map(|trial| turns_s_of(trial)).sum::<f64>();
             let resets = of_point.iter().filter_map(|trial| trial.reset.as_ref());
             load_s += resets.filter_map(|reset| reset.load_s).sum::<f64>();
         }
@@ -124,6 +123,13 @@ impl NoiseRun {
     fn is_useful(&self) -> bool {
         self.pairs.degrees > 0.0 && self.starts.degrees > 0.0
     }
+}
+
+/// The time of a trial's turns with their lead-ins, which are not counted.
+fn turns_s_of(trial: &TrialSummary) -> f64 {
+    let compare = trial.setup.planned.compare;
+    let block_s = compare.map_or(0.0, |compare| compare.block.as_secs_f64());
+    trial.turns.len() as f64 * block_s
 }
 
 impl Squares {

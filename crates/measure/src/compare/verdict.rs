@@ -49,27 +49,41 @@ impl Decision {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoVerdict {
     /// The sides ran at different times.
+    #[error("no verdict: not interleaved")]
     NotInterleaved,
     /// The trials did not start their own servers: the interval describes these two servers as they
     /// run, not their next start.
+    #[error(
+        "no verdict: the servers were not restarted, so this applies to these two running servers \
+         only; a restart alone can change it by several percent"
+    )]
     NotRestarted,
     /// A side has one run, which does not show how much runs differ.
+    #[error(
+        "no verdict from a single run: {} of each needed", repeats("at least", *.repeats_needed)
+    )]
     SingleRun {
         /// Minimum number of repeats of each side that would allow a verdict; `None` if more than
         /// [`MOST_REPEATS`].
         repeats_needed: Option<u32>,
     },
     /// The variants took turns, and what one leaves behind changes the other's next turn.
+    #[error(
+        "no verdict: turns disturb each other by {change_pct}; run it with alternate = \"never\""
+    )]
     CarryOver { change_pct: Change },
     /// The primary metric has no verdict (see [`super::Gated`]).
+    #[error("not tested: the primary metric is undecided")]
     Gate,
     /// In a closed loop, the mean response time follows from the throughput.
+    #[error("not tested: follows from throughput")]
     FollowsThroughput,
     /// In an open loop, the throughput is the arrival rate.
+    #[error("not tested: set by the arrival rate")]
     ArrivalRate,
 }
 
@@ -105,29 +119,6 @@ impl Comparison {
     /// Whether the sides were found to differ or to be equivalent.
     pub fn is_conclusive(&self) -> bool {
         self.is_tested() && !matches!(self.decision, Decision::Undecided { .. })
-    }
-}
-
-impl fmt::Display for NoVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotInterleaved => f.write_str("no verdict: not interleaved"),
-            Self::NotRestarted => f.write_str(
-                "no verdict: the servers were not restarted, so this applies to these two running \
-                 servers only; a restart alone can change it by several percent",
-            ),
-            Self::SingleRun { repeats_needed } => {
-                let needed = repeats("at least", *repeats_needed);
-                write!(f, "no verdict from a single run: {needed} of each needed")
-            }
-            Self::CarryOver { change_pct } => write!(
-                f,
-                "no verdict: turns disturb each other by {change_pct}; run it with alternate = \"never\""
-            ),
-            Self::Gate => f.write_str("not tested: the primary metric is undecided"),
-            Self::FollowsThroughput => f.write_str("not tested: follows from throughput"),
-            Self::ArrivalRate => f.write_str("not tested: set by the arrival rate"),
-        }
     }
 }
 

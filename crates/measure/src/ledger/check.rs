@@ -118,11 +118,8 @@ fn judge_rows(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Co
         if let Some(why) = why {
             summary.phantom += 1;
             let present = members_where(counts, |(_, count)| count.contains_key(transfer));
-            add_example(
-                summary,
-                &format!("{transfer} {why} and is present"),
-                &present,
-            );
+            let words = format!("{transfer} {why} and is present");
+            add_example(summary, &words, &present);
         }
         let is_repeated = |(_, count): &(u32, Counts)| count.get(transfer).is_some_and(|n| *n > 1);
         let repeated = members_where(counts, is_repeated);
@@ -234,12 +231,10 @@ fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Content
     for one in acknowledged.map(|entry| &entry.what) {
         summary.appends += 1;
         summary.lost_appends += u64::from(!present.contains(&one.value));
-        let is_beginning = |found: &Vec<i64>| {
-            let now = lists.get(&one.read);
-            now.is_some_and(|now| now.starts_with(found))
-        };
+        // Lists without values are not among those of the primary.
+        let now = lists.get(&one.read).map_or(&[][..], |now| now.as_slice());
         let found = one.found.as_ref();
-        summary.misordered_reads += u64::from(found.is_some_and(|found| !is_beginning(found)));
+        summary.misordered_reads += u64::from(found.is_some_and(|found| !now.starts_with(found)));
     }
 }
 

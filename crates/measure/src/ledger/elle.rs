@@ -23,16 +23,11 @@ pub fn edn(history: &History, lists: Option<&[(i64, Vec<i64>)]>) -> String {
         };
         let found = one.what.found.as_ref();
         let found = found.filter(|_| one.fate == Fate::Acknowledged);
-        events.push((
-            one.begun_s,
-            event("invoke", process, one.begun_s, &value(&one.what, None)),
-        ));
-        let ended_s = one.ended_s.unwrap_or(f64::MAX);
+        let invoked = event("invoke", process, one.begun_s, &value(&one.what, None));
+        events.push((one.begun_s, invoked));
         let shown_s = one.ended_s.unwrap_or(one.begun_s);
-        events.push((
-            ended_s,
-            event(kind, process, shown_s, &value(&one.what, found)),
-        ));
+        let ended = event(kind, process, shown_s, &value(&one.what, found));
+        events.push((one.ended_s.unwrap_or(f64::MAX), ended));
     }
     events.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last_s = history.last_s();

@@ -22,14 +22,7 @@ pub struct Count {
 
 /// In order of time. Counts need not be equally spaced: there are more around a fault.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counts(Vec<Count>);
-
-/// Counts must be in order of time.
-impl From<Vec<Count>> for Counts {
-    fn from(counts: Vec<Count>) -> Self {
-        Self(counts)
-    }
-}
+pub struct Counts(pub Vec<Count>);
 
 impl Counts {
     pub fn within(&self, from_s: f64, to_s: f64) -> &[Count] {

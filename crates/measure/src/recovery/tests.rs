@@ -19,8 +19,7 @@ fn counts(end_s: f64, per_s: impl Fn(f64) -> f64) -> Counts {
             total: completed as u64,
         }
     };
-    let counts: Vec<Count> = (0..steps).map(count).collect();
-    counts.into()
+    Counts((0..steps).map(count).collect())
 }
 
 /// Throughput that has each level from its time on.
@@ -295,12 +294,12 @@ fn a_planned_fault_counts_from_its_request() {
     }
 }
 
-fn error(at_s: f64, code: &str, action: &str) -> TimedError {
+fn error(at_s: f64, code: &str, action: &'static str) -> TimedError {
     TimedError {
         at_s,
         code: code.to_owned(),
         message: "gone".to_owned(),
-        action: action.to_owned(),
+        action,
     }
 }
 
@@ -333,12 +332,16 @@ fn errors_are_counted_from_the_request_and_deadlocks_are_no_failure() {
 
 #[test]
 fn the_first_write_of_the_load_is_that_of_its_fault() {
-    let first = |since_s, end_s| FirstWrite { since_s, end_s };
+    let ns = |at_s: f64| (at_s * 1e9) as u64;
+    let first = |since_s, end_s| FirstWrite {
+        since_ns: ns(since_s),
+        end_ns: Some(ns(end_s)),
+    };
     let observed = Observed {
         first_writes: vec![
-            first(20.0, Some(26.5)),
-            first(30.0, Some(41.0)),
-            first(40.0, Some(40.2)),
+            first(20.0, 26.5),
+            first(30.0, 41.0),
+            first(40.0, 40.2),
         ],
         ..observed(60.0, failover)
     };
@@ -704,7 +707,7 @@ mod any_series {
                 .map(|(at_s, after_s)| fault(at_s, at_s + after_s));
             let observed = Observed {
                 end_s: t_s,
-                counts: counts.into(),
+                counts: Counts(counts),
                 ..Observed::default()
             };
             (observed, faults.collect())

@@ -8,13 +8,6 @@ use super::{Observation, Window};
 /// How long a killed server may continue, because some of its processes notice it late.
 const DYING_S: f64 = 0.2;
 
-/// Times in which no member accepted a write.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gaps {
-    pub(super) total_s: f64,
-    pub(super) longest_s: f64,
-}
-
 /// From the first to the last of consecutive writes that a member accepted.
 #[derive(Debug, Clone, Copy)]
 struct Span {
@@ -55,8 +48,8 @@ pub(super) fn first(probes: &[Probe], hit: Option<u32>, window: Window) -> Optio
     }
 }
 
-/// `None` if no write was ever accepted before.
-pub(super) fn unavailable(probes: &[Probe], window: Window) -> Option<Gaps> {
+/// How long no member accepted a write, each time; `None` if no write was ever accepted before.
+pub(super) fn unavailable_s(probes: &[Probe], window: Window) -> Option<Vec<f64>> {
     let spans = all(probes);
     if !has_accepted(&spans, window) {
         return None;
@@ -67,13 +60,8 @@ pub(super) fn unavailable(probes: &[Probe], window: Window) -> Option<Gaps> {
         end_s: window.end_s.min(known_s),
         ..window
     };
-    let mut found = Gaps::default();
-    for gap in gaps(&spans, window) {
-        let length_s = gap.end_s - gap.begin_s;
-        found.total_s += length_s;
-        found.longest_s = found.longest_s.max(length_s);
-    }
-    Some(found)
+    let lengths_s = gaps(&spans, window).map(|gap| gap.end_s - gap.begin_s);
+    Some(lengths_s.collect())
 }
 
 /// Total time in which at least two members accepted writes; `None` with fewer than two members.

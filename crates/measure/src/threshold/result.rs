@@ -75,8 +75,8 @@ words! {
         /// The trials did not start their own servers, so their differences say nothing about the next
         /// start.
         NotRestarted = "the server was not restarted between trials",
-        /// Fewer than two blocks have both this point and its baseline.
-        FewBlocks = "fewer than two blocks have both",
+        /// Fewer than two blocks have both this point and its baseline, or a number has no logarithm.
+        FewBlocks = "fewer than two blocks have both, or one of the numbers is not positive",
         /// Variants took turns and disturbed each other, so both numbers are wrong.
         CarryOver = "the variants' turns disturbed each other",
         /// A trial of this point failed, and might not have met the condition.
@@ -230,21 +230,14 @@ fn judge_at(
     trials: &[TrialSummary],
     baseline: Baseline<'_>,
 ) -> ThresholdResult {
-    let here = at(trials, point);
+    let (here, base) = (at(trials, point), baseline.trials(trials, point));
     let found = PointEstimate::of(&here, &threshold.column);
     let against = match threshold.limit {
         Limit::Number(limit) => Ok(Against {
             limit,
             ..Against::default()
         }),
-        Limit::OfBaseline(factor) => {
-            let base = baseline.trials(trials, point);
-            let unlike = unlike(&here, &base, baseline);
-            unlike.map_or_else(
-                || against(&here, &base, baseline, (&threshold.column, factor)),
-                Err,
-            )
-        }
+        Limit::OfBaseline(factor) => against(&here, &base, baseline, (&threshold.column, factor)),
     };
     let half_width = found.mean.and_then(|mean| mean.half_width);
     let known = against.as_ref().ok();
@@ -270,7 +263,6 @@ fn judge_at(
             let have_failed = here.iter().any(|trial| trial.has_failed());
             result.caveats.extend(have_failed.then_some(Caveat::Failed));
             let is_paired = against.paired.is_some();
-            let base = baseline.trials(trials, point);
             let is_spoiled = is_paired && turns_disturb(trials, [&base, &here]);
             result
                 .caveats
@@ -313,6 +305,9 @@ fn against(
     baseline: Baseline<'_>,
     (column, factor): (&str, f64),
 ) -> Result<Against, String> {
+    if let Some(reason) = unlike(here, base, baseline) {
+        return Err(reason);
+    }
     let found = PointEstimate::of(base, column);
     let mean = found.mean.ok_or("not measured in the baseline")?;
     let is_variant = matches!(baseline, Baseline::Variant(_));

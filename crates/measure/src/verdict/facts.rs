@@ -5,19 +5,15 @@ use crate::others::{cpus, programs};
 use crate::summary::TrialSummary;
 
 /// `None` means that something was not measured.
-pub(super) struct Facts<'a> {
-    pub(super) trial: &'a TrialSummary,
-}
-
-impl Facts<'_> {
+impl TrialSummary {
     /// Whether the monitors see the servers' host.
     pub(super) fn sees_servers(&self) -> bool {
-        self.trial.setup.in_process || self.metric("server.cpu").is_some()
+        self.setup.in_process || self.metric("server.cpu").is_some()
     }
 
     /// A metric's mean over the measure phase.
     pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        self.trial.metrics.get(name).map(|metric| metric.mean)
+        self.metrics.get(name).map(|metric| metric.mean)
     }
 
     /// The servers' share of the busy CPU time (0 to 1).
@@ -27,7 +23,7 @@ impl Facts<'_> {
 
     /// The same; 0 of an engine inside dyno.
     pub(super) fn servers_beside_dyno(&self) -> Option<f64> {
-        match self.trial.setup.in_process {
+        match self.setup.in_process {
             true => Some(0.0),
             false => self.servers_of_cpu(),
         }
@@ -40,7 +36,7 @@ impl Facts<'_> {
 
     /// Other programs with their shares of the busy CPU time (0 to 1), the busiest first.
     pub(super) fn other_programs(&self) -> Vec<(&str, f64)> {
-        let metrics = self.trial.metrics.iter();
+        let metrics = self.metrics.iter();
         let programs = programs(metrics.map(|(name, metric)| (name.as_str(), metric.mean)));
         let of_busy = |(name, cpu_pct)| Some((name, self.share_of_busy(cpu_pct)?));
         programs.into_iter().filter_map(of_busy).collect()
@@ -59,7 +55,7 @@ impl Facts<'_> {
 
     /// A share of one CPU in percent as a share (0 to 1) of the busy time.
     fn share_of_busy(&self, cpu_pct: f64) -> Option<f64> {
-        let cpus = cpus(self.trial.metrics.keys().map(String::as_str));
+        let cpus = cpus(self.metrics.keys().map(String::as_str));
         let share = cpu_pct / (self.cpu_busy_pct()? * cpus as f64);
         Some(share).filter(|share| share.is_finite())
     }
@@ -91,8 +87,8 @@ impl Facts<'_> {
     /// Milliseconds per second as a share of the time that all transactions together take.
     fn share_of(&self, ms_per_s: f64) -> Option<f64> {
         // Without the wait for a free user, which is not the server's.
-        let times = self.trial.service_ms.or(self.trial.response_ms)?;
-        let all_ms_per_s = self.trial.transactions.per_s?.value * times.mean.value;
+        let times = self.service_ms.or(self.response_ms)?;
+        let all_ms_per_s = self.transactions.per_s?.value * times.mean.value;
         (all_ms_per_s > 0.0).then(|| (ms_per_s / all_ms_per_s).min(1.0))
     }
 
@@ -122,19 +118,18 @@ impl Facts<'_> {
 
     /// Milliseconds that commits of all users take per second.
     fn commit_ms_per_s(&self) -> Option<f64> {
-        let trial = self.trial;
-        let mut kinds = trial.by_statement.iter();
+        let mut kinds = self.by_statement.iter();
         if let Some(commit) = kinds.find(|kind| kind.name == "commit") {
             return Some(commit.per_s? * commit.latency_ms?.mean.value);
         }
-        if trial.writes == 0 {
+        if self.writes == 0 {
             return Some(0.0);
         }
         // Without transactions, each statement commits by itself, and waits for at least one write
         // and one flush of the log.
         let write_ms = self.metric("disk.write_await_ms")?;
         let commit_ms = write_ms + self.metric("disk.flush_await_ms").unwrap_or(0.0);
-        Some(trial.writes as f64 / trial.measured_s * commit_ms).filter(|ms| ms.is_finite())
+        Some(self.writes as f64 / self.measured_s * commit_ms).filter(|ms| ms.is_finite())
     }
 
     /// Flushes of the log, or of all files if those of the log are not counted separately.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::name::FIND_MAX;
 use crate::number::{grouped, shown_bytes};
 use crate::{alternatives, format_duration};
 
@@ -217,10 +216,14 @@ impl Key {
         text.replace('`', "")
     }
 
+    /// Whether it is the limit of response times in a search, see [`crate::Limited::KEYS`].
+    pub fn is_limit(&self) -> bool {
+        self.name.starts_with("load.find_max.")
+    }
+
     /// The unit of a duration that is given without one: limits of response times are milliseconds.
     pub fn plain_unit(&self) -> &'static str {
-        let is_limit = self.name.starts_with(FIND_MAX);
-        if is_limit { "ms" } else { "s" }
+        if self.is_limit() { "ms" } else { "s" }
     }
 
     /// The default as typed on a command line: `10s`, `10000`.

@@ -8,10 +8,7 @@ use super::definition::{Key, Kind, Needs, Work};
 use super::make::{
     bench, bench_as, count, fixed, key, needs, option, optional, running, span, started, word, work,
 };
-use super::name::{
-    CHAOS, COMPARE, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, LEDGER_RATE, THREADS,
-};
-use super::volume;
+use super::{CHAOS, COMPARE, LEDGER_RATE, THREADS, volume};
 use crate::{
     Alternate, Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime,
     SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
@@ -125,13 +122,13 @@ const GENERAL: &[Key] = &[
         fixed(needs(Needs::Until, key("load.until.max", span(MILLISECOND, MONTH), "\"30m\"",
         "Maximum length of the measurement with `until.ci`.")))),
     bench_as("p99", "With --find-max: limit for 99 % of the response times, such as 20ms (or 20).",
-        fixed(optional(FIND_MAX_P99, span(MICROSECOND, HOUR),
+        fixed(optional("load.find_max.p99", span(MICROSECOND, HOUR),
         "Makes each point a search for the highest rate of Poisson arrivals at which 99 % of the response times are within this limit: `find_max = { p99 = \"20ms\" }`."))),
     bench_as("p95", "The same for 95 % of the response times.",
-        fixed(optional(FIND_MAX_P95, span(MICROSECOND, HOUR),
+        fixed(optional("load.find_max.p95", span(MICROSECOND, HOUR),
         "The same for 95 % of the response times; a search has one limit."))),
     bench_as("mean", "The same for the mean response time.",
-        fixed(optional(FIND_MAX_MEAN, span(MICROSECOND, HOUR),
+        fixed(optional("load.find_max.mean", span(MICROSECOND, HOUR),
         "The same for the mean response time."))),
     bench_as("", "End after this many transactions, if --time has not ended the measurement before. 0 means no limit.",
         optional("load.events", count(1, 1_000_000_000_000),

@@ -154,21 +154,20 @@ fn of_servers(
     let facts = settings(instances()).into_iter().map(|(name, mut values)| {
         let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
         if !instances().all(|instance| has(&instance.settings)) {
-            values.push(DEFAULT);
+            let mut set = intended.iter().filter(|one| one.name == name);
+            match set.find_map(of_side) {
+                Some(value) => values = vec![value],
+                None => values.push(DEFAULT),
+            }
         }
         values.sort_unstable();
         (name.to_owned(), listed(&values))
     });
     let mut facts: Facts = facts.collect();
-    for setting in intended {
-        let Some(value) = of_side(setting) else {
-            continue;
-        };
-        let known = facts.iter().position(|(name, _)| *name == setting.name);
-        match known.and_then(|place| facts.get_mut(place)) {
-            Some((_, reported)) if reported.contains(DEFAULT) => value.clone_into(reported),
-            Some(_) => {}
-            None => facts.push((setting.name.clone(), value.to_owned())),
+    let set = intended.iter().filter_map(|one| Some((&one.name, of_side(one)?)));
+    for (name, value) in set {
+        if !facts.iter().any(|(known, _)| known == name) {
+            facts.push((name.clone(), value.to_owned()));
         }
     }
     facts
@@ -209,10 +208,8 @@ pub(super) fn of_platforms(both: &ResultComparison) -> Option<String> {
 }
 
 fn shown(difference: &Difference) -> String {
-    let Difference {
-        name, base, new, ..
-    } = difference;
-    format!("{name} ({base} / {new})")
+    let (base, new) = (&difference.base, &difference.new);
+    format!("{} ({base} / {new})", difference.name)
 }
 
 fn sentence(about: &str, mut facts: Vec<String>) -> Option<String> {

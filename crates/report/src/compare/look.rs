@@ -9,8 +9,8 @@ use plan::{Point, Trial, format_duration};
 
 use super::carried;
 use super::words::of_one;
-use crate::keys::{of_variant, trials_of, variants};
-use crate::list::distinct;
+use crate::keys::{of_variant, variants};
+use crate::list::{distinct, grouped};
 use crate::metric_comparison::{self, NUMBERS, TestOrder};
 use crate::number::counted;
 
@@ -55,25 +55,21 @@ impl PointState {
 /// or further starts would hardly decide anything.
 pub fn decided(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let looks = looks(trial.compare?.starts);
-    let is_look = |starts: &u32| *starts < trial.repeat && looks.contains(starts);
-    starts(&trials_of(result), &trial.common_point()).filter(is_look)?;
-    point_state(result, trial).filter(|state| !state.goes_on)
+    let is_look = |starts: u32| starts < trial.repeat && looks.contains(&starts);
+    point_state(result, trial).filter(|state| is_look(state.starts) && !state.goes_on)
 }
 
 /// The state of a planned trial's point, at a look or not; `None` if nothing can be compared.
 pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
-    let point = trial.common_point();
-    let mut trials = trials_of(result);
-    let starts = starts(&trials, &point)?;
-    let point_of = |trial: &&TrialSummary| trial.setup.planned.common_point();
-    let points = distinct(trials.iter().map(point_of)).len();
-    trials.retain(|trial| point_of(trial) == point);
+    let (points, own) = (by_point(result), trial.common_point());
+    let (_, trials) = points.iter().find(|(point, _)| *point == own)?;
+    let starts = trials.iter().map(|trial| trial.setup.planned.repeat).max()?;
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
-    let comparisons = points * others.len();
+    let comparisons = points.len() * others.len();
     // A variant whose trials all failed has nothing to wait for.
     let looks = others.iter().filter_map(|name| {
-        let carried = measure::compare::carried(&trials, [base, name]);
+        let carried = measure::compare::carried(trials, [base, name]);
         let sides = [base, name].map(|name| of_variant(trials.iter().copied(), name));
         Some((*name, look(&sides, carried.as_ref(), comparisons)?))
     });
@@ -97,24 +93,18 @@ pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     })
 }
 
-/// The number of starts so far.
-fn starts(trials: &[&TrialSummary], point: &Point) -> Option<u32> {
-    let planned = trials.iter().map(|trial| &trial.setup.planned);
-    let at_point = planned.filter(|planned| planned.common_point() == *point);
-    at_point.map(|planned| planned.repeat).max()
+/// The trials of each point, those of all variants together.
+fn by_point(result: &RunResult) -> Vec<(Point, Vec<&TrialSummary>)> {
+    let trials = result.trials.iter();
+    grouped(trials.map(|trial| (trial.setup.planned.common_point(), trial)))
 }
 
 /// The number of starts at the point with the fewest, because of failures, and the number that its first
 /// look needs; `None` if every point has enough. A comparison with a single look needs only two.
 pub fn too_few_starts(result: &RunResult) -> Option<[u32; 2]> {
-    let trials = trials_of(result);
-    let point_of = |trial: &TrialSummary| trial.setup.planned.common_point();
-    let points = distinct(trials.iter().map(|trial| point_of(trial)));
-    let left = points.into_iter().filter_map(|point| {
-        let at_point = trials.iter().copied();
-        let at_point = at_point.filter(|trial| point_of(trial) == point);
+    let left = by_point(result).into_iter().filter_map(|(_, trials)| {
         let (failed, ran): (Vec<&TrialSummary>, Vec<_>) =
-            at_point.partition(|trial| trial.has_failed());
+            trials.into_iter().partition(|trial| trial.has_failed());
         let first = match looks(failed.first()?.setup.planned.compare?.starts)[..] {
             [only] => only.min(2),
             [first, ..] => first,
@@ -135,7 +125,7 @@ fn look(
     carried: Option<&Comparison>,
     comparisons: usize,
 ) -> Option<Look> {
-    let is_open = metric_comparison::is_open_loop(base);
+    let is_open = metric_comparison::is_open_loop(base.iter().copied());
     let mut numbers = NUMBERS.into_iter();
     let first = numbers
         .find(|(column, _)| metric_comparison::test_order(column, is_open) == TestOrder::Primary)?;

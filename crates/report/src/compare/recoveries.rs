@@ -1,8 +1,7 @@
 //! Compares the recoveries of two sides from the same fault, and the shares of faults that lost commits.
 
 use measure::compare::{
-    Boundary, Comparison, Gated, NoComparison, Observed, Question, Sense, compare_observed,
-    compare_ranks,
+    Boundary, Comparison, Gated, Observed, Question, Sense, compare_observed, compare_ranks,
 };
 use measure::interval::Estimate;
 use measure::recovery::{Distribution, Number, numbers};
@@ -33,10 +32,6 @@ static LOSSES: Number = Number {
     heading: "faults that lost commits",
     of: |found| Some(f64::from(u8::from(found.loss?.transactions > 0))),
 };
-
-type Compare = fn(&[Observed], &[Observed], &Question) -> Result<Comparison, NoComparison>;
-type Shown = fn(&[Observed]) -> String;
-type Center = fn(&[Observed]) -> Option<f64>;
 
 /// One number of one fault, over the repeats of each side.
 #[derive(Debug, Serialize)]
@@ -74,10 +69,14 @@ impl Recoveries {
 
 /// Each number of each fault that either side has.
 pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recoveries> {
-    let trials = || {
-        let all = sides.into_iter().flatten();
-        all.filter(|trial| !is_interrupted(trial))
-    };
+    // What had not happened when a trial was interrupted says nothing about the servers.
+    let ended = sides.map(|trials| {
+        let mut ended = trials.to_vec();
+        ended.retain(|trial| trial.outcome != Outcome::Interrupted);
+        ended
+    });
+    let sides = ended.each_ref().map(Vec::as_slice);
+    let trials = || sides.into_iter().flatten();
     let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
     let question = Question {
         boundary: Boundary::of_trials(trials()),
@@ -93,14 +92,14 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     let rows = places.iter().flat_map(|(place, faults)| {
         let fault = faults.first().map_or_else(String::new, words_of_all);
         compared().chain([&LOSSES]).filter_map(move |number| {
-            let of_side = |side| in_repeats(side, *place, number);
-            let [base, new] = sides.map(of_side);
+            let [base, new] = sides.map(|side| in_repeats(side, *place, number));
             let is_loss = number.name == LOSSES.name;
-            let (compare, shown, center): (Compare, Shown, Center) = match is_loss {
-                true => (compare_ranks, lost, lost_share),
-                false => (compare_observed, times, median),
+            let shown = if is_loss { lost } else { times };
+            let center = if is_loss { lost_share } else { median };
+            let found = match is_loss {
+                true => compare_ranks(&base, &new, &question),
+                false => compare_observed(&base, &new, &question),
             };
-            let found = compare(&base, &new, &question);
             (!base.is_empty() || !new.is_empty()).then(|| Recoveries {
                 fault: fault.clone(),
                 column: number.name,
@@ -116,14 +115,8 @@ pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recove
     rows.collect()
 }
 
-/// What had not happened when a trial was interrupted says nothing about the servers.
-fn is_interrupted(trial: &TrialSummary) -> bool {
-    trial.outcome == Outcome::Interrupted
-}
-
 fn in_repeats(side: &[&TrialSummary], place: (u32, u32, u32), number: &Number) -> Vec<Observed> {
-    let ended = side.iter().filter(|trial| !is_interrupted(trial));
-    let faults = ended.flat_map(|trial| {
+    let faults = side.iter().flat_map(|trial| {
         let same = recovered(trial).filter(move |(fault, _)| fault.place() == place);
         let values = same.filter_map(move |(_, found)| observation(number, found));
         values.map(move |value| (trial.setup.planned.repeat, value))

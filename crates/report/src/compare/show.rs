@@ -1,5 +1,6 @@
 //! Two sides as they are shown.
 
+use measure::column::{heading, unit};
 use measure::compare::{Change, LEAST};
 use plan::Value;
 
@@ -9,7 +10,7 @@ use crate::answer::Answer;
 use crate::figures::{Figures, captions};
 use crate::grid::{Columns, Content, Grid};
 use crate::keys;
-use crate::list::{around, distinct, grouped};
+use crate::list::{around, distinct, grouped, with_parts};
 use crate::sheet::{Block, Section, Sheet, tables};
 
 impl Answer for ResultComparison {
@@ -36,10 +37,8 @@ impl Answer for ResultComparison {
         let keys = self.points.first().map_or(&[][..], |point| &point.point);
         let keys = keys.iter().map(|(key, _)| key.as_str()).enumerate();
         let interval = |number: &Number| number.change_pct()?.interval;
-        let recoveries = self.points.iter().flat_map(|point| {
-            let all = point.recoveries.iter();
-            all.map(move |one| (point, &*one.fault, one.number()))
-        });
+        let recoveries = with_parts(&self.points, |point| &point.recoveries);
+        let recoveries = recoveries.map(|(point, one)| (point, &*one.fault, one.number()));
         let recoveries: Vec<_> = recoveries.collect();
         let columns = Columns::<(&Matched, &str, &Number)>::new()
             .each(keys, |columns, (place, key)| {
@@ -161,14 +160,15 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     let untested = words::untested(all);
     let verdict = |number: &Number| words::cell(number, untested);
     let has_verdicts = rows.iter().any(|(.., number)| !verdict(number).is_empty());
+    let is_named = rows.iter().any(|(_, point, _)| !point.name.is_empty());
     let columns = Columns::<Row<'_>>::new()
         .when(all.len() > 1, |columns| {
             columns.key("name", |(both, ..)| &both.new)
         })
-        .when(all.iter().any(is_named), |columns| {
+        .when(is_named, |columns| {
             columns.key("point", |(_, point, _)| &point.name)
         })
-        .key("metric", |(.., number)| head(number))
+        .key("metric", |(.., number)| head(number.column))
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
         .with("change %", |(.., number)| shown_change(number))
@@ -183,15 +183,8 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
     }
 }
 
-fn is_named(both: &ResultComparison) -> bool {
-    both.points.iter().any(|point| !point.name.is_empty())
-}
-
 fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
-    both.points.iter().flat_map(|point| {
-        let numbers = point.numbers.iter();
-        numbers.map(move |number| (point, number))
-    })
+    with_parts(&both.points, |point| &point.numbers)
 }
 
 fn shown_change(number: &Number) -> Option<Change> {
@@ -199,12 +192,10 @@ fn shown_change(number: &Number) -> Option<Change> {
     found.or_else(|| number.change_pct())
 }
 
-fn head(number: &Number) -> String {
-    let unit = measure::column::unit(number.column);
-    let heading = measure::column::heading(number.column);
-    match unit {
-        "ms" => format!("{heading}, ms"),
-        _ => heading,
+fn head(column: &str) -> String {
+    match unit(column) {
+        "ms" => format!("{}, ms", heading(column)),
+        _ => heading(column),
     }
 }
 
@@ -240,11 +231,8 @@ fn differing(
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
 
-/// The metrics of the table: the column, its name, and its unit where the name does not have it.
-const SHOWN: [(&str, &str, &str); 2] = [
-    ("tps", "tps", ""),
-    ("response_ms.mean", "response mean", ", ms"),
-];
+/// The metrics of the table.
+const SHOWN: [&str; 2] = ["tps", "response_ms.mean"];
 
 /// The keys of a point that are not the table's columns, with their values.
 type Rest<'a> = &'a [(String, Option<Value>)];
@@ -268,8 +256,9 @@ fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = points.first().and_then(|point| point.point.first());
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
     let mut rows: Vec<Line> = Vec::new();
-    for (column, name, unit) in SHOWN {
-        let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {name}{unit}"));
+    for column in SHOWN {
+        let name = heading(column);
+        let [base, new] = [&both.base, &both.new].map(|side| format!("{side} {}", head(column)));
         rows.push((base, column, |number| number.base.into()));
         rows.push((new, column, |number| number.new.into()));
         let change = format!("{name} change %");

@@ -218,8 +218,9 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     for side in sides {
         let name = (!together).then_some(side.name);
-        let trials = counted(&trials_of(side.result));
-        cautions.extend(findings::cautions(name, side.result, &trials));
+        let mut all = trials_of(side.result);
+        all.retain(|trial| side.has(trial) || (together && new.has(trial)));
+        cautions.extend(findings::cautions(name, side.result, &all, &counted(&all)));
     }
     cautions
 }
@@ -284,7 +285,7 @@ type Place<'a> = (u32, Vec<(&'a str, String)>);
 /// The places of a variant's trials in the study's order.
 fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
     let trials = side.result.trials.iter();
-    let own = trials.filter(|trial| keys::variant(trial) == side.variant);
+    let own = trials.filter(|trial| side.has(trial));
     let numbers = own.map(|trial| {
         let mut point = keys::ordered(&trial.setup.planned.point);
         point.retain(|(key, _)| *key != VARIANT);

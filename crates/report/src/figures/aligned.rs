@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::thin::Packed;
 use super::trial::record;
-use crate::{keys, point};
+use crate::keys::Names;
+use crate::point;
 
 /// Most repeats that a page draws, of all points together. Medians are over all repeats.
 const MOST_DRAWN: usize = 400;
@@ -41,13 +42,13 @@ pub(super) fn aligned(result: &RunResult, faults: &[Vec<FaultSeries>]) -> Vec<Al
         let seconds = series.by_second(record(trial, series)?.origin_s()?);
         (!seconds.is_empty()).then_some(seconds)
     };
-    let points = point::of_result(result);
+    let (names, points) = (Names::of(result), point::of_result(result));
     let most = MOST_DRAWN / points.len().max(1);
     let points = points.iter().filter_map(|point| {
         let repeats = point.trials.iter();
         let repeats = repeats.filter_map(|trial| Some((*trial, seconds(trial)?)));
         let (trials, repeats): (Vec<_>, Vec<_>) = repeats.unzip();
-        Aligned::of(keys::repeats_name(&trials, result)?, &repeats, most)
+        Aligned::of(names.repeats(&trials)?, &repeats, most)
     });
     points.collect()
 }

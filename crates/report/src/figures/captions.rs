@@ -65,11 +65,8 @@ pub(crate) fn curves(result: &RunResult) -> Block {
 
 /// Of both sides of a comparison.
 pub(crate) fn curves_of_two() -> Block {
-    let of = "over all trials of each point";
-    of_curves(
-        "for both",
-        format!("Response time by percentile, {of}. {AXIS}"),
-    )
+    let caption = format!("Response time by percentile, over all trials of each point. {AXIS}");
+    of_curves("for both", caption)
 }
 
 /// Of all repeats around their first fault; nothing without a series of it.

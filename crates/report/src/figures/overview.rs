@@ -11,8 +11,9 @@ use plan::Value;
 use serde::Serialize;
 
 use super::aligned::{Aligned, aligned};
-use crate::cell::{Cell, runs};
-use crate::keys::{self, VARIANT, others, trials_of};
+use crate::cell::Cell;
+use crate::keys::{self, Names, VARIANT, others, trials_of};
+use crate::metric_comparison::measured;
 use crate::{lead, point, scale, search};
 
 /// The categories of CPU time, from the bottom of the stack to its top.
@@ -40,8 +41,8 @@ impl Overview {
         faults: &[Vec<FaultSeries>],
         variants: Option<[&str; 2]>,
     ) -> Self {
-        let trials = result.trials.iter();
-        let names = trials.map(|trial| keys::trial_name(trial, result));
+        let (names, trials) = (Names::of(result), result.trials.iter());
+        let names = trials.map(|trial| names.trial(trial));
         Self {
             sweep: sweep(result),
             searches: searches(result),
@@ -98,9 +99,10 @@ impl From<Option<Estimate>> for Mark {
 impl Mark {
     fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let cell = Cell::of(trials, column);
-        let few = cell.has_few_trials().then(|| runs(trials, column));
+        let runs = measured(trials, column).into_iter();
+        let runs = runs.filter(|_| cell.has_few_trials());
         Self {
-            runs: few.unwrap_or_default(),
+            runs: runs.map(|run| run.value.value).collect(),
             ..cell.estimate.into()
         }
     }
@@ -274,7 +276,8 @@ struct Curve {
 
 /// Of every point of the study; of a search, of each step.
 fn curves(result: &RunResult) -> Vec<Curve> {
-    let of = |trials: &[&TrialSummary]| curve(trials, None, result);
+    let names = Names::of(result);
+    let of = |trials: &[&TrialSummary]| curve(trials, None, &names);
     if result.searches.is_empty() {
         let points = point::of_result(result).into_iter();
         return points.filter_map(|point| of(&point.trials)).collect();
@@ -285,12 +288,13 @@ fn curves(result: &RunResult) -> Vec<Curve> {
 
 /// Of both variants at each point, one after the other.
 fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curve> {
+    let names = &Names::of(result);
     let axes = keys::axes(result);
     let points = keys::groups(&trials_of(result), &others(&axes, VARIANT), &axes);
     let curves = points.iter().enumerate().flat_map(|(point, group)| {
         let sides = variants.into_iter().enumerate();
         sides.filter_map(move |(side, variant)| {
-            curve(&group.of_variant(variant), Some((point, side)), result)
+            curve(&group.of_variant(variant), Some((point, side)), names)
         })
     });
     curves.collect()
@@ -299,10 +303,10 @@ fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curve> {
 fn curve(
     trials: &[&TrialSummary],
     pair: Option<(usize, usize)>,
-    result: &RunResult,
+    names: &Names<'_>,
 ) -> Option<Curve> {
     let counted = counted(trials);
-    let name = keys::repeats_name(&counted, result)?;
+    let name = names.repeats(&counted)?;
     let parts = counted.iter().map(|trial| {
         let curve = trial.response_curve.as_slice();
         (trial.transactions.count, curve)

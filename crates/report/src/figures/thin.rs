@@ -1,6 +1,8 @@
 //! Fewer points for a figure when there are more than a page can carry, and numbers as small as a
 //! figure needs them.
 
+use std::collections::BTreeSet;
+
 use measure::metric::{Group, Metric, MonitorPoint, split};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
@@ -16,19 +18,22 @@ const NUMBERS_OF_LOAD: usize = 7;
 /// How many seconds each point covers, so that all series fit.
 pub(crate) fn factor(series: &[Vec<SeriesPoint>], monitors: &[Vec<MonitorPoint>]) -> usize {
     let load = series.iter().map(|points| points.len() * NUMBERS_OF_LOAD);
-    let metrics = monitors.iter().map(|points| {
-        let each = points.first().map_or(0, |point| {
-            point.values.keys().filter(|name| is_drawn(name)).count()
-        });
-        points.len() * (each + 1)
-    });
+    let metrics = monitors.iter();
+    let metrics = metrics.map(|points| points.len() * (drawn(points).len() + 1));
     let numbers = load.chain(metrics).sum::<usize>();
     numbers.div_ceil(MOST_NUMBERS).max(1)
 }
 
+/// The metrics whose series the page has. Monitors may come and go with their servers.
+pub(crate) fn drawn(points: &[MonitorPoint]) -> Vec<&str> {
+    let names = points.iter().flat_map(|point| point.values.keys());
+    let names = BTreeSet::from_iter(names.map(String::as_str)).into_iter();
+    names.filter(|name| is_drawn(name)).collect()
+}
+
 /// Whether the page has a metric's series. The series of each core and of each server's own
 /// counters would be too many: the page has those of all cores and servers together.
-pub(crate) fn is_drawn(name: &str) -> bool {
+fn is_drawn(name: &str) -> bool {
     let group = Metric::find(name).map(|metric| metric.group);
     let has_many = group.is_some_and(|g| g == Group::Cpu || g.is_of_server_counters());
     !has_many || split(name).1.is_none()
@@ -69,26 +74,17 @@ pub(crate) fn metric(points: &[MonitorPoint], name: &str, factor: usize) -> Vec<
     let value = |chunk: &[MonitorPoint]| match chunk {
         [one] => one.values.get(name).copied(),
         several => {
-            let weights: Vec<f64> = several.iter().map(|point| point.seconds).collect();
-            mean(
-                several.iter().map(|point| point.values.get(name).copied()),
-                &weights,
-            )
+            let (mut sum, mut weight) = (0.0, 0.0);
+            for point in several {
+                if let Some(value) = point.values.get(name) {
+                    sum += value * point.seconds;
+                    weight += point.seconds;
+                }
+            }
+            (weight > 0.0).then(|| sum / weight)
         }
     };
     chunks.map(value).collect()
-}
-
-/// The mean of the known values; `None` without any.
-fn mean(values: impl Iterator<Item = Option<f64>>, weights: &[f64]) -> Option<f64> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for (value, seconds) in values.zip(weights) {
-        if let Some(value) = value {
-            sum += value * seconds;
-            weight += seconds;
-        }
-    }
-    (weight > 0.0).then(|| sum / weight)
 }
 
 /// A column of numbers as whole ones, each to be divided by ten to the power of the
@@ -161,6 +157,14 @@ mod tests {
             metric(&points, "cpu.user", 2),
             [Some(10.0), None, Some(7.0)]
         );
+    }
+
+    #[test]
+    fn metrics_that_begin_later_count() {
+        let mut points = vec![MonitorPoint::default(); 1000];
+        let names = (0..2000).map(|server| format!("server[{server}].cpu"));
+        points[999].values = names.map(|name| (name, 0.0)).collect();
+        assert_eq!(factor(&[], &[points]), 2);
     }
 
     #[test]

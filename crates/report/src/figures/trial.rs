@@ -91,8 +91,9 @@ pub(crate) fn trial(
         .map(|chunk| Some(chunk.first()?.t_s));
     let t: Vec<_> = t.collect();
     let drawn = thin::load(series, factor, summary.setup.planned.turns().is_some());
+    let names = thin::drawn(monitors);
     let figures = Group::ALL.into_iter();
-    let figures = figures.filter_map(|group| figure(group, monitors, factor));
+    let figures = figures.filter_map(|group| figure(group, &names, monitors, factor));
     Trial {
         words: in_words(&drawn),
         load: load(&drawn, aside(series), summary),
@@ -169,14 +170,13 @@ fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
     aside.collect()
 }
 
-fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure> {
-    let names = distinct_names(points);
+fn figure(group: Group, names: &[&str], points: &[MonitorPoint], factor: usize) -> Option<Figure> {
     let metrics = METRICS.iter().filter(|metric| metric.group == group);
     let metrics: Vec<&Metric> = metrics.collect();
     let units = distinct(metrics.iter().map(|metric| metric.unit));
     let panels = units.into_iter().filter_map(|unit| {
         let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
-        let lines = of_unit.flat_map(|metric| lines(metric, &names, points, factor));
+        let lines = of_unit.flat_map(|metric| lines(metric, names, points, factor));
         let lines: Vec<Line> = lines.collect();
         let unit = shown_in(unit).0;
         (!lines.is_empty()).then_some(Panel { unit, lines })
@@ -187,21 +187,6 @@ fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure
         stacked: group == Group::Cpu,
         panels,
     })
-}
-
-/// All names that are drawn; monitors may come and go with their servers.
-fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for point in points {
-        if point.values.len() == names.len() {
-            continue;
-        }
-        names.extend(point.values.keys().map(String::as_str));
-        names.sort_unstable();
-        names.dedup();
-    }
-    names.retain(|name| thin::is_drawn(name));
-    names
 }
 
 /// The lines of one metric: of all things together, and of each where there are
@@ -284,9 +269,8 @@ pub(super) fn fault_factor(series: &[Vec<FaultSeries>]) -> usize {
 }
 
 pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
-    let drawn = series
-        .iter()
-        .filter_map(|series| fault(trial, record(trial, series)?, series, factor));
+    let drawn = series.iter();
+    let drawn = drawn.filter_map(|series| fault(trial, series, factor));
     drawn.collect()
 }
 
@@ -296,12 +280,8 @@ pub(super) fn record<'a>(trial: &'a TrialSummary, series: &FaultSeries) -> Optio
     faults.find(|fault| fault.place() == series.place())
 }
 
-fn fault(
-    trial: &TrialSummary,
-    fault: &FaultRecord,
-    series: &FaultSeries,
-    factor: usize,
-) -> Option<Fault> {
+fn fault(trial: &TrialSummary, series: &FaultSeries, factor: usize) -> Option<Fault> {
+    let fault = record(trial, series)?;
     let origin_s = fault.origin_s()?;
     let mut begin_s = *series.t_s.first()?;
     let (mut t, mut tps) = (Vec::new(), Vec::new());

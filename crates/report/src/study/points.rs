@@ -3,6 +3,7 @@
 use measure::compare::Change;
 use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
+use plan::Trial;
 
 use crate::cell::Cell;
 use crate::grid::{Columns, Grid};
@@ -34,7 +35,7 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
         .with("errors", move |point| -> u64 { failures(point) })
         .each(base, |columns, base| {
             columns.with("change %", |point| {
-                change(point, of_base(point, base, &points, &axes))
+                change(point, of_base(point, base, &points))
             })
         })
         .words_if(verdicts, "verdict", bound);
@@ -42,21 +43,13 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
 }
 
 /// The trials of the same point of the variant that the others are compared with.
-fn of_base<'a>(
-    point: &Group<'a>,
-    base: &str,
-    points: &'a [Group<'a>],
-    axes: &[&str],
-) -> &'a [&'a TrialSummary] {
-    let is_same = |other: &TrialSummary, own: &TrialSummary| {
-        let mut axes = axes.iter().filter(|key| **key != keys::VARIANT);
-        axes.all(|key| keys::value(other, key) == keys::value(own, key))
-            && keys::variant(other) == Some(base)
-    };
-    let found = points.iter().find(|other| {
-        let pair = other.trials.first().zip(point.trials.first());
-        pair.is_some_and(|(other, own)| is_same(other, own))
-    });
+fn of_base<'a>(point: &Group<'a>, base: &str, points: &'a [Group<'a>]) -> &'a [&'a TrialSummary] {
+    let planned = |point: &Group<'a>| Some(&point.trials.first()?.setup.planned);
+    let own = planned(point).map(Trial::common_point);
+    let is_base = |one: &Trial| one.variant() == Some(base) && Some(one.common_point()) == own;
+    let found = points
+        .iter()
+        .find(|other| planned(other).is_some_and(is_base));
     found.map_or(&[], |found| &found.trials)
 }
 

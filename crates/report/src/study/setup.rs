@@ -109,27 +109,19 @@ fn data(result: &RunResult) -> Facts {
     let sizes = distinct(resets.iter().map(|reset| shown_bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
     let if_any = |values: Vec<String>| (!values.is_empty()).then(|| listed(&values));
+    let built = timed(ResetHow::BuiltAndCopied);
+    let settled = durations(&settled);
+    let saved = (saved > 0.0).then(|| number::duration(saved));
+    let kept = "the data left by the previous trial";
     let found = "the server was running already; missing rows were loaded";
     known([
         ("Copied from a template", timed(ResetHow::Copied)),
-        (
-            "Template built, then copied",
-            timed(ResetHow::BuiltAndCopied),
-        ),
+        ("Template built, then copied", built),
         ("Rebuilt", timed(ResetHow::Rebuilt)),
-        (
-            "Kept",
-            told(ResetHow::Kept, "the data left by the previous trial"),
-        ),
+        ("Kept", told(ResetHow::Kept, kept)),
         ("Existing server", told(ResetHow::Found, found)),
-        (
-            "Flushed and dropped from the page cache",
-            durations(&settled),
-        ),
-        (
-            "Time saved by templates",
-            (saved > 0.0).then(|| number::duration(saved)),
-        ),
+        ("Flushed and dropped from the page cache", settled),
+        ("Time saved by templates", saved),
         ("Formation of each cluster", formed(result)),
         ("Data per server", if_any(sizes)),
         ("Row checksum", if_any(checksums)),

@@ -60,6 +60,7 @@ fn what_else_differs_is_listed() {
             instance.settings = vec![
                 ("innodb_buffer_pool_size".into(), pool.into()),
                 ("innodb_io_capacity".into(), port.into()),
+                ("plugin_dir".into(), format!("/default/{pool}")),
             ];
             trial.instances = vec![instance];
         }
@@ -75,6 +76,7 @@ fn what_else_differs_is_listed() {
     };
     let intended = [
         intended("innodb_buffer_pool_size", Some("1G"), Some("4G")),
+        intended("plugin_dir", Some("1"), Some("4")),
         // A server reports only what is not its default.
         intended("innodb_flush_log_at_trx_commit", None, Some("1")),
     ];
@@ -83,6 +85,7 @@ fn what_else_differs_is_listed() {
     let (intended, others) = text.split_once("Other differences\n").unwrap();
     let (_, intended) = intended.split_once("Intended differences\n").unwrap();
     assert!(intended.contains("innodb_buffer_pool_size") && !intended.contains("io_capacity"));
+    says(intended, &["/default/1G", "/default/4G"]);
     let flush = intended.lines().find(|line| line.contains("trx_commit"));
     let flush: Vec<&str> = flush.unwrap().split_whitespace().collect();
     assert_eq!(

@@ -1,9 +1,13 @@
 //! The variants of a study in its report.
 
 use crate::common::made::made;
+use crate::common::platforms::{side, unwrapped};
 use crate::common::{flat, outline, report_of, says};
 use measure::result::{RunResult, Table};
+use measure::setup::Outcome;
+use measure::warning::Warning;
 use report::Answer;
+use report::compare::{ResultComparison, Side};
 
 type Variant = (&'static [(&'static str, &'static str)], f64);
 
@@ -141,11 +145,41 @@ fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
     assert_eq!(first, names);
 }
 
+/// What a third variant warns of, and how it failed, is not about them.
+#[test]
+fn two_of_several_variants_have_their_own_cautions() {
+    let mut result = out_of_order(2);
+    for trial in &mut result.trials {
+        match trial.setup.planned.variant() {
+            Some("plain") => trial.warnings = vec![Warning::NoWarmup],
+            Some("RAID 5") if trial.setup.planned.repeat == 2 => {
+                let reason = "no memory".to_owned();
+                trial.outcome = Outcome::Failed { reason };
+            }
+            Some("RAID 5") => trial.warnings = vec![Warning::Reconnects { count: 2 }],
+            _ => {}
+        }
+    }
+    let variant = |name| Side {
+        variant: Some(name),
+        ..side(name, &result)
+    };
+    let caution = "4 of 8 trials have warnings: no warm-up (4).";
+    let both = ResultComparison::of(&variant("plain"), &variant("checksum off"), &[]);
+    let text = unwrapped(&both);
+    assert!(
+        text.contains(caution) && !text.contains("no memory"),
+        "{text}"
+    );
+    let both = ResultComparison::of(&variant("plain"), &variant("RAID 5"), &[]);
+    assert!(unwrapped(&both).contains("no memory"));
+}
+
 /// Nothing is tested, so one sentence says why, and one table has the changes.
 #[test]
 fn variants_that_ran_once_say_once_what_is_missing_for_verdicts() {
     let result = out_of_order(1);
-    let summary = report::summary::sheet(&result).text(report::text::Layout::DEFAULT);
+    let summary = report::summary::sheet(&result, false).text(report::text::Layout::DEFAULT);
     assert_eq!(summary.to_lowercase().matches("single run").count(), 1);
     for text in [outline(&result), summary] {
         let words = flat(&text);

@@ -14,7 +14,7 @@ use report::text::Layout;
 fn summary_of_a_study() {
     golden(
         "summary.txt",
-        &summary::sheet(&incomplete().result).text(Layout::DEFAULT),
+        &summary::sheet(&incomplete().result, false).text(Layout::DEFAULT),
     );
 }
 
@@ -64,7 +64,7 @@ fn many_trials_are_at_most_a_screen() {
             width,
             ..Layout::DEFAULT
         };
-        let text = summary::sheet(&result).text(layout);
+        let text = summary::sheet(&result, false).text(layout);
         assert!(text.lines().count() <= lines, "{text}");
         let all = [
             "80 of 120 trials: CPU-bound",
@@ -114,7 +114,7 @@ fn a_benchmark_is_at_most_fifteen_lines_and_ends_with_its_result() {
         width: 80,
         ..Layout::DEFAULT
     };
-    let text = summary::sheet(&result).text(layout);
+    let text = summary::sheet(&result, false).text(layout);
     golden("benchmark.txt", &text);
     assert!(text.lines().count() <= 15, "{text}");
     let (_, headline) = text.trim_end().rsplit_once("\n\n").unwrap();
@@ -122,7 +122,7 @@ fn a_benchmark_is_at_most_fifteen_lines_and_ends_with_its_result() {
         headline.starts_with("Only 1,000 of 3,000/s were served."),
         "{text}"
     );
-    let quiet = summary::headline(&result).text(layout);
+    let quiet = summary::sheet(&result, true).text(layout);
     assert_eq!(quiet.trim_end(), headline);
 }
 
@@ -148,7 +148,7 @@ fn an_overloaded_open_loop_says_so_first() {
         let last = result.trials.last_mut().unwrap();
         last.warnings
             .extend([Warning::Cancelled { count: 1 }, overloaded]);
-        let text = summary::sheet(&result).text(Layout::DEFAULT);
+        let text = summary::sheet(&result, false).text(Layout::DEFAULT);
         let first = format!("Only 1,000 of 3,000/s were served{at}. ");
         assert!(text.starts_with(&first), "{text}");
         let one_line = flat(&text);
@@ -159,7 +159,7 @@ fn an_overloaded_open_loop_says_so_first() {
             trial.generator.backlog_end = Some(3);
             trial.warnings.clear();
         }
-        let text = summary::sheet(&result).text(Layout::DEFAULT);
+        let text = summary::sheet(&result, false).text(Layout::DEFAULT);
         assert!(!text.contains("were served"), "{text}");
     }
 }
@@ -176,6 +176,6 @@ fn what_no_variant_has_is_refused_once() {
     let text = outline(&result);
     assert_eq!(text.matches("No scalability law").count(), 1, "{text}");
     // The terminal has results, not what was not done.
-    let text = summary::sheet(&result).text(Layout::DEFAULT);
+    let text = summary::sheet(&result, false).text(Layout::DEFAULT);
     assert!(!text.contains("No scalability law"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! Comparisons of variants that took turns.
 
-use measure::result::RunResult;
+use measure::result::{RunResult, Table};
 use measure::summary::Turn;
 use plan::{Alternate, Compare};
 use report::compare::decided;
@@ -109,4 +109,29 @@ fn writes_in_turns_of_running_servers_are_a_caution() {
     }
     let text = flat(&outline(&result));
     assert!(!text.contains(caution), "{text}");
+}
+
+#[test]
+fn a_change_within_one_start_is_no_percentile() {
+    let mut result = in_turns(0.0, 0.0);
+    result
+        .trials
+        .retain(|trial| trial.setup.planned.repeat == 1);
+    let study = study::Study::parse("test", NOT_RESTARTED, &[]).unwrap();
+    let server = study.plan().trials.remove(0).server;
+    for trial in &mut result.trials {
+        trial.setup.planned.server = server.clone();
+        let turns = trial.turns.len();
+        trial.turns.extend_from_within(..);
+        let again = trial.turns[turns..].iter_mut();
+        again.for_each(|turn| turn.start_s += 8.0);
+    }
+    result.design.tables = vec![Table {
+        rows: "variant".into(),
+        columns: vec!["tps.change_pct".into()],
+    }];
+    let text = flat(&outline(&result));
+    assert!(text.contains("-5.00 (-5.00 to -5.00)"), "{text}");
+    assert!(text.contains("the intervals over the blocks"), "{text}");
+    assert!(!text.contains("single trial's percentile"), "{text}");
 }

@@ -89,7 +89,7 @@ fn files_of_gigabytes_are_refused_unread() {
     assert!(is_too_large(store::read_result(out).unwrap_err()));
     assert!(is_too_large(store::read_intact(out).unwrap_err()));
     // One line without end.
-    for name in [names::SERIES, names::MONITORS, names::INTERVALS] {
+    for name in [names::SERIES, names::MONITORS] {
         huge(trial.join(name));
     }
     assert!(is_too_large(
@@ -98,8 +98,6 @@ fn files_of_gigabytes_are_refused_unread() {
     assert!(is_too_large(
         store::read_monitors(&trial, usize::MAX).unwrap_err()
     ));
-    let intervals = store::read_intervals(&trial, |_| {});
-    assert!(is_too_large(intervals.unwrap_err()));
 }
 
 #[test]

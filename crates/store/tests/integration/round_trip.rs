@@ -6,6 +6,8 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use measure::result::{Environment, RunResult};
 use measure::setup::{Setup, StatementKind};
 use measure::slice::{Phase, Second, Slice};
@@ -99,16 +101,22 @@ fn what_is_written_is_read_back() {
     let series = store::read_series(&trials[0], usize::MAX).unwrap();
     assert_eq!(series.len(), 12);
     assert_eq!(series[3].tps, Some(50.0));
-    let mut count = 0;
-    store::read_intervals(&trials[0], |interval| {
-        let latency = interval.statements["point_select"].decode().unwrap();
-        assert_eq!(latency.count(), 50);
-        assert_eq!(interval.response.decode().unwrap().count(), 50);
-        assert_eq!(interval.service, None);
-        count += 1;
-    })
-    .unwrap();
-    assert_eq!(count, 12);
+    let intervals = fs::read_to_string(trials[0].join(names::INTERVALS)).unwrap();
+    assert_eq!(intervals.lines().count(), 12);
+    for (line, Second { slice, .. }) in intervals.lines().zip(seconds()) {
+        let interval: serde_json::Value = serde_json::from_str(line).unwrap();
+        for (histogram, latency) in [
+            (&interval["response"], &slice.response),
+            (
+                &interval["statements"]["point_select"],
+                &slice.statements[0],
+            ),
+        ] {
+            assert_eq!(histogram["count"], 50);
+            assert_eq!(histogram["hdr"], STANDARD.encode(latency.encode()));
+        }
+        assert!(interval["service"].is_null());
+    }
 }
 
 #[test]

@@ -8,20 +8,19 @@ mod sweep;
 mod variant;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use toml::Spanned as TomlSpanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry, Giver, Part};
-use crate::error::{Diagnostic, Diagnostics, Report};
+use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::read::{built_in, read};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use crate::syntax::type_words;
 use plan::key::{self, FAULT, Key, Kind, SECTIONS, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
-use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+use plan::{FromValue, Origin, Span, Spanned, TextError, Value, redact_url, shown};
 
 /// No key has a name of more parts, so deeper tables need not be entered.
 const MAX_PARTS: usize = 8;
@@ -36,15 +35,15 @@ type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 pub(crate) struct Walk {
     pub(crate) content: Content,
     pub(crate) diagnostics: Diagnostics,
-    /// URLs with passwords, and what replaces them in the text.
+    /// URLs with passwords, and what replaces them in the text of the file or an override.
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
     settings: BTreeSet<String>,
 }
 
 impl Report for Walk {
-    fn add(&self, at: Span, diagnostic: Diagnostic) {
-        self.diagnostics.add(at, diagnostic);
+    fn report(&self, at: Span, also: Option<Span>, error: TextError) {
+        self.diagnostics.report(at, also, error);
     }
 }
 
@@ -91,16 +90,6 @@ impl Walk {
         }
     }
 
-    /// The keys of a table that is a part of the study.
-    fn part(&mut self, giver: Giver, table: &DeTable<'_>) -> Part {
-        let mut part = Part::default();
-        for (typed, value) in table.iter() {
-            let at = Span::new(Origin::File, typed.span());
-            self.keys(giver, typed.get_ref(), value, at, &mut part);
-        }
-        part
-    }
-
     /// A key, or all keys at or below its name.
     fn keys(&mut self, giver: Giver, name: &str, value: &TomlValue<'_>, at: Span, into: &mut Part) {
         leaves(name, value, at, &mut |name, value, at| {
@@ -119,8 +108,10 @@ impl Walk {
             }
             _ => {}
         }
-        let Some(name) = self.find(name, at, || suggest::key(giver, name)) else {
-            return;
+        let name = match Name::find(name) {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.unknown("key", name, at, || suggest::key(giver, name)),
+            Err(error) => return self.add(at, error),
         };
         let part = match giver {
             Giver::Variant => Some(("variant", "trial")),
@@ -165,8 +156,8 @@ impl Walk {
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned::new(value, span)),
-            Err(diagnostic) => {
-                self.add(span, diagnostic);
+            Err(error) => {
+                self.add(span, error);
                 None
             }
         }
@@ -199,16 +190,6 @@ impl Walk {
             self.refuse(at, message, help);
         }
         has_room
-    }
-
-    /// The key of this name, unless it is unknown or invalid, which is reported.
-    fn find(&self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
-        match Name::find(name) {
-            Ok(Some(name)) => return Some(name),
-            Ok(None) => self.unknown("key", name, at, help),
-            Err(diagnostic) => self.add(at, diagnostic),
-        }
-        None
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
@@ -246,15 +227,6 @@ impl Walk {
         };
         self.refuse(Span::new(origin, value.span()), message, help);
         None
-    }
-
-    /// The URLs to replace in the text of the file.
-    pub(crate) fn secrets_in_file(&self) -> Vec<(Range<usize>, String)> {
-        let secrets = self.secrets.iter();
-        let in_file = secrets.filter(|(span, _)| span.origin == Origin::File);
-        in_file
-            .map(|(span, shown)| (span.start..span.end, shown.clone()))
-            .collect()
     }
 }
 

@@ -7,7 +7,6 @@ use super::{TomlValue, Walk};
 use crate::content::{Giver, Part};
 use crate::name::Name;
 use crate::read::read;
-use crate::source::SourceText;
 use crate::syntax::too_deep;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, TextError, Value};
@@ -15,6 +14,7 @@ use plan::{Origin, Span, TextError, Value};
 struct Override<'t> {
     /// The full name of the key, or the text that names no key.
     key: String,
+    known: Option<Name>,
     is_axis: bool,
     text: &'t str,
     at: Span,
@@ -30,22 +30,29 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
         all.push(change);
     }
     // Other overrides take precedence over the values of the chosen size.
-    let (sizes, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|change| change.key == SIZES);
+    let is_size = |change: &Override<'_>| change.key == SIZES && !change.is_axis;
+    let (sizes, all): (Vec<_>, Vec<_>) = all.into_iter().partition(is_size);
     for change in sizes {
         walk.choose(change.text.trim(), change.at);
     }
     let mut part = Part::default();
     let (mut of_variants, mut names) = (Vec::new(), Vec::new());
     for change in &all {
-        match change.key.split_once('.') {
+        match change.key.split_once('.').filter(|_| !change.is_axis) {
             Some((VARIANT, rest)) if rest.ends_with(".name") => names.push((change, rest)),
             Some((VARIANT, rest)) => of_variants.push((change, rest)),
             _ => {
+                let (key, text) = (change.key.clone(), change.text);
                 // An unknown key is one mistake, and must not remove what it stands above.
-                if Name::find(&change.key).is_ok_and(|name| name.is_some()) {
-                    walk.content.forget(&change.key);
+                if change.known.is_some() {
+                    walk.content.forget(&key);
                 }
-                walk.put(change, &mut part);
+                let (name, value) = match &change.known {
+                    _ if change.is_axis => (format!("{SWEEP}.{key}"), value(None, text)),
+                    None if key.starts_with(THRESHOLDS) => (key, self::text(text)),
+                    known => (key, value(known.as_ref(), text)),
+                };
+                walk.keys(Giver::Override, &name, &value, change.at, &mut part);
             }
         }
     }
@@ -66,22 +73,11 @@ fn parse<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
     };
     let known = Name::find(&key).ok().flatten();
     Override {
-        key: known.map_or(key, |name| name.full().to_owned()),
+        key: known.as_ref().map_or(key, |name| name.full().to_owned()),
+        known,
         is_axis,
         text,
         at: Span::new(Origin::Override(index), 0..0),
-    }
-}
-
-impl Walk {
-    fn put(&mut self, change: &Override<'_>, into: &mut Part) {
-        let Override { key, text, at, .. } = change;
-        let (name, value) = match Name::find(key).ok().flatten() {
-            _ if change.is_axis => (format!("{SWEEP}.{key}"), value(None, text)),
-            None if key.starts_with(THRESHOLDS) => (key.clone(), self::text(text)),
-            known => (key.clone(), value(known.as_ref(), text)),
-        };
-        self.keys(Giver::Override, &name, &value, *at, into);
     }
 }
 
@@ -128,22 +124,5 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 /// Reads the text of an option like an override of its key.
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, TextError> {
     let name = Name::of(key);
-    let read = read(&name, value(Some(&name), text).get_ref());
-    read.map_err(|diagnostic| TextError::new(diagnostic.message, diagnostic.help))
-}
-
-/// Hides passwords in URLs that were recognized as values; others are already hidden by their
-/// form.
-pub(crate) fn hide(source: &mut SourceText, walk: &Walk, overrides: &[(&str, &str)]) {
-    for (span, shown) in &walk.secrets {
-        let Origin::Override(i) = span.origin else {
-            continue;
-        };
-        let (Some(slot), Some((key, _))) = (source.overrides.get_mut(i), overrides.get(i)) else {
-            continue;
-        };
-        if !key.starts_with(SWEEP) {
-            *slot = format!("{key}={shown}");
-        }
-    }
+    read(&name, value(Some(&name), text).get_ref())
 }

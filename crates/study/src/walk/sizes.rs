@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::Walk;
-use crate::content::{Giver, Size, Variant};
+use crate::content::{Giver, Part, Size, Variant};
 use crate::error::Report;
 use crate::syntax::type_words;
 use plan::key::{FAULT, SIZES, VARIANT};
@@ -47,6 +47,12 @@ impl Walk {
             let at = Span::new(Origin::File, typed.span());
             match (typed.get_ref().as_ref(), value.get_ref()) {
                 (FAULT, DeValue::Array(list)) => size.faults = self.faults(list),
+                (FAULT, other) => {
+                    let help = format!(
+                        "write [[{SIZES}.{name}.{FAULT}]] on its own line, and the keys of the fault below"
+                    );
+                    self.not_tables(FAULT, other, at, &help);
+                }
                 (VARIANT, DeValue::Table(table)) => size.variants = self.variants_of_size(table),
                 (name, _) => self.keys(Giver::Size, name, value, at, &mut size.part),
             }
@@ -70,8 +76,12 @@ impl Walk {
                 self.refuse(span, "a variant has keys, not a value", help);
                 continue;
             };
-            let entries = self.part(Giver::Variant, table).entries;
-            let value = typed.get_ref().to_string();
+            let mut part = Part::default();
+            for (key, value) in table.iter() {
+                let at = Span::new(Origin::File, key.span());
+                self.keys(Giver::Variant, key.get_ref(), value, at, &mut part);
+            }
+            let (value, entries) = (typed.get_ref().to_string(), part.entries);
             let name = Spanned { value, span };
             variants.push(Variant { name, entries });
         }

@@ -21,7 +21,7 @@ impl Walk {
         let name = match Name::find(name) {
             Ok(Some(found)) if found.key.axis => found,
             Ok(_) => return self.unknown("axis", name, at, || suggest::axis(name)),
-            Err(diagnostic) => return self.add(at, diagnostic),
+            Err(error) => return self.add(at, error),
         };
         if !self.has_room_for(&name, at) {
             return;

@@ -45,17 +45,18 @@ impl Walk {
         let Some(name) = name else {
             return self.refuse(at, "this variant has no name", HOW);
         };
-        if let Some(name) = name.filter(|name| self.is_free(name)) {
+        let index = self.content.variants.len();
+        if let Some(name) = name.filter(|name| self.is_free(name, index)) {
             let entries = part.entries;
             self.content.variants.push(Variant { name, entries });
         }
     }
 
-    /// Whether no other variant has this name; adds a diagnostic otherwise.
-    fn is_free(&mut self, name: &Spanned<String>) -> bool {
-        let mut others = self.content.variants.iter();
-        let first = others.find(|v| v.name.value == name.value);
-        if let Some(first) = first {
+    /// Whether no variant other than that at `index` has this name; adds a diagnostic otherwise.
+    fn is_free(&self, name: &Spanned<String>, index: usize) -> bool {
+        let mut variants = self.content.variants.iter().enumerate();
+        let first = variants.find(|(i, v)| *i != index && v.name.value == name.value);
+        if let Some((_, first)) = first {
             let message = format!("two variants have the name `{}`", shown(name));
             let (one, other) = (first.name.span, name.span);
             self.refuse_two(one, other, message, "give each variant a unique name");
@@ -77,7 +78,7 @@ impl Walk {
         };
         if key == VARIANT_NAME.last() {
             let name = self.typed::<String>(&VARIANT_NAME, &overrides::text(text), at.origin);
-            if let Some(name) = name.filter(|name| self.is_free(name)) {
+            if let Some(name) = name.filter(|name| self.is_free(name, i)) {
                 self.content.variants[i].name = name;
             }
             return;

@@ -1,6 +1,6 @@
 //! How overrides are read, and how a result keeps them.
 
-use crate::common::{SMALLEST, config, engine, study, trial};
+use crate::common::{SMALLEST, config, engine, fails, labels, study, trial};
 use study::Study;
 
 #[test]
@@ -30,6 +30,15 @@ fn overrides_are_read_as_the_key_wants() {
 }
 
 #[test]
+fn variants_and_sizes_are_no_axes() {
+    let text = format!("{SMALLEST}[[variant]]\nname = \"a\"\n");
+    for key in ["sweep.variant.a.load.threads", "sweep.sizes"] {
+        let said = fails(&text, &[(key, "[1, 2]")]);
+        assert!(said.contains("unknown axis"), "{said}");
+    }
+}
+
+#[test]
 fn the_text_as_run_tells_studies_apart() {
     let text = format!("{SMALLEST}[sweep]\nload.threads = [1, 2]\n");
     let of = |overrides: &[(&str, &str)]| study(&text, overrides).as_run();
@@ -43,7 +52,38 @@ fn the_text_as_run_tells_studies_apart() {
         ("title", "a\nload.time = 5"),
         ("server.url", "mysql://u:hunter2@h/d"),
     ]);
-    assert!(hostile.starts_with("# --set title=a\\nload.time = 5\n# --set server.url="));
+    let first = r#"# --set "title=a\u000Aload.time = 5""#;
+    assert!(hostile.starts_with(&format!("{first}\n# --set server.url=")));
     assert!(!hostile.contains("hunter2"));
     assert!(Study::parse("s.toml", &hostile, engine::catalog()).is_ok());
+}
+
+#[test]
+fn overrides_are_read_back_whatever_they_contain() {
+    for (key, value) in [
+        ("sweep.load.threads", "[1,\n2]"),
+        ("title", "a\nb"),
+        ("title", r"a\nb"),
+        ("title", r#""a\nb""#),
+    ] {
+        let ran = study(SMALLEST, &[(key, value)]);
+        let stored = ran.as_run();
+        let read = Study::parse_as_run("s.toml", &stored, engine::catalog()).unwrap();
+        assert_eq!(read.as_run(), stored);
+        let (read, ran) = (read.plan(), ran.plan());
+        assert_eq!(read.title, ran.title);
+        assert_eq!(labels(&read), labels(&ran));
+    }
+}
+
+#[test]
+fn comments_of_the_file_are_not_read_back_as_overrides() {
+    let file = format!("# --set load.time=1s\n{SMALLEST}");
+    for overrides in [&[][..], &[("load.think", "2s")]] {
+        let stored = study(&file, overrides).as_run();
+        let read = Study::parse_as_run("s.toml", &stored, engine::catalog()).unwrap();
+        assert_eq!(read.as_run(), stored);
+        assert_eq!(read.place("load.time"), None);
+        assert_eq!(read.place("load.think").is_some(), !overrides.is_empty());
+    }
 }

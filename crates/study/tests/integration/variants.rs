@@ -107,6 +107,7 @@ fn an_override_can_be_for_one_variant() {
                 "1G",
             ),
             ("variant.\"mine\".server.engine", "mysql"),
+            ("variant.mine.name", "mine"),
             ("data.rows", "60"),
         ],
     );

@@ -1,6 +1,6 @@
 //! `[volume]` and `[log_volume]`: where data and logs are stored.
 
-use crate::common::{SMALLEST, plan, trial};
+use crate::common::{SMALLEST, fails, plan, trial};
 use plan::{Devices, FileSystemKind, Profile, Volume};
 use serde_json::json;
 
@@ -61,11 +61,30 @@ fn a_log_has_a_volume_of_its_own_if_the_study_names_one() {
 fn a_file_system_has_defaults() {
     let system = volume("filesystem = \"ext4\"").file_system.unwrap();
     assert_eq!(system.loop_bytes(), Some(2 << 30));
-    assert_eq!(system.profile.value, Profile::Single);
+    assert_eq!(system.profile, Profile::Single);
     let none = volume("filesystem = \"none\"\ndevice_size = \"1G\"");
     assert!(none.is_default());
     let striped = volume("filesystem = \"btrfs\"\ndevices = 2").file_system;
-    assert_eq!(striped.unwrap().profile.value, Profile::Raid0);
+    assert_eq!(striped.unwrap().profile, Profile::Raid0);
+}
+
+#[test]
+fn contradictions_are_found() {
+    volume("filesystem = \"btrfs\"\ndevices = 4\nprofile = \"raid10\"");
+    volume("filesystem = \"btrfs\"\nchecksum = false");
+    volume("filesystem = \"xfs\"\ndeduplicate = true");
+    for (kind, rest, problem) in [
+        ("btrfs", "profile = \"raid1\"", "needs 2 devices, not 1"),
+        ("btrfs", "devices = 3\nprofile = \"raid10\"", "needs 4 devices, not 3"),
+        ("btrfs", "checksum = false\ncompression = \"lzo\"", "checksums"),
+        ("ext4", "devices = 2", "ext4 has no `devices`"),
+        ("xfs", "devices = 4", "xfs has no `devices`"),
+        ("ext4", "deduplicate = true", "ext4 has no `deduplicate`"),
+    ] {
+        let text = format!("{SMALLEST}[volume]\nfilesystem = \"{kind}\"\n{rest}\n");
+        let said = fails(&text, &[]);
+        assert!(said.contains(problem), "{said}");
+    }
 }
 
 #[test]
@@ -78,7 +97,7 @@ fn policies_are_axes_and_variants() {
     let plan = plan(&text, &[]);
     let seen = plan.trials.iter().map(|trial| {
         let system = trial.topology.node.volume.file_system.as_ref().unwrap();
-        (system.device_count(), system.checksum.value)
+        (system.device_count(), system.checksum)
     });
     let seen: Vec<_> = seen.collect();
     assert_eq!(seen, [(1, true), (2, true), (1, false), (2, false)]);

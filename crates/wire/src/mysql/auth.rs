@@ -32,35 +32,28 @@ pub const REQUEST_PUBLIC_KEY: u8 = 2;
 /// sha256_password: requests the server's RSA key.
 pub const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FirstAnswer {
-    /// A proof that does not reveal the password.
-    Proof(Vec<u8>),
-    /// The password itself; the caller decides whether the server may have it.
-    Password,
-}
-
-/// The first response of `plugin` to the nonce `scramble`.
+/// The first response of `plugin` to the nonce `scramble`: a proof that does not reveal the
+/// password. `None` if the plugin requires the password itself; the caller decides whether the
+/// server may have it.
 pub fn first_answer(
     plugin: &str,
     password: &str,
     scramble: &[u8],
-) -> Result<FirstAnswer, ProtocolError> {
-    let proof = match plugin {
+) -> Result<Option<Vec<u8>>, ProtocolError> {
+    Ok(Some(match plugin {
         NATIVE | CACHING_SHA2 if password.is_empty() => Vec::new(),
         NATIVE => native(password.as_bytes(), scramble).to_vec(),
         CACHING_SHA2 => caching_sha2(password.as_bytes(), scramble).to_vec(),
         ED25519 => ed25519(password.as_bytes(), scramble).to_vec(),
         SHA256 | CLEAR if password.is_empty() => clear(password),
-        SHA256 | CLEAR => return Ok(FirstAnswer::Password),
+        SHA256 | CLEAR => return Ok(None),
         other => {
             return Err(ProtocolError::UnknownMethod {
                 method: other.to_owned(),
                 supported: SUPPORTED,
             });
         }
-    };
-    Ok(FirstAnswer::Proof(proof))
+    }))
 }
 
 /// The password and a zero byte, as every plugin sends it in clear text.

@@ -205,10 +205,7 @@ impl Next {
                     scramble: scramble.to_vec(),
                 })
             }
-            [first, ..] => Err(ProtocolError::Unexpected {
-                first: *first,
-                place: "during authentication",
-            }),
+            [first, ..] => Err(ProtocolError::unexpected(*first, "during authentication")),
             [] => Err(ProtocolError::Truncated("authentication")),
         }
     }

@@ -36,7 +36,7 @@ pub fn write(out: &mut Vec<u8>, sequence: u8, fill: impl FnOnce(&mut Vec<u8>)) -
     fill(out);
     let length = out.len() - start - HEADER_BYTES;
     if length < MAX_PAYLOAD_BYTES {
-        put_header(&mut out[start..], length, sequence);
+        out[start..start + HEADER_BYTES].copy_from_slice(&header(length, sequence));
         return sequence.wrapping_add(1);
     }
     split(out, start, sequence)
@@ -46,31 +46,21 @@ pub fn write(out: &mut Vec<u8>, sequence: u8, fill: impl FnOnce(&mut Vec<u8>)) -
 fn split(out: &mut Vec<u8>, start: usize, mut sequence: u8) -> u8 {
     let payload = out.split_off(start + HEADER_BYTES);
     out.truncate(start);
-    let mut chunks = payload.chunks(MAX_PAYLOAD_BYTES).peekable();
-    while let Some(chunk) = chunks.next() {
-        push(out, chunk, &mut sequence);
-        // A last chunk of full length is followed by an empty one, which ends the message.
-        if chunks.peek().is_none() && chunk.len() == MAX_PAYLOAD_BYTES {
-            push(out, &[], &mut sequence);
-        }
+    // A last packet of full length is followed by an empty one, which ends the message.
+    let is_full = payload.len().is_multiple_of(MAX_PAYLOAD_BYTES);
+    let end = is_full.then_some(&[][..]);
+    for chunk in payload.chunks(MAX_PAYLOAD_BYTES).chain(end) {
+        out.extend_from_slice(&header(chunk.len(), sequence));
+        out.extend_from_slice(chunk);
+        sequence = sequence.wrapping_add(1);
     }
     sequence
 }
 
-fn push(out: &mut Vec<u8>, payload: &[u8], sequence: &mut u8) {
-    let at = out.len();
-    out.extend_from_slice(&[0; HEADER_BYTES]);
-    put_header(&mut out[at..], payload.len(), *sequence);
-    out.extend_from_slice(payload);
-    *sequence = sequence.wrapping_add(1);
-}
-
 #[inline]
-fn put_header(at: &mut [u8], length: usize, sequence: u8) {
+fn header(length: usize, sequence: u8) -> [u8; HEADER_BYTES] {
     let [a, b, c, ..] = (length as u32).to_le_bytes();
-    if let Some(header) = at.first_chunk_mut::<HEADER_BYTES>() {
-        *header = [a, b, c, sequence];
-    }
+    [a, b, c, sequence]
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,5 +105,20 @@ mod tests {
         let (length, limit) = (65535, 100);
         let refused = Err(ProtocolError::TooLong { length, limit });
         assert_eq!(gatherer.take_message::<Message>(), refused);
+    }
+
+    #[test]
+    fn taking_a_message_does_not_move_what_follows_it() {
+        let mut gatherer = Gatherer::new(100);
+        gatherer.push(b"\x01\0\0\0a\x01\0\0\x01b\x01");
+        let rest = gatherer.pending()[5..].as_ptr();
+        let mut take = |more: &[u8]| {
+            gatherer.push(more);
+            let message = gatherer.take_message::<Message>().unwrap().unwrap();
+            (message.payload, gatherer.pending().as_ptr())
+        };
+        assert_eq!(take(b""), (b"a".to_vec(), rest));
+        assert_eq!(take(b"").0, b"b");
+        assert_eq!(take(b"\0\0\x02c").0, b"c");
     }
 }

@@ -14,12 +14,13 @@ use crate::reply::{self, Done};
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
 /// A whole reply. A prepared statement has a number. Data for LOAD DATA LOCAL starts with the
-/// sequence number that it carries; [`ReplyReader::expect_rest`] then reads the result.
+/// sequence number that it carries; [`ReplyReader::expect_result`] then reads the result.
 pub type Reply = reply::Reply<u32, u8>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first packet of a result.
+    #[default]
     First,
     /// The first packet of the reply to a PREPARE.
     FirstPrepared,
@@ -36,7 +37,7 @@ enum State {
 }
 
 /// Reads one reply from a stream of bytes that arrives in pieces of any size.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReplyReader {
     state: State,
     done: Done,
@@ -59,39 +60,23 @@ impl ReplyReader {
     /// A reader for a connection with these [capabilities](capability).
     pub fn new(capabilities: u64) -> Self {
         Self {
-            state: State::First,
-            done: Done::default(),
-            status: 0,
             sequence: 1,
-            skip: 0,
-            continues: false,
-            partial: Vec::new(),
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
             may_omit_columns: capabilities & capability::CACHE_METADATA != 0,
+            ..Self::default()
         }
     }
 
-    /// A command was sent: its reply comes next.
+    /// A command, or the data of LOAD DATA LOCAL, was sent: its reply comes next. `sequence` is the
+    /// number of the packet after what was sent.
     #[inline]
-    pub fn expect_result(&mut self) {
-        self.expect(State::First, 1);
-    }
-
-    /// A PREPARE was sent.
-    pub fn expect_prepared(&mut self) {
-        self.expect(State::FirstPrepared, 1);
-    }
-
-    /// The data of LOAD DATA LOCAL was sent, up to the packet before `sequence`.
-    pub fn expect_rest(&mut self, sequence: u8) {
+    pub fn expect_result(&mut self, sequence: u8) {
         self.expect(State::First, sequence);
     }
 
-    /// Sets the sequence number of the reply's first packet, which is not 1 if the command
-    /// itself spans several packets.
-    #[inline]
-    pub fn expect_number(&mut self, sequence: u8) {
-        self.sequence = sequence;
+    /// A PREPARE was sent, up to the packet before `sequence`.
+    pub fn expect_prepared(&mut self, sequence: u8) {
+        self.expect(State::FirstPrepared, sequence);
     }
 
     #[inline]
@@ -152,10 +137,7 @@ impl ReplyReader {
             if let Some(reply) = reply {
                 return match bytes.first() {
                     None => Ok(Some(reply)),
-                    Some(first) => Err(ProtocolError::Unexpected {
-                        first: *first,
-                        place: "after a reply",
-                    }),
+                    Some(first) => Err(ProtocolError::unexpected(*first, "after a reply")),
                 };
             }
         }

@@ -20,15 +20,15 @@ fn stream(payloads: &[&[u8]]) -> Vec<u8> {
 }
 
 /// The reply must be the same however the stream is cut.
-fn read_in_pieces(start: fn(&mut ReplyReader), eof: bool, bytes: &[u8]) -> Reply {
+fn read_in_pieces(start: fn(&mut ReplyReader, u8), eof: bool, bytes: &[u8]) -> Reply {
     let whole = {
         let mut reader = reader(!eof);
-        start(&mut reader);
+        start(&mut reader, 1);
         reader.feed(bytes).unwrap().unwrap()
     };
     for size in 1..bytes.len() {
         let mut reader = reader(!eof);
-        start(&mut reader);
+        start(&mut reader, 1);
         let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
         let last = replies.by_ref().find_map(|reply| reply).unwrap();
         assert_eq!(last, whole, "cut every {size} bytes");
@@ -117,7 +117,7 @@ fn a_row_over_several_packets_is_one_row() {
     let next = super::super::packet::write(&mut bytes, 3, |out| out.extend_from_slice(&long));
     super::super::packet::write(&mut bytes, next, |out| out.extend_from_slice(END));
     let mut reader = reader(true);
-    reader.expect_result();
+    reader.expect_result(1);
     let mut replies = bytes
         .chunks(65_536)
         .map(|piece| reader.feed(piece).unwrap());
@@ -131,14 +131,14 @@ fn a_row_over_several_packets_is_one_row() {
 #[test]
 fn a_wrong_number_and_bytes_behind_a_reply_are_errors() {
     let mut reader = reader(true);
-    reader.expect_result();
+    reader.expect_result(1);
     let mut bytes = stream(&[OK]);
     bytes[3] = 9;
     assert!(matches!(
         reader.feed(&bytes),
         Err(ProtocolError::Sequence { got: 9, .. })
     ));
-    reader.expect_result();
+    reader.expect_result(1);
     assert!(matches!(
         reader.feed(&stream(&[OK, OK])),
         Err(ProtocolError::Unexpected { .. })
@@ -153,7 +153,7 @@ fn definitions_that_the_client_has_may_be_omitted() {
         let bytes = stream(payloads);
         for size in 1..=bytes.len() {
             let mut reader = ReplyReader::new(capabilities);
-            reader.expect_result();
+            reader.expect_result(1);
             let mut pieces = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
             let reply = pieces.find_map(|reply| reply);
             let two_rows = Done {
@@ -175,7 +175,7 @@ fn definitions_that_the_client_has_may_be_omitted() {
 fn a_transaction_is_open_if_the_server_says_so_or_after_an_error() {
     let mut reader = reader(true);
     let mut read = |packet: &[u8]| {
-        reader.expect_result();
+        reader.expect_result(1);
         reader.feed(&stream(&[packet])).unwrap().unwrap();
         reader.is_in_transaction()
     };

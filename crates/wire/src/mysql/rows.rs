@@ -40,10 +40,10 @@ impl TextResult {
         }
         match self.columns {
             None if first == 0x00 => self.end(payload, false),
-            None if first == 0xfb => Err(ProtocolError::Unexpected {
+            None if first == 0xfb => Err(ProtocolError::unexpected(
                 first,
-                place: "in a reply: a request for a file that was not offered",
-            }),
+                "in a reply: a request for a file that was not offered",
+            )),
             None => self.announce(payload),
             Some(_) if self.definitions_left > 0 => {
                 self.definitions_left -= 1;

@@ -3,7 +3,7 @@
 use md5::{Digest, Md5};
 
 use super::message::{self, HEADER_BYTES, Header, Message, put_text};
-use super::{parse_error, unexpected};
+use super::parse_error;
 use crate::fields::Fields;
 use crate::{ProtocolError, ServerError};
 
@@ -135,7 +135,7 @@ impl Next {
             }
             b'Z' => Self::Ready,
             b'N' | b'v' => Self::Other,
-            kind => return Err(unexpected(kind, "during the login")),
+            kind => return Err(ProtocolError::unexpected(kind, "during the login")),
         })
     }
 }

@@ -13,10 +13,3 @@ pub mod scram;
 mod error;
 
 pub use error::parse_error;
-
-use crate::ProtocolError;
-
-/// The error for a message of a type that is not allowed there.
-pub fn unexpected(first: u8, place: &'static str) -> ProtocolError {
-    ProtocolError::Unexpected { first, place }
-}

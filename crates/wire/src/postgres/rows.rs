@@ -1,7 +1,7 @@
 //! Gathers the results of queries.
 
 use super::message::Message;
-use super::{parse_error, unexpected};
+use super::parse_error;
 use crate::fields::Fields;
 use crate::rows::{Rows, TextReply};
 use crate::{ProtocolError, ServerError};
@@ -33,7 +33,7 @@ impl TextResult {
                 }));
             }
             b'T' | b'C' | b'I' | b'N' | b'S' | b'A' => {}
-            kind => return Err(unexpected(kind, "in a reply")),
+            kind => return Err(ProtocolError::unexpected(kind, "in a reply")),
         }
         Ok(None)
     }

@@ -32,9 +32,9 @@ fn message_of(payload: Vec<u8>) -> Message {
 fn start(deprecate_eof: bool, kind: u8) -> ReplyReader {
     let mut reader = common::reader(deprecate_eof);
     match kind {
-        0 => reader.expect_result(),
-        1 => reader.expect_prepared(),
-        sequence => reader.expect_rest(sequence),
+        0 => reader.expect_result(1),
+        1 => reader.expect_prepared(1),
+        sequence => reader.expect_result(sequence),
     }
     reader
 }

@@ -193,7 +193,7 @@ proptest! {
         let mut reader = common::reader(deprecate_eof);
         // One reader reads one reply after another.
         for lengths in [&[usize::MAX], &lengths[..], &small] {
-            reader.expect_result();
+            reader.expect_result(1);
             let reply = feed(&mut reader, &bytes, lengths);
             prop_assert_eq!(reply, Reply::Done(expected(&parts)));
         }
@@ -237,7 +237,7 @@ proptest! {
         let error = ServerError::new(code, Some(SqlState::new(*b"40001")), text.as_bytes());
         messages.push(common::bytes_of(&ErrPacket::Error(error)));
         let mut reader = common::reader(deprecate_eof);
-        reader.expect_result();
+        reader.expect_result(1);
         let reply = feed(&mut reader, &common::stream(1, &messages), &lengths);
         let Reply::Refused(error) = reply else { panic!("{reply:?}") };
         prop_assert_eq!((error.number, error.sqlstate()), (Some(code.into()), "40001"));
@@ -267,7 +267,7 @@ proptest! {
             }
         }
         let mut reader = common::reader(deprecate_eof);
-        reader.expect_prepared();
+        reader.expect_prepared(1);
         let reply = feed(&mut reader, &common::stream(1, &messages), &lengths);
         prop_assert_eq!(reply, Reply::Prepared(statement));
     }
@@ -276,11 +276,11 @@ proptest! {
     fn a_file_is_asked_for_and_its_result_follows(name in "[a-z/.]{0,40}", sent: u8, lengths in vec(1..20_usize, 1..4)) {
         let wish = common::bytes_of(&LocalInfilePacket::new(name.into_bytes()));
         let mut reader = common::reader(true);
-        reader.expect_result();
+        reader.expect_result(1);
         let reply = feed(&mut reader, &common::stream(1, &[wish]), &lengths);
         prop_assert_eq!(reply, Reply::WantsData(2));
         // The number goes round at 255, however much was sent.
-        reader.expect_rest(sent);
+        reader.expect_result(sent);
         let end = common::stream(sent, &[ok(0, 7, 0, 2, 1, "Records: 7")]);
         let reply = feed(&mut reader, &end, &lengths);
         prop_assert_eq!(reply, Reply::Done(Done { rows: 0, affected: 7 }));
@@ -294,7 +294,7 @@ fn more_than_255_packets_go_round() {
     for deprecate_eof in [true, false] {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, 0));
         let mut reader = common::reader(deprecate_eof);
-        reader.expect_result();
+        reader.expect_result(1);
         let reply = feed(&mut reader, &bytes, &[997]);
         assert_eq!(reply, Reply::Done(expected(&parts)));
     }
@@ -310,7 +310,7 @@ fn a_row_that_begins_like_an_end_is_a_row() {
     for deprecate_eof in [true, false] {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, 0));
         let mut reader = common::reader(deprecate_eof);
-        reader.expect_result();
+        reader.expect_result(1);
         let reply = feed(&mut reader, &bytes, &[65_536, 7]);
         assert_eq!(reply, Reply::Done(expected(&parts)));
     }
@@ -325,7 +325,7 @@ fn affected_rows_of_several_results_cannot_run_over() {
     };
     let bytes = common::stream(1, &messages(&[part.clone(), part], true, 0));
     let mut reader = common::reader(true);
-    reader.expect_result();
+    reader.expect_result(1);
     let Reply::Done(done) = feed(&mut reader, &bytes, &[usize::MAX]) else {
         panic!("no end")
     };
@@ -339,7 +339,7 @@ fn a_definition_of_one_byte_ends_a_prepare() {
     let bytes = common::stream(1, &messages);
     for size in 1..=bytes.len() {
         let mut reader = common::reader(true);
-        reader.expect_prepared();
+        reader.expect_prepared(1);
         let reply = feed(&mut reader, &bytes, &[size]);
         assert_eq!(reply, Reply::Prepared(1), "in pieces of {size}");
     }
@@ -354,7 +354,7 @@ fn a_long_row_may_be_cut_behind_its_header() {
     let rest = common::stream(3, &[text_row(&row), ok(0xfe, 0, 0, 2, 0, "")]);
     for cut in 0..8 {
         let mut reader = common::reader(true);
-        reader.expect_result();
+        reader.expect_result(1);
         assert_eq!(reader.feed(&start).unwrap(), None);
         let reply = feed(&mut reader, &rest, &[cut, usize::MAX]);
         assert!(matches!(reply, Reply::Done(Done { rows: 1, .. })));

@@ -6,28 +6,18 @@ mod statement;
 pub(crate) mod transaction;
 mod user;
 
-use std::sync::Arc;
-
 use crate::catalog::{Catalog, Labels, StatementClass};
 use crate::dialect::Dialect;
-use crate::distribution::KeySampler;
-use crate::options::{Options, OptionsError};
-use crate::virtual_user::Workload;
+use crate::distribution::{DistributionError, KeySampler};
+use crate::options::Options;
 
 use statement::{Params, Template};
-use transaction::{Step, planned};
+use transaction::{Steps, planned};
 pub use user::OltpUser;
-
-/// One of sysbench's OLTP workloads, ready to run.
-#[derive(Debug)]
-pub struct Oltp {
-    catalog: Arc<Catalog>,
-    shared: Arc<Shared>,
-}
 
 /// What all virtual users of a load have in common.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     options: Options,
     seed: u64,
     users: u32,
@@ -52,69 +42,53 @@ struct NumberedStatement {
     is_lookup: bool,
 }
 
-impl Oltp {
-    /// Prepares a load of `users` virtual users that run `steps`. The options must be
-    /// valid.
-    pub(crate) fn new(
-        steps: &'static [Step],
-        options: &Options,
-        dialect: &Dialect,
-        seed: u64,
-        users: u32,
-    ) -> Result<Oltp, OptionsError> {
-        let (catalog, steps) = numbered(steps, options, dialect);
-        let shared = Shared {
-            seed,
-            users: users.max(1),
-            steps,
-            keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
-            options: options.clone(),
-        };
-        Ok(Oltp {
-            catalog: Arc::new(catalog),
-            shared: Arc::new(shared),
-        })
-    }
-}
-
-impl Workload for Oltp {
-    type User = OltpUser;
-
-    fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
-
-    fn user(&self, index: u32) -> Result<OltpUser, OptionsError> {
-        Ok(OltpUser::new(&self.shared, index)?)
-    }
+/// Prepares a load of `users` virtual users that run `steps`: the statements, and what the users
+/// have in common. The options must be valid.
+pub(crate) fn prepare(
+    steps: Steps,
+    options: &Options,
+    dialect: &Dialect,
+    seed: u64,
+    users: u32,
+) -> Result<(Catalog, Shared), DistributionError> {
+    let (catalog, steps) = numbered(steps, options, dialect);
+    let shared = Shared {
+        seed,
+        users: users.max(1),
+        steps,
+        keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
+        options: options.clone(),
+    };
+    Ok((catalog, shared))
 }
 
 /// The labels of a transaction's statements, in the order in which it runs them.
-pub(crate) fn labels(steps: &'static [Step], options: &Options) -> Labels {
+pub(crate) fn labels(steps: Steps, options: &Options) -> Labels {
     let mut labels = Labels::default();
     for template in templates(steps, options) {
-        labels.intern(template.label, template.class);
+        labels.intern(template.label, template.class());
     }
     labels
 }
 
-pub(crate) fn statement_count(steps: &'static [Step], options: &Options) -> u64 {
+pub(crate) fn statement_count(steps: Steps, options: &Options) -> u64 {
     templates(steps, options)
         .map(|template| u64::from(copies(template, options)))
         .sum()
 }
 
 /// Whether none of the statements has a copy for each table.
-pub(crate) fn has_one_table(steps: &[Step]) -> bool {
-    let mut statements = steps.iter().flat_map(|step| step.statements);
+pub(crate) fn has_one_table(steps: Steps) -> bool {
+    let steps = steps.iter().copied().flatten();
+    let mut statements = steps.flat_map(|step| step.statements);
     !statements.any(Template::is_per_table)
 }
 
-pub(crate) fn is_empty(steps: &'static [Step], options: &Options) -> bool {
+pub(crate) fn is_empty(steps: Steps, options: &Options) -> bool {
     planned(steps, options).next().is_none()
 }
 
-fn templates(steps: &'static [Step], options: &Options) -> impl Iterator<Item = &'static Template> {
+fn templates(steps: Steps, options: &Options) -> impl Iterator<Item = &'static Template> {
     planned(steps, options).flat_map(|(step, _)| step.statements.iter())
 }
 
@@ -128,15 +102,11 @@ fn copies(template: &Template, options: &Options) -> u32 {
 }
 
 /// Every statement for each of its tables, and the steps that run them by number.
-fn numbered(
-    steps: &'static [Step],
-    options: &Options,
-    dialect: &Dialect,
-) -> (Catalog, Vec<NumberedStep>) {
-    let writes = templates(steps, options).any(|template| template.class == StatementClass::Write);
+fn numbered(steps: Steps, options: &Options, dialect: &Dialect) -> (Catalog, Vec<NumberedStep>) {
+    let writes = templates(steps, options).any(|one| one.class() == StatementClass::Write);
     let mut catalog = Catalog::default();
     let mut add = |template: &'static Template| {
-        let label = catalog.labels.intern(template.label, template.class);
+        let label = catalog.labels.intern(template.label, template.class());
         let first = catalog.statements.len() as u32;
         for table in 1..=copies(template, options) {
             catalog.add(label, template.text(table, options, dialect, writes));

@@ -12,8 +12,10 @@ use crate::session::Param;
 #[derive(Debug)]
 pub(super) struct Points {
     keys: KeySampler,
-    /// From the start of a range to its end; `None` for single values.
-    delta: Option<i64>,
+    /// Parameters of each key: 1 for single values, 2 for ranges.
+    width: usize,
+    /// From the start of a range to its end.
+    delta: i64,
     params: Box<[Param<'static>]>,
 }
 
@@ -26,37 +28,28 @@ impl Points {
         let options = &shared.options;
         let mut statements = shared.steps.iter().flat_map(|step| &step.statements);
         let needed = statements.find_map(|statement| match statement.params {
-            Params::Points => Some((None, options.transaction.random_points)),
-            Params::Ranges => Some((
-                Some(options.transaction.delta as i64),
-                2 * options.transaction.number_of_ranges,
-            )),
+            Params::Points => Some((1, options.transaction.random_points)),
+            Params::Ranges => Some((2, options.transaction.number_of_ranges)),
             _ => None,
         });
-        let Some((delta, count)) = needed else {
+        let Some((width, count)) = needed else {
             return Ok(None);
         };
         let (low, high) = part(options.highest_key(), shared.users, index);
         Ok(Some(Box::new(Points {
             keys: KeySampler::new(&options.distribution, low, high)?,
-            delta,
-            params: vec![Param::Int(0); count as usize].into(),
+            width,
+            delta: options.transaction.delta as i64,
+            params: vec![Param::Int(0); width * count as usize].into(),
         })))
     }
 
     /// Draws the parameters of the next statement.
     pub(super) fn draw(&mut self, rng: &mut impl Rng) -> &[Param<'static>] {
-        match self.delta {
-            None => {
-                for param in &mut self.params {
-                    *param = Param::Int(self.keys.sample(rng) as i64);
-                }
-            }
-            Some(delta) => {
-                for range in self.params.as_chunks_mut::<2>().0 {
-                    let first = self.keys.sample(rng) as i64;
-                    *range = [Param::Int(first), Param::Int(first + delta)];
-                }
+        for params in self.params.chunks_mut(self.width) {
+            let first = self.keys.sample(rng) as i64;
+            for (param, offset) in params.iter_mut().zip([0, self.delta]) {
+                *param = Param::Int(first + offset);
             }
         }
         &self.params

@@ -10,7 +10,6 @@ use crate::schema::table_name;
 pub(crate) struct Template {
     /// What results call it.
     pub(crate) label: &'static str,
-    pub(crate) class: StatementClass,
     /// Its text in sysbench's words, with `?` for each parameter; [`text`] replaces
     /// what is in braces.
     sql: &'static str,
@@ -42,92 +41,69 @@ pub(super) enum RowId {
     Server,
 }
 
-pub(super) const BEGIN: Template = other("begin", "{begin}");
-pub(super) const COMMIT: Template = other("commit", "COMMIT");
-pub(super) const POINT_SELECT: Template = read(
+pub(super) const BEGIN: Template = entry("begin", "{begin}", Params::None);
+pub(super) const COMMIT: Template = entry("commit", "COMMIT", Params::None);
+pub(super) const POINT_SELECT: Template = entry(
     "point_select",
     "SELECT c FROM {table} WHERE id=?",
     Params::Key,
 );
-pub(super) const SIMPLE_RANGE: Template = read(
+pub(super) const SIMPLE_RANGE: Template = entry(
     "simple_range",
     "SELECT c FROM {table} WHERE id BETWEEN ? AND ?",
     Params::Range,
 );
-pub(super) const SUM_RANGE: Template = read(
+pub(super) const SUM_RANGE: Template = entry(
     "sum_range",
     "SELECT SUM(k) FROM {table} WHERE id BETWEEN ? AND ?",
     Params::Range,
 );
-pub(super) const ORDER_RANGE: Template = read(
+pub(super) const ORDER_RANGE: Template = entry(
     "order_range",
     "SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c",
     Params::Range,
 );
-pub(super) const DISTINCT_RANGE: Template = read(
+pub(super) const DISTINCT_RANGE: Template = entry(
     "distinct_range",
     "SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c",
     Params::Range,
 );
-pub(super) const INDEX_UPDATE: Template = write(
+pub(super) const INDEX_UPDATE: Template = entry(
     "index_update",
     "UPDATE {table} SET k=k+1 WHERE id=?",
     Params::Key,
 );
-pub(super) const NON_INDEX_UPDATE: Template = write(
+pub(super) const NON_INDEX_UPDATE: Template = entry(
     "non_index_update",
     "UPDATE {table} SET c=? WHERE id=?",
     Params::ValueAndKey,
 );
-pub(super) const DELETE: Template = write("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
+pub(super) const DELETE: Template = entry("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
 /// Inserts the row again that [`DELETE`] has deleted.
 pub(super) const REINSERT: Template = insert(RowId::LastKey);
 pub(super) const INSERT_WITH_ID: Template = insert(RowId::Own);
-pub(super) const INSERT: Template = write(
+pub(super) const INSERT: Template = entry(
     "insert",
     "INSERT INTO {table} {generated_row}",
     Params::Row(RowId::Server),
 );
-pub(super) const RANDOM_POINTS: Template = read(
+pub(super) const RANDOM_POINTS: Template = entry(
     "random_points",
     "SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({points})",
     Params::Points,
 );
-pub(super) const RANDOM_RANGES: Template = read(
+pub(super) const RANDOM_RANGES: Template = entry(
     "random_ranges",
     "SELECT count(k) FROM sbtest1 WHERE {ranges}",
     Params::Ranges,
 );
 
-const fn other(label: &'static str, sql: &'static str) -> Template {
-    Template {
-        label,
-        class: StatementClass::Other,
-        sql,
-        params: Params::None,
-    }
-}
-
-const fn read(label: &'static str, sql: &'static str, params: Params) -> Template {
-    Template {
-        label,
-        class: StatementClass::Read,
-        sql,
-        params,
-    }
-}
-
-const fn write(label: &'static str, sql: &'static str, params: Params) -> Template {
-    Template {
-        label,
-        class: StatementClass::Write,
-        sql,
-        params,
-    }
+const fn entry(label: &'static str, sql: &'static str, params: Params) -> Template {
+    Template { label, sql, params }
 }
 
 const fn insert(id: RowId) -> Template {
-    write(
+    entry(
         "insert",
         "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
         Params::Row(id),
@@ -135,6 +111,15 @@ const fn insert(id: RowId) -> Template {
 }
 
 impl Template {
+    /// What it does to the rows, as its first word says.
+    pub(super) fn class(&self) -> StatementClass {
+        match self.sql.split(' ').next() {
+            Some("SELECT") => StatementClass::Read,
+            Some("INSERT" | "UPDATE" | "DELETE") => StatementClass::Write,
+            _ => StatementClass::Other,
+        }
+    }
+
     /// Whether there is one for each table.
     pub(super) fn is_per_table(&self) -> bool {
         self.sql.contains("{table}")

@@ -32,7 +32,7 @@ struct State {
 }
 
 impl OltpUser {
-    pub(super) fn new(shared: &Arc<Shared>, index: u32) -> Result<OltpUser, DistributionError> {
+    pub(crate) fn new(shared: &Arc<Shared>, index: u32) -> Result<OltpUser, DistributionError> {
         let state = State {
             rng: random::user(shared.seed, index),
             key: 0,
@@ -52,15 +52,17 @@ impl VirtualUser for OltpUser {
         let OltpUser { shared, state } = self;
         let mut done = Done::default();
         for step in &shared.steps {
+            // Counted from 0.
             let table = match step.draws_table {
-                true => state.table(shared),
+                true => random::below(&mut state.rng, shared.options.data.tables.into()) as u32,
                 false => 0,
             };
             for _ in 0..step.times {
                 for statement in &step.statements {
                     let reply = state.send(shared, statement, table, session).await?;
                     if statement.is_lookup {
-                        done.lookup(reply.rows > 0 || reply.affected > 0);
+                        done.lookups += 1;
+                        done.misses += u32::from(reply.rows == 0 && reply.affected == 0);
                     }
                 }
             }
@@ -70,12 +72,6 @@ impl VirtualUser for OltpUser {
 }
 
 impl State {
-    /// The table of a step, from 0.
-    #[inline]
-    fn table(&mut self, shared: &Shared) -> u32 {
-        random::below(&mut self.rng, u64::from(shared.options.data.tables)) as u32
-    }
-
     #[inline]
     async fn send<S: Session>(
         &mut self,

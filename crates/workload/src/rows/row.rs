@@ -10,14 +10,10 @@ const MAX_LINE: usize = 2 * MAX_DIGITS + C_BYTES + PAD_BYTES + 4;
 pub struct Row {
     pub id: u64,
     pub k: u64,
-    digits: Digits,
+    pub(super) digits: Digits,
 }
 
 impl Row {
-    pub(crate) fn new(id: u64, k: u64, digits: Digits) -> Row {
-        Row { id, k, digits }
-    }
-
     /// Column `c`: 10 groups of 11 digits, 119 bytes.
     pub fn c(&self) -> &str {
         self.digits.c()

@@ -6,6 +6,7 @@ use plan::shown_bytes;
 
 use crate::checks::{DEFAULT_BYTES, Demand, Facts, OWN_CONNECTIONS};
 use crate::mysql::{MARIADB, MYSQL};
+use crate::settings::switch;
 
 /// Values that repair torn pages; `DETECT_ONLY` does not.
 pub(super) const DOUBLEWRITE: [&str; 5] = ["ON", "1", "TRUE", "DETECT_AND_RECOVER", "FAST"];
@@ -22,7 +23,8 @@ pub(super) fn commit_flush(server: &Facts) -> Judged {
 }
 
 pub(super) fn binlog(server: &Facts) -> Judged {
-    if !server.is_on("log_bin")? {
+    // A study may name the files of the log instead.
+    if switch(server.text("log_bin")?) == Some(false) {
         return Ok(passed("log_bin: OFF"));
     }
     let commits = server.number("sync_binlog")?;
@@ -109,7 +111,9 @@ pub(super) fn log_size(server: &Facts) -> Judged {
     let (name, bytes) = match server.number(newer) {
         Ok(bytes) if server.engine == MYSQL => (newer, bytes),
         _ => {
-            let files = server.number("innodb_log_files_in_group").unwrap_or(1);
+            let has_one = server.engine == MARIADB && server.is_since(10, 5);
+            let files = server.number("innodb_log_files_in_group");
+            let files = files.ok().filter(|_| !has_one).unwrap_or(1);
             (older, server.number(older)?.saturating_mul(files.max(1)))
         }
     };

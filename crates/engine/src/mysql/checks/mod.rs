@@ -9,7 +9,7 @@ use measure::checks;
 use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
-use crate::checks::{Facts, names};
+use crate::checks::Facts;
 
 pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
@@ -106,17 +106,3 @@ pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
         source: "MySQL manual, general_log",
         remedy: Live("general_log", "OFF");
 };
-
-/// Settings without known defaults that checks examine.
-const OTHERS: [&str; 6] = [
-    "innodb_buffer_pool_instances",
-    "innodb_data_file_buffering",
-    "innodb_log_files_in_group",
-    "max_connections",
-    "open_files_limit",
-    "version",
-];
-
-pub(super) fn wanted() -> Vec<&'static str> {
-    names(&[defaults::OF_MARIADB, defaults::OF_MYSQL], &OTHERS)
-}

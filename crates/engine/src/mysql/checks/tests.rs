@@ -19,6 +19,7 @@ fn settings_have_levels() {
         binlog-sync: log_bin=ON; sync_binlog=0 -> Warning
         binlog-sync: log_bin=ON; sync_binlog=1 -> Passed
         binlog-sync: log_bin=1; sync_binlog=100 -> Warning
+        binlog-sync: log_bin=binlog; sync_binlog=0 -> Warning
         binlog-sync: log_bin=ON -> Unknown
         flush-method: innodb_flush_method=O_DIRECT -> Passed
         flush-method: innodb_flush_method=fsync -> Warning
@@ -31,7 +32,7 @@ fn settings_have_levels() {
         log-size: innodb_log_file_size=96M -> Warning
         log-size: innodb_log_file_size=512M -> Note
         log-size: innodb_log_file_size=1G -> Passed
-        log-size: innodb_log_file_size=512M; innodb_log_files_in_group=2 -> Passed
+        log-size: innodb_log_file_size=512M; innodb_log_files_in_group=2 -> Note
         log-size: innodb_log_file_size=48M; innodb_redo_log_capacity=2G -> Warning
         adaptive-flushing: innodb_adaptive_flushing=ON -> Passed
         adaptive-flushing: innodb_adaptive_flushing=OFF -> Warning
@@ -61,7 +62,9 @@ fn settings_have_levels() {
         buffer-pool-instances: innodb_buffer_pool_size=8G; innodb_buffer_pool_instances=1 -> Note
         ",
     );
-    let redo = "log-size: innodb_log_file_size=48M; innodb_redo_log_capacity=2G -> Passed";
+    let redo = "
+        log-size: innodb_log_file_size=48M; innodb_redo_log_capacity=2G -> Passed
+        log-size: innodb_log_file_size=512M; innodb_log_files_in_group=2 -> Passed";
     assert_levels(MYSQL, redo);
     assert_levels(MYSQL, "query-cache: -> Passed");
 }

@@ -4,7 +4,6 @@ use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
 use measure::finding::check::{Judged, Observed, graded, note, passed, severe, unknown, warning};
 use plan::shown_bytes;
 
-use super::VACUUMS;
 use crate::checks::{Facts, OWN_CONNECTIONS};
 use crate::postgres::settings::{self, MEGABYTE, PAGE_BYTES};
 
@@ -141,6 +140,9 @@ pub(super) fn autovacuum(server: &Facts) -> Judged {
     }
     server.switch(autovacuum, true, Warning)
 }
+
+/// The number of running vacuums, which a server is asked for besides its settings.
+const VACUUMS: &str = "pg_stat_progress_vacuum";
 
 pub(super) fn vacuums(server: &Facts) -> Judged {
     match server.number(VACUUMS) {

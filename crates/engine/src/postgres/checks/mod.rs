@@ -10,7 +10,7 @@ use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
 use self::judges::SECOND_MS;
-use crate::checks::{Facts, names};
+use crate::checks::Facts;
 
 pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
@@ -140,17 +140,3 @@ pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
         source: "PostgreSQL manual, Preset Options (debug_assertions)",
         remedy: Words("install a build without --enable-cassert");
 };
-
-/// The number of running vacuums, which a server is asked for besides its settings.
-pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
-
-/// Settings without known defaults that checks examine.
-const OTHERS: [&str; 3] = [
-    "auto_explain.log_analyze",
-    "auto_explain.log_min_duration",
-    "huge_pages_status",
-];
-
-pub(super) fn wanted() -> Vec<&'static str> {
-    names(&[defaults::DEFAULTS], &OTHERS)
-}

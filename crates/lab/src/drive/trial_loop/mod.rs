@@ -20,7 +20,6 @@ use measure::summary::{TrialSummary, Turn};
 
 use crate::drive::early_stop::EarlyStop;
 use crate::drive::merge::Merger;
-use crate::drive::message::TrialMessage;
 use crate::drive::start::Start;
 use crate::observe::monitors::{Monitors, SampleClock};
 use crate::{Failure, Observer, Progress, Rig, Trial};
@@ -29,6 +28,20 @@ use results::failed;
 
 /// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the threads of a running trial tell its loop.
+pub(crate) enum TrialMessage {
+    /// From the load of the instance with this index.
+    Load(usize, LoadEvent),
+    LoadEnded(usize, Result<LoadOutcome, LoadError>),
+    Monitored(MonitorPoint),
+    /// Something that happened to a node.
+    Event(NodeEvent),
+    /// The latest record of a fault and, if the trial cannot continue, the reason.
+    Fault(Box<FaultRecord>, Option<Failure>),
+    /// The trial cannot continue.
+    Failed(Failure),
+}
 
 pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
@@ -57,6 +70,7 @@ struct LoadState {
     seconds: Vec<ResponseSecond>,
     open: u32,
     running: usize,
+    has_drained: bool,
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
@@ -74,6 +88,7 @@ impl<'a> TrialLoop<'a> {
             seconds: Vec::new(),
             open: 0,
             running: 0,
+            has_drained: false,
             ended: None,
         };
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
@@ -103,7 +118,7 @@ impl<'a> TrialLoop<'a> {
     /// Returns when all loads have ended.
     pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // Never disconnected: the monitors hold a sender until this call ends.
+            // Never disconnected: the caller holds a sender.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
@@ -185,7 +200,7 @@ impl<'a> TrialLoop<'a> {
             LoadEvent::Second(second) => self.second(index, *second),
             LoadEvent::Draining { running } => {
                 self.loads[index].running = running;
-                self.stop_monitors();
+                self.drains(index);
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.progress(Progress::Draining { running });
             }
@@ -194,7 +209,7 @@ impl<'a> TrialLoop<'a> {
 
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.stop_monitors();
+            self.drains(index);
         }
         if self.trial.has_faults() {
             let seconds = &mut self.loads[index].seconds;
@@ -208,6 +223,16 @@ impl<'a> TrialLoop<'a> {
         }
         self.merger.add(index, second);
         self.take_merged();
+    }
+
+    /// The monitors stop with the last measured second of any instance: with a limited number of
+    /// transactions, some end before others.
+    fn drains(&mut self, index: usize) {
+        self.loads[index].has_drained = true;
+        let is_over = |load: &LoadState| load.has_drained || load.ended.is_some();
+        if self.loads.iter().all(is_over) {
+            self.stop_monitors();
+        }
     }
 
     fn take_merged(&mut self) {

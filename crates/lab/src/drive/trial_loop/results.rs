@@ -215,14 +215,8 @@ fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
 
 fn statement_failure(database: &Database, error: &SessionError) -> Failure {
     let message = format!("the load was stopped by the server's {error}");
-    let remedy = database
-        .remedy(error)
-        .map(str::to_owned)
-        .unwrap_or_else(|| {
-            format!(
-                "to continue despite this error, use --ignore-errors {}",
-                error.code()
-            )
-        });
+    let code = error.code();
+    let ignore = || format!("to continue despite this error, use --ignore-errors {code}");
+    let remedy = database.remedy(error).map_or_else(ignore, str::to_owned);
     Failure::interrupted(message).remedy(remedy)
 }

@@ -1,20 +1,33 @@
 //! Faults of the volumes of a node and their devices.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use plan::DiskLimits;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::{Effect, Undo};
 use crate::Failure;
-use crate::faults::fill::fill_disk;
+use crate::failure::unless_canceled;
 use crate::volume::{Job, Made};
+
+/// How much is allocated at once to fill a disk, at first and in the end.
+const LARGEST_BYTES: u64 = 1 << 30;
+const SMALLEST_BYTES: u64 = 4 << 10;
 
 impl Effect<'_> {
     pub(super) fn fill_disk(&mut self) -> Result<Instant, Failure> {
         let path = self.context.node()?.data().filler(self.options.volume)?;
         let path = path.ok_or_else(no_disk)?;
+        // The file of another fault stays.
+        let failed = Failure::at("fill the disk with", &path);
+        let file = File::create_new(&path).map_err(failed)?;
         self.undo = Some(Undo::Remove(path.clone()));
-        fill_disk(&path, self.context.over)?;
+        fill(file, self.context.over).map_err(failed)?;
+        unless_canceled(self.context.over)?;
         Ok(Instant::now())
     }
 
@@ -112,4 +125,36 @@ fn no_disk() -> Failure {
     let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
                    volume.directory to a directory on a disk of its own";
     Failure::server(message)
+}
+
+/// Fills a file system with this new file, in ever smaller parts, unless the load ends before.
+fn fill(mut file: File, over: &AtomicBool) -> io::Result<()> {
+    let (mut length, mut part) = (0, LARGEST_BYTES);
+    while part >= SMALLEST_BYTES && !over.load(Ordering::Relaxed) {
+        match fallocate(&file, FallocateFlags::empty(), length, part) {
+            Ok(()) => length += part,
+            Err(Errno::INTR) => {}
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
+            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// For file systems that cannot allocate space without writing.
+fn write_zeros(file: &mut File, over: &AtomicBool) -> io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    while !over.load(Ordering::Relaxed) {
+        match file.write(&zeros) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => break,
+                ErrorKind::Interrupted => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(())
 }

@@ -43,6 +43,8 @@ pub struct MonitoredServer {
     pub directories: Vec<PathBuf>,
     /// The database whose counters are read over a connection; `None` if they are not monitored.
     pub database: Option<Database>,
+    /// Whether dyno started it. It never freezes any other, which may have other clients.
+    pub is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -135,9 +137,19 @@ fn sample(
         sampler.look_for_others(are_others);
         let now = Instant::now();
         let snapshot = sampler.sample(now.saturating_duration_since(due));
-        if let Some(before) = &last {
-            let share = report_interval(before, &snapshot, clock, &mut window, on_interval);
-            are_others = share.is_some_and(|share| share > OTHERS_SHARE);
+        are_others = last.is_none();
+        let interval = last.as_ref();
+        let interval = interval.map(|before| (before, snapshot.at.duration_since(before.at)));
+        if let Some((before, length)) = interval.filter(|(_, length)| *length >= MIN_INTERVAL) {
+            let (seconds, values) = (length.as_secs_f64(), derive(before, &snapshot));
+            are_others = others_share(&values).is_some_and(|share| share > OTHERS_SHARE);
+            window.add(&values, seconds);
+            let begun = before.at.saturating_duration_since(clock.origin);
+            on_interval(MonitorPoint {
+                t_s: begun.as_secs_f64(),
+                seconds,
+                values: values.0,
+            });
         }
         if now >= clock.measure {
             window.begin(&snapshot);
@@ -150,33 +162,6 @@ fn sample(
     }
 }
 
-/// Returns the share of the CPUs (0 to 1) that neither the servers nor dyno used.
-fn report_interval(
-    before: &Snapshot,
-    after: &Snapshot,
-    clock: SampleClock,
-    window: &mut MeasureWindow,
-    on_interval: &mut dyn FnMut(MonitorPoint),
-) -> Option<f64> {
-    let length = after.at.duration_since(before.at);
-    if length < MIN_INTERVAL {
-        return None;
-    }
-    let seconds = length.as_secs_f64();
-    let values = derive(before, after);
-    let others = others_share(&values);
-    window.add(&values, seconds);
-    on_interval(MonitorPoint {
-        t_s: before
-            .at
-            .saturating_duration_since(clock.origin)
-            .as_secs_f64(),
-        seconds,
-        values: values.0,
-    });
-    others
-}
-
 struct Sampler {
     /// The host that dyno runs on.
     host: ThisHost,
@@ -184,7 +169,7 @@ struct Sampler {
     /// Directories of the servers' data and logs on this host; faults may replace the devices below
     /// them.
     directories: Vec<PathBuf>,
-    counters: Vec<Option<Counters>>,
+    counters: Vec<Option<Box<dyn Counters>>>,
     reactor: Option<Reactor>,
     /// Servers of other trials, which are no foreign programs.
     known: Vec<ProcessId>,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::Role;
 
-use crate::failure::canceled;
+use crate::failure::{canceled, unless_canceled};
 use crate::{Cluster, Failure, Instance, Rig, Run, Trial};
 
 pub(crate) use member::{MemberProbe, view_of};
@@ -109,9 +109,7 @@ pub(crate) fn wait_for_tables(cluster: &Cluster, run: &Run<'_>) -> Result<(), Fa
     for member in cluster.members() {
         let checksum = || member.database.checksum();
         while !checksum().is_ok_and(|checksum| checksum == wanted) {
-            if run.is_interrupted() {
-                return Err(canceled());
-            }
+            unless_canceled(run.interrupted)?;
             if Instant::now() > deadline {
                 let number = member.number;
                 let message = format!("server {number} does not have the tables of the primary");

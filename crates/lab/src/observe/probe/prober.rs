@@ -1,8 +1,8 @@
 //! The probers of an instance: one thread for each member while the load runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Mutex;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ use workload::session::SessionError;
 use super::decision::{Decision, Rules};
 use super::member::MemberProbe;
 use crate::drive::clock::Clock;
-use crate::drive::message::TrialMessage;
+use crate::drive::trial_loop::TrialMessage;
 use crate::observe::watch::{Level, Watch};
-use crate::{Cluster, Failure, Member, Trial, threads};
+use crate::{Cluster, Failure, Member, Trial, locked, threads};
 
 /// Maximum number of probes that are kept for a member; after that, only probes that show a change.
 const MAX_PROBES: usize = 200_000;
@@ -96,7 +96,7 @@ impl<'a> Probers<'a> {
         asked_at: Instant,
         answer: Result<Role, &SessionError>,
     ) -> bool {
-        let mut decision = self.decision();
+        let mut decision = locked(&self.decision);
         let was_settled = decision.is_settled();
         let named = self.cluster.primary_index();
         let is_next = decision.observe(index, asked_at, answer, named);
@@ -110,7 +110,7 @@ impl<'a> Probers<'a> {
 
     /// A member that may become the primary has accepted a write.
     fn take(&self, index: usize) {
-        let mut decision = self.decision();
+        let mut decision = locked(&self.decision);
         let Some(before) = decision.take(index, self.cluster.primary_index()) else {
             return;
         };
@@ -142,11 +142,7 @@ impl<'a> Probers<'a> {
 
     /// Whether a working primary is being searched for.
     fn searches(&self) -> bool {
-        self.cluster.is_replicated() && !self.decision().is_settled()
-    }
-
-    fn decision(&self) -> MutexGuard<'_, Decision> {
-        self.decision.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cluster.is_replicated() && !locked(&self.decision).is_settled()
     }
 }
 

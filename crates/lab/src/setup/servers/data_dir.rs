@@ -167,9 +167,8 @@ impl DataDir {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
-        let log = self.log_volume.iter();
-        std::iter::once(&self.volume).chain(log).map(|one| &**one)
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = &Arc<dyn Volume>> {
+        std::iter::once(&self.volume).chain(&self.log_volume)
     }
 
     /// A file of dyno's that fills a volume; `None` for a volume in dyno's cache.
@@ -240,7 +239,7 @@ impl DataDir {
             if plan.limits.is_none() {
                 continue;
             }
-            let devices = devices(volume, site.files())?;
+            let devices = devices(&**volume, site.files())?;
             if devices.iter().any(|device| limited.contains(device)) {
                 return Err(no_volume(
                     "data and log are on one device, which has one set of limits",
@@ -255,7 +254,7 @@ impl DataDir {
 
     /// Disk space of data and log; `None` if it cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
-        let space = |(volume, directory): (&dyn Volume, PathBuf)| {
+        let space = |(volume, directory): (&Arc<dyn Volume>, PathBuf)| {
             let data_bytes = tree::used_bytes(&directory);
             let made = volume.made();
             let unreduced = |made: &Made| (data_bytes as f64 * made.raw_per_byte()) as u64;
@@ -321,7 +320,7 @@ impl DataDir {
         let put_back = self.schedulers.iter().rev().map(Scheduler::end);
         let put_back = put_back.fold(Ok(()), Result::and);
         let removed = tree::remove(&self.dir);
-        let ended = self.volumes().map(Volume::end);
+        let ended = self.volumes().map(|volume| volume.end());
         ended.fold(put_back.and(removed), Result::and)
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
-use engine::{Database, Installed, Login};
+use engine::{Database, Installed};
 use measure::instance::Space;
 use plan::FaultProcess;
 
@@ -140,21 +140,6 @@ impl Node {
         &self.notes
     }
 
-    /// Removes the administrator's password, also for restarts. For tests with clients other than
-    /// dyno.
-    pub fn remove_password(&mut self) -> Result<(), Failure> {
-        let none = Password::default();
-        let login = Login {
-            server: &self.name(),
-            socket: &self.socket(),
-            password: self.password(),
-        };
-        let engine = self.installed.engine;
-        engine.set_password(&login, self.site().address(), none.text())?;
-        self.password = none;
-        Ok(())
-    }
-
     /// How the process ended, with the last lines of its log; `None` while it runs.
     pub fn exited(&mut self) -> Option<String> {
         match self.process {
@@ -173,19 +158,21 @@ impl Node {
     /// Kills the node as `kill -9` does, and reaps it; returns when it was killed, `None` if it was
     /// not running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
-        let mut process = self.process.take()?;
-        Some(process.kill())
+        let killed = self.process.take()?.kill();
+        // What runs on a host to which the connection is lost ends there.
+        Some(killed.unwrap_or_else(|_| Instant::now()))
     }
 
-    /// Kills the selected processes; returns when they were killed, `None` if they were not
-    /// running. Without a cluster manager, the same as [`Node::kill`].
-    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
-        let is_managed = self.is_managed();
-        match which {
-            FaultProcess::Server if is_managed => self.process.as_mut()?.kill_server(),
-            FaultProcess::Manager if is_managed => self.process.as_mut()?.kill_manager(),
-            _ => self.kill(),
-        }
+    /// Kills the selected processes; returns when they were killed. Without a cluster manager, all
+    /// of them, as [`Node::kill`] does.
+    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
+        let (server, is_managed) = (self.name(), self.is_managed());
+        let killed = match which {
+            FaultProcess::Server if is_managed => self.running()?.kill_server(),
+            FaultProcess::Manager if is_managed => self.running()?.kill_manager(),
+            _ => self.process.take().map(|mut process| process.kill()),
+        };
+        killed.ok_or_else(|| not_running(&server))?
     }
 
     /// Shuts the server down, waiting at most 300 s; returns when it was gone.

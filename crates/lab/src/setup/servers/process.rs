@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use host::process::{Relative, family};
+use host::process::{ProcessStat, family};
 use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
@@ -188,28 +188,28 @@ impl ServerProcess {
 
     /// Kills all processes, as [`ServerProcess::end`] does later; returns when the first one was
     /// killed.
-    pub(super) fn kill(&mut self) -> Instant {
+    pub(super) fn kill(&mut self) -> Result<Instant, Failure> {
         let others = self.others(FaultProcess::Both);
         let killed_at = self.site.kill(&mut self.first);
-        self.site.send(&others, Signal::KILL);
+        let sent = self.site.send(&others, Signal::KILL);
         self.id.set(0);
         self.first.reap();
-        killed_at
+        sent.and(killed_at)
     }
 
     /// Kills the server but not its cluster manager; returns when it was killed, `None` if it was
     /// not running.
-    pub(super) fn kill_server(&mut self) -> Option<Instant> {
+    pub(super) fn kill_server(&mut self) -> Option<Result<Instant, Failure>> {
         self.id.get()?;
         self.record_server();
         let processes = self.others(FaultProcess::Server);
-        self.site.send(&processes, Signal::KILL);
-        Some(Instant::now())
+        let sent = self.site.send(&processes, Signal::KILL);
+        Some(sent.map(|()| Instant::now()))
     }
 
     /// Kills the cluster manager but not its server; returns when it was killed, `None` if it was
     /// not running.
-    pub(super) fn kill_manager(&mut self) -> Option<Instant> {
+    pub(super) fn kill_manager(&mut self) -> Option<Result<Instant, Failure>> {
         if std::mem::replace(&mut self.is_orphaned, true) {
             return None;
         }
@@ -252,7 +252,7 @@ impl ServerProcess {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Option<ExitStatus>, Failure> {
-        self.site.terminate(&mut self.first, signal);
+        self.site.terminate(&mut self.first, signal)?;
         self.first.finish(limit, interrupted)
     }
 
@@ -263,7 +263,8 @@ impl ServerProcess {
         }
         self.record_server();
         self.id.set(0);
-        self.site.kill(&mut self.first);
+        // A lost connection is reported below.
+        let _ = self.site.kill(&mut self.first);
         self.first.reap();
         // Some servers consist of processes that each lead a process group and briefly outlive
         // their parent.
@@ -321,7 +322,9 @@ impl<'a> ProcessTree<'a> {
         };
         let deadline = Instant::now() + SIGNAL_LIMIT;
         while Instant::now() < deadline {
-            let is_done = self.list().iter().all(|one| one.is_stopped == stopped);
+            let all = self.list();
+            // Nothing can be read after the connection to another machine is lost.
+            let is_done = !all.is_empty() && all.iter().all(|one| one.is_stopped == stopped);
             if !self.handle.is_running() {
                 return None;
             }
@@ -329,18 +332,18 @@ impl<'a> ProcessTree<'a> {
                 return Some(Instant::now());
             }
             let others = self.open(|one| one.is_stopped != stopped);
-            self.site.send(&others, signal);
+            self.site.send(&others, signal).ok()?;
             sleep(POLL_INTERVAL);
         }
         None
     }
 
-    fn list(&self) -> Vec<Relative> {
+    fn list(&self) -> Vec<ProcessStat> {
         family(self.site.files(), self.root)
     }
 
     /// Handles that are certain to refer to the processes that `is_wanted`.
-    fn open(&self, is_wanted: impl Fn(&Relative) -> bool) -> Vec<Process> {
+    fn open(&self, is_wanted: impl Fn(&ProcessStat) -> bool) -> Vec<Process> {
         let wanted = self.list().into_iter().filter(is_wanted);
         let handles: Vec<_> = wanted
             .filter_map(|one| Some((one.pid, self.site.process(one.pid)?)))
@@ -407,7 +410,7 @@ mod tests {
             running.first.pid = other.id();
             assert_eq!(running.set_stopped(FaultProcess::Server, true), None);
             assert_eq!(running.set_stopped(FaultProcess::Both, false), None);
-            running.kill();
+            running.kill().unwrap();
             drop(running);
             assert!(!stopped_or_gone(other.id()));
             let group = host::process::family(ThisHost::default().files(), other.id());

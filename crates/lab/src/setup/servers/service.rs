@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,9 @@ use engine::replication::Service;
 use super::files::{append, write_for_server};
 use super::process::{ProcessId, ServerProcess};
 use super::{DataDir, Membership, log};
-use crate::failure::{Failure, canceled};
+use crate::failure::{Failure, unless_canceled};
 use crate::home::Home;
+use crate::locked;
 use crate::process::POLL_INTERVAL;
 use crate::site::{Program, Site};
 
@@ -63,24 +64,21 @@ impl Services {
 
     /// Kills the services; returns when the last one was killed.
     pub(crate) fn kill(&self) -> Instant {
-        let mut running = self.lock();
-        let killed = running.iter_mut().map(ServerProcess::kill).max();
-        killed.unwrap_or_else(Instant::now)
+        let mut running = locked(&self.running);
+        // They are on this host, to which no connection is lost.
+        let killed = running.iter_mut().filter_map(|one| one.kill().ok());
+        killed.max().unwrap_or_else(Instant::now)
     }
 
     /// Ends what is left of the services and starts them with their stored data; returns when the
     /// last one was ready.
     pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
-        let mut running = self.lock();
+        let mut running = locked(&self.running);
         running.clear();
         for service in &self.services {
             running.push(self.run(service, interrupted)?);
         }
         Ok(Instant::now())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<ServerProcess>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<ServerProcess, Failure> {
@@ -104,9 +102,7 @@ impl Services {
             if let Some(how) = running.ended(false) {
                 return Err(Failure::server(log::ended(service.name, &how, &words())));
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 return Err(log::too_slow(service.name, "answer", START_LIMIT, &words()));
             }
@@ -118,11 +114,9 @@ impl Services {
     /// Kills the services, takes down their site, and removes their directory, as dropping them
     /// does.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        let ended = self
-            .lock()
-            .iter_mut()
-            .map(ServerProcess::end)
-            .fold(Ok(()), Result::and);
+        let mut running = locked(&self.running);
+        let ended = running.iter_mut().map(ServerProcess::end);
+        let ended = ended.fold(Ok(()), Result::and);
         ended.and(self.site.end()).and(self.data.end())
     }
 }

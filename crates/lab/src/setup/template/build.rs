@@ -24,15 +24,17 @@ const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
 const FULL_BYTES: u64 = 32 << 20;
 
 /// Complete data that no server uses.
-pub(super) struct Built {
-    pub(super) data: DataDir,
-    pub(super) took: Duration,
+#[derive(Debug)]
+pub struct Built {
+    pub data: DataDir,
+    pub took: Duration,
     pub(super) checksum: Option<String>,
 }
 
 impl Templates<'_> {
-    /// Builds the data of a load in the directory of a new node with such volumes.
-    pub(super) fn build(
+    /// Builds the data of a load in the directory of a new node with such volumes, whatever is in
+    /// the cache.
+    pub fn build(
         &self,
         wanted: &Wanted<'_>,
         node: &plan::Node,

@@ -14,7 +14,7 @@ pub(crate) mod cache;
 mod recipe;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use engine::{Installed, Server, Settings};
 use host::Files;
 
 pub use crate::copy::Copied;
-use crate::failure::{Failure, canceled, disk_full, is_disk_full};
+use crate::failure::{Failure, disk_full, is_disk_full, unless_canceled};
 use crate::home::Home;
 use crate::home::lock::Lock;
 use crate::process::NEVER;
@@ -31,6 +31,7 @@ use crate::setup::needs;
 use crate::setup::servers::DataDir;
 use crate::site::{Site, ThisHost};
 use crate::volume;
+pub use build::Built;
 pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
@@ -100,18 +101,6 @@ impl<'a> Templates<'a> {
         })
     }
 
-    /// Builds the data for one node with such volumes, without using a cached template that has
-    /// tables. Returns how long that took.
-    pub fn rebuild(
-        &self,
-        wanted: &Wanted<'_>,
-        node: &plan::Node,
-        mut listener: Listener<'_>,
-    ) -> Result<(DataDir, Duration), Failure> {
-        let built = self.build(wanted, node, &mut listener)?;
-        Ok((built.data, built.took))
-    }
-
     /// Disk space of the cached template of this data; `None` if it does not exist.
     pub fn cached_bytes(&self, wanted: &Wanted<'_>) -> Result<Option<u64>, Failure> {
         let recipe = Recipe::with_data(self.installed, &self.format, wanted);
@@ -157,9 +146,7 @@ impl<'a> Templates<'a> {
                 }
                 continue;
             }
-            if listener.interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(listener.interrupted)?;
             if !is_reported {
                 let note = "another dyno is building this data; waiting for it".to_owned();
                 (listener.tell)(Progress::Note(note));

@@ -12,28 +12,14 @@ const PERIOD_US: u64 = 100_000;
 /// The smallest quota that the kernel accepts.
 const MIN_QUOTA_US: u64 = 1000;
 
-/// A file of a control group and what to write to it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct File {
-    pub(super) name: &'static str,
-    pub(super) text: String,
-    /// Whether some kernels do not have the file.
-    pub(super) is_optional: bool,
-}
+/// Files that some kernels do not have.
+pub(super) const OPTIONAL: [&str; 2] = ["memory.memsw.limit_in_bytes", "memory.swap.max"];
+
+/// The name of a control group's file, and what to write to it.
+pub(super) type File = (&'static str, String);
 
 fn file(name: &'static str, text: impl ToString) -> File {
-    File {
-        name,
-        text: text.to_string(),
-        is_optional: false,
-    }
-}
-
-fn optional(name: &'static str, text: impl ToString) -> File {
-    File {
-        is_optional: true,
-        ..file(name, text)
-    }
+    (name, text.to_string())
 }
 
 /// Checks that the machine has the resources that the limits name.
@@ -111,9 +97,9 @@ fn memory(version: Version, bytes: u64) -> Vec<File> {
     match version {
         Version::One => vec![
             file("memory.limit_in_bytes", bytes),
-            optional("memory.memsw.limit_in_bytes", bytes),
+            file("memory.memsw.limit_in_bytes", bytes),
         ],
-        Version::Two => vec![file("memory.max", bytes), optional("memory.swap.max", 0)],
+        Version::Two => vec![file("memory.max", bytes), file("memory.swap.max", 0)],
     }
 }
 
@@ -162,20 +148,13 @@ pub(super) fn whole_disk(files: &dyn Files, (major, minor): (u32, u32)) -> (u32,
 mod tests {
     use super::*;
 
-    fn texts(files: Vec<File>) -> Vec<(&'static str, String)> {
-        files
-            .into_iter()
-            .map(|file| (file.name, file.text))
-            .collect()
-    }
-
     #[test]
     fn a_limit_is_written_in_each_versions_own_way() {
-        let two = texts(quota(Version::Two, 1.5));
+        let two = quota(Version::Two, 1.5);
         assert_eq!(two, [("cpu.max", "150000 100000".to_owned())]);
-        let one = texts(quota(Version::One, 0.001));
+        let one = quota(Version::One, 0.001);
         assert_eq!(one[1], ("cpu.cfs_quota_us", "1000".to_owned()));
-        let two = texts(memory(Version::Two, 5));
+        let two = memory(Version::Two, 5);
         assert_eq!(two[1], ("memory.swap.max", "0".to_owned()));
     }
 
@@ -186,10 +165,10 @@ mod tests {
             write_bytes_per_s: Some(1 << 20),
             ..DiskLimits::default()
         };
-        let two = texts(io_files(Version::Two, (7, 1), &limits));
+        let two = io_files(Version::Two, (7, 1), &limits);
         let words = "7:1 riops=200 wiops=max rbps=max wbps=1048576";
         assert_eq!(two, [("io.max", words.to_owned())]);
-        let one = texts(io_files(Version::One, (7, 1), &limits));
+        let one = io_files(Version::One, (7, 1), &limits);
         assert_eq!(one[0].1, "7:1 200");
         assert_eq!(one[1].1, "7:1 0");
         assert_eq!(one.len(), 4);

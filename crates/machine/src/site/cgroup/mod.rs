@@ -144,9 +144,10 @@ impl Groups {
     ) -> Result<(), Failure> {
         let mut groups = self.groups.iter();
         let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
-        let Some(group) = group else {
-            return Err(parent::missing(files, Controller::Io));
-        };
+        let group = group.ok_or_else(|| {
+            let why = "the control groups of the server were created without its controller";
+            Controller::Io.unlimited(why, parent::in_a_scope())
+        })?;
         for device in devices {
             let device = limit::whole_disk(files, *device);
             let files = limit::io_files(group.parent.version, device, limits);
@@ -179,12 +180,12 @@ impl Groups {
 impl Group {
     /// Writes files of a controller; optional ones only if the kernel has them.
     fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), Failure> {
-        for file in files {
-            let path = self.place.path().join(file.name);
-            if file.is_optional && !path.exists() {
+        for (name, text) in files {
+            let path = self.place.path().join(name);
+            if limit::OPTIONAL.contains(&name) && !path.exists() {
                 continue;
             }
-            let written = write(&path, &file.text);
+            let written = write(&path, &text);
             written.map_err(|error| self.parent.refused(controller, &error.to_string()))?;
         }
         Ok(())

@@ -107,17 +107,6 @@ fn unified_parent(
     Ok(parent)
 }
 
-/// Why no group has a controller.
-pub(super) fn missing(files: &dyn Files, controller: Controller) -> Failure {
-    let found = find(files, &host::cgroup::groups(files), &[controller]);
-    found.err().unwrap_or_else(|| {
-        controller.unlimited(
-            "the control groups of the server were created without its controller",
-            in_a_scope(),
-        )
-    })
-}
-
 fn names(files: &dyn Files, list: &Path, controller: Controller) -> bool {
     let text = host::line(files, list).unwrap_or_default();
     let mut names = text.split_whitespace();
@@ -167,7 +156,7 @@ impl Parent {
 }
 
 /// How to start dyno with systemd in a group whose parent delegates controllers.
-fn in_a_scope() -> &'static str {
+pub(super) fn in_a_scope() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",
         false => "start dyno with: systemd-run --user --scope -p Delegate=yes dyno …",

@@ -10,8 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -22,38 +21,21 @@ use crate::home::containers::{Client, TOOL_DIRS, program};
 use crate::home::journal::Kind;
 use crate::home::outside::Outside;
 use crate::home::survivors;
-use crate::process::{self, NEVER, POLL_INTERVAL};
+use crate::process::{self, NEVER};
 use crate::site::cgroup;
 use crate::site::launched::Launched;
 
 /// When dyno dies, the client receives SIGQUIT and passes it on to the program: servers end at
 /// once. `env` resets the signal, which is ignored if a shell started dyno in the background.
-const WHEN_DYNO_DIES: [&str; 6] = [
-    "env",
-    "--default-signal=QUIT",
-    "setpriv",
-    "--pdeathsig",
-    "QUIT",
-    "--",
-];
+const WHEN_DYNO_DIES: &str = "env --default-signal=QUIT setpriv --pdeathsig QUIT --";
 /// Containers share the host's network and process IDs. The labels of a security policy are
 /// disabled, because it may forbid programs of the host, which are not labeled for containers.
-const OPTIONS: [&str; 10] = [
-    "run",
-    "--rm",
-    "--read-only",
-    "--network=host",
-    "--pid=host",
-    "--cgroupns=host",
-    "--workdir=/",
-    "--security-opt=label=disable",
-    "--ulimit=nproc=32768:32768",
-    "--pull=never",
-];
-const PODMAN_OPTIONS: [&str; 3] = ["--replace", "--log-driver=passthrough", "--no-hosts"];
+const OPTIONS: &str = "run --rm --read-only --network=host --pid=host --cgroupns=host --workdir=/ \
+                       --security-opt=label=disable --ulimit=nproc=32768:32768 --pull=never";
+const PODMAN_OPTIONS: &str = "--replace --log-driver=passthrough --no-hosts";
 /// Passes the program's input, and keeps no log besides its output. The daemon may map users by
 /// default.
-const DOCKER_OPTIONS: [&str; 3] = ["--interactive", "--log-driver=none", "--userns=host"];
+const DOCKER_OPTIONS: &str = "--interactive --log-driver=none --userns=host";
 /// The path in the container of the control groups that the program enters.
 const GROUPS: &str = "/groups";
 /// An archive without files: the two blocks of zeros that end a tar file.
@@ -153,10 +135,10 @@ impl Named {
         let files = getrlimit(Resource::Nofile).maximum;
         let files = files.map_or_else(|| "-1".to_owned(), |files| files.to_string());
         let name = self.place.name();
-        let mut words: Vec<OsString> = WHEN_DYNO_DIES.map(Into::into).to_vec();
+        let mut words: Vec<OsString> = WHEN_DYNO_DIES.split(' ').map(Into::into).collect();
         words.extend(process::guard());
         words.extend([client.program.clone().into(), client.option().into()]);
-        words.extend(OPTIONS.map(Into::into));
+        words.extend(OPTIONS.split(' ').map(Into::into));
         words.push(format!("--ulimit=nofile={files}:{files}").into());
         words.push(format!("--name={name}").into());
         let variables = process::variables().chain([survivors::RUN_DIR, survivors::INPUT]);
@@ -170,10 +152,10 @@ impl Named {
         let mounted = groups.iter().zip(&inside);
         words.extend(mounted.map(|(group, inside)| self.mount(group, inside, true)));
         if self.is_dockers() {
-            words.extend(DOCKER_OPTIONS.map(Into::into));
+            words.extend(DOCKER_OPTIONS.split(' ').map(Into::into));
             words.push(name.into());
         } else {
-            words.extend(PODMAN_OPTIONS.map(Into::into));
+            words.extend(PODMAN_OPTIONS.split(' ').map(Into::into));
             words.push(format!("--pidfile={}", self.pid_file.display()).into());
             words.extend(["--rootfs".into(), root.into()]);
         }
@@ -198,19 +180,19 @@ impl Named {
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         let _ = fs::remove_file(&self.pid_file);
         let mut child = process::spawn(command)?;
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
+        let started = process::poll(START_LIMIT, || {
             let has_ended = !matches!(child.try_wait(), Ok(None));
-            match self.pid() {
-                Some(pid) => return Ok(Launched::by_client(child, pid)),
-                // Its output says why.
-                None if has_ended => return Ok(Launched::here(child)),
-                None if Instant::now() > deadline => {
-                    process::kill(&mut child);
-                    let limit_s = START_LIMIT.as_secs();
-                    return Err(unusable(format!("nothing started in {limit_s} s")));
-                }
-                None => sleep(POLL_INTERVAL),
+            let pid = self.pid();
+            (pid.is_some() || has_ended).then_some(pid)
+        });
+        match started {
+            Some(Some(pid)) => Ok(Launched::by_client(child, pid)),
+            // Its output says why.
+            Some(None) => Ok(Launched::here(child)),
+            None => {
+                process::kill(&mut child);
+                let limit_s = START_LIMIT.as_secs();
+                Err(unusable(format!("nothing started in {limit_s} s")))
             }
         }
     }

@@ -89,18 +89,13 @@ impl Container {
             container.named = named.transpose()?;
             return Ok(container);
         }
-        let named = [runtime];
-        let candidates = match runtime {
-            Runtime::Auto => &[Runtime::Podman, Runtime::Docker, Runtime::Namespaces][..],
-            _ => &named,
+        let mut with = |runtime| container.try_with(home, runtime, own_network);
+        let outcome = match runtime {
+            Runtime::Auto => with(Runtime::Podman)
+                .or_else(|_| with(Runtime::Docker))
+                .or_else(|_| with(Runtime::Namespaces)),
+            _ => with(runtime),
         };
-        let mut outcome = Ok(());
-        for candidate in candidates {
-            outcome = container.try_with(home, *candidate, own_network);
-            if outcome.is_ok() {
-                break;
-            }
-        }
         outcome?;
         let installed = container.named.as_ref().map(|named| &named.installed);
         proven.push((request, installed.cloned()));

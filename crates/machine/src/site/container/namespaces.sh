@@ -23,6 +23,12 @@ while [ "$1" != -- ]; do
     elif [ -d "$2" ]; then
         mkdir -p ".$2"
         mount -o "$1" "$2" ".$2"
+        if [ "$1" = rbind,ro ]; then
+            # mount makes only the topmost one read-only. The kernel escapes special characters.
+            grep -F " $(cd ".$2" && pwd -P)/" /proc/self/mountinfo | while read -r _ _ _ _ below _; do
+                mount -o remount,bind,ro "$(printf %b "$below")"
+            done
+        fi
     fi
     shift 2
 done

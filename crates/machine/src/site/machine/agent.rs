@@ -60,16 +60,8 @@ impl Agent {
         control: &Path,
         log: &Path,
     ) -> Result<(Self, Greeting), Failure> {
-        let path = format!("ControlPath={}", control.display());
-        let options = [
-            "-o",
-            "ControlMaster=yes",
-            "-o",
-            &path,
-            "-o",
-            "ControlPersist=no",
-        ];
-        let mut ssh = to.ssh(options);
+        let path = format!("-oControlPath={}", control.display());
+        let mut ssh = to.ssh(["-oControlMaster=yes", &path, "-oControlPersist=no"]);
         ssh.arg(script(
             include_str!("greet.sh"),
             &[include_str!("agent.awk")],
@@ -170,6 +162,9 @@ impl Pipes {
 
     /// The next line without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
+        if self.is_lost {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         let deadline = Instant::now() + limit;
         let mut line = Vec::new();
         while line.len() < MAX_BYTES {
@@ -190,6 +185,8 @@ impl Pipes {
                 break;
             }
         }
+        // The rest of an endless line would be the next answer.
+        self.is_lost = true;
         Err(io::ErrorKind::UnexpectedEof.into())
     }
 
@@ -383,6 +380,23 @@ mod tests {
         assert_eq!(pipes.line(READ_LIMIT).unwrap(), "two");
         let late = pipes.line(Duration::from_millis(100)).unwrap_err();
         assert!(late.kind() == io::ErrorKind::TimedOut && pipes.is_lost);
+        host.kill().unwrap();
+        host.wait().unwrap();
+    }
+
+    #[test]
+    fn a_host_that_sends_an_endless_line_is_given_up() {
+        let mut host = Command::new("sh");
+        host.args(["-c", "head -c 5000000 /dev/zero; echo; echo next; sleep 600"]);
+        let host = host.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut host = host.spawn().unwrap();
+        let mut pipes = Pipes {
+            requests: host.stdin.take().unwrap(),
+            answers: BufReader::new(host.stdout.take().unwrap()),
+            is_lost: false,
+        };
+        let error = pipes.line(READ_LIMIT).unwrap_err();
+        assert!(error.kind() == io::ErrorKind::UnexpectedEof && pipes.is_lost);
         host.kill().unwrap();
         host.wait().unwrap();
     }

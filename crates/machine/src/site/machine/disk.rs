@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{Advice, OFlags, fadvise, statvfs};
@@ -15,52 +15,39 @@ use crate::tool::Tool;
 /// The largest file that ext4 can hold, with blocks of 4 KiB.
 const MAX_BYTES: u64 = 16 << 40;
 
-/// A file in the run directory.
-#[derive(Debug)]
-pub(crate) struct Disk {
-    file: PathBuf,
+/// The device's name on the guest.
+pub(super) const DEVICE: &str = "/dev/vdc";
+
+/// Creates an empty disk as large as the free space.
+pub(in crate::site) fn create(file: &Path) -> Result<(), Failure> {
+    let failed = Failure::at("write", file);
+    let created = File::create(file).map_err(failed)?;
+    let space = statvfs(file).map_err(Failure::at("write", file))?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    // Only whole blocks.
+    let bytes = free.min(MAX_BYTES) >> 20 << 20;
+    created.set_len(bytes).map_err(failed)
 }
 
-impl Disk {
-    /// The device's name on the guest.
-    pub(super) const NAME: &str = "/dev/vdc";
+/// Whether the file can be read without this host's page cache.
+pub(in crate::site) fn is_direct(file: &Path) -> bool {
+    let mut options = File::options();
+    options.read(true);
+    options.custom_flags(OFlags::DIRECT.bits().cast_signed());
+    options.open(file).is_ok()
+}
 
-    /// Creates an empty disk as large as the free space.
-    pub(crate) fn new(file: PathBuf) -> Result<Self, Failure> {
-        let failed = Failure::at("write", &file);
-        let created = File::create(&file).map_err(failed)?;
-        let space = statvfs(&file).map_err(Failure::at("write", &file))?;
-        let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // Only whole blocks.
-        let bytes = free.min(MAX_BYTES) >> 20 << 20;
-        created.set_len(bytes).map_err(failed)?;
-        Ok(Self { file })
-    }
-
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
-    }
-
-    /// Whether the file can be read without this host's page cache.
-    pub(crate) fn is_direct(&self) -> bool {
-        let mut options = File::options();
-        options.read(true);
-        options.custom_flags(OFlags::DIRECT.bits().cast_signed());
-        options.open(&self.file).is_ok()
-    }
-
-    /// Makes a file system with a copy of a directory, and writes it to disk, before the guest
-    /// reads it.
-    pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
-        let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"].map(OsStr::new);
-        let paths = [dir.as_os_str(), self.file.as_os_str()];
-        Tool::MKFS_EXT4.work(&[&options[..], &paths].concat(), interrupted)?;
-        let failed = Failure::at("write", &self.file);
-        let file = File::open(&self.file).map_err(failed)?;
-        file.sync_data().map_err(failed)?;
-        // The guest reads it without this host's page cache, where it would only take memory.
-        let _ = fadvise(&file, 0, None, Advice::DontNeed);
-        Ok(())
-    }
+/// Makes a file system with a copy of a directory, and writes it to disk, before the guest reads
+/// it.
+pub(super) fn fill(file: &Path, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+    let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
+    let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"].map(OsStr::new);
+    let paths = [dir.as_os_str(), file.as_os_str()];
+    Tool::MKFS_EXT4.work(&[&options[..], &paths].concat(), interrupted)?;
+    let failed = Failure::at("write", file);
+    let file = File::open(file).map_err(failed)?;
+    file.sync_data().map_err(failed)?;
+    // The guest reads it without this host's page cache, where it would only take memory.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
 }

@@ -2,7 +2,6 @@
 //! directory, which has dyno's marker.
 //!
 //! ```text
-//! CACHE/run/5e1c…/machine7   the host and the directory, while that exists
 //! CACHE/run/5e1c…/ssh8       the socket of the connection
 //! HOST:/var/tmp/dyno-5e1c…-7/.dyno-directory
 //! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host
@@ -12,7 +11,7 @@
 //! program a session, with which the program ends.
 
 mod agent;
-mod disk;
+pub(super) mod disk;
 mod site;
 
 use std::ffi::OsStr;
@@ -30,12 +29,11 @@ use super::vm::Guest;
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::home::remote::{END, Record};
+use crate::home::journal::Step;
+use crate::home::remote::{self, END, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 use agent::{Agent, address};
-
-pub(crate) use disk::Disk;
 
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -45,7 +43,11 @@ const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
 pub struct Machine {
-    record: Record,
+    to: Destination,
+    /// The directory on the machine.
+    dir: PathBuf,
+    /// The record of the directory; `None` for a guest.
+    step: Option<Step>,
     agent: Agent,
     control: PathBuf,
     /// Messages of ssh.
@@ -60,7 +62,7 @@ pub struct Machine {
     /// The mount point of the guest's disk.
     mounted: OnceLock<PathBuf>,
     /// The machine, if it is a guest; the last field, so that the connection ends first.
-    guest: Option<Guest>,
+    pub(super) guest: Option<Guest>,
 }
 
 impl Machine {
@@ -70,8 +72,13 @@ impl Machine {
     }
 
     /// Boots a guest with the CPUs and memory of these limits. It has at most one node.
-    pub fn guest(home: &Home, limits: &plan::Limits, image: &Path) -> Result<Self, Failure> {
-        let guest = Guest::boot(home, limits, image)?;
+    pub fn guest(
+        home: &Home,
+        limits: &plan::Limits,
+        image: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let guest = Guest::boot(home, limits, image, interrupted)?;
         let to = guest.destination.clone();
         Self::connect(home, &to, Path::new("/var/tmp"), Some(guest))
     }
@@ -102,11 +109,12 @@ impl Machine {
                     "install the server's package there, or log in as another user",
                 )
             })?;
-        let record = Record::make(home, to, below, guest.is_some(), |command| {
-            agent.run(command)
-        })?;
+        let run = |command: &str| agent.run(command);
+        let (dir, step) = remote::make(home, to, below, guest.is_some(), run)?;
         Ok(Self {
-            record,
+            to: to.clone(),
+            dir,
+            step,
             agent,
             control,
             log,
@@ -137,13 +145,13 @@ impl Machine {
 
     /// The failure of a machine that cannot be used.
     pub fn unusable(&self, why: String, remedy: &str) -> Failure {
-        self.record.to.unusable(why, remedy)
+        self.to.unusable(why, remedy)
     }
 
     /// The path on the machine of `here`, a path in the run directory on this host.
     pub(super) fn path(&self, here: &Path) -> PathBuf {
         match here.strip_prefix(&self.run) {
-            Ok(path) => self.record.dir.join(path),
+            Ok(path) => self.dir.join(path),
             Err(_) => here.to_owned(),
         }
     }
@@ -153,7 +161,7 @@ impl Machine {
         match &self.guest {
             None => self.bring(dir, true, interrupted),
             Some(guest) => {
-                guest.disk.fill(dir, interrupted)?;
+                disk::fill(&guest.disk, dir, interrupted)?;
                 let dir = self.mounted.get_or_init(|| self.path(dir));
                 self.mount(dir, interrupted)
             }
@@ -162,7 +170,7 @@ impl Machine {
 
     fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let owner = self.account.owner();
-        let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
+        let arguments = [dir.as_os_str(), owner.as_ref(), disk::DEVICE.as_ref()];
         self.session(script(MOUNT, &arguments), interrupted)
     }
 
@@ -185,13 +193,13 @@ impl Machine {
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
-            return Err(self.record.to.error(""));
+            return Err(self.to.error(""));
         };
         let owner = self.account.owner();
         let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
         ssh.arg(script(BRING, &arguments)).stdin(archive);
-        let unpacked = ssh::finish(&self.record.to, ssh, WORK_LIMIT, interrupted);
+        let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
             Err(_) => None,
@@ -200,7 +208,7 @@ impl Machine {
         unpacked?;
         match packed.is_some_and(|status| status.success()) {
             true => Ok(()),
-            false => Err(self.record.to.error("tar failed on this host")),
+            false => Err(self.to.error("tar failed on this host")),
         }
     }
 
@@ -234,30 +242,29 @@ impl Machine {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
         ssh.stdin(Stdio::null());
-        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, &NEVER)
+        ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
-    pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
+    /// Without a connection, also fails for no processes: then none could be found.
+    pub(crate) fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),
             Process::Here(_) => None,
         });
         let pids: String = pids.collect();
-        if pids.is_empty() {
-            return;
-        }
-        let dir = self.record.dir.display();
+        let dir = self.dir.display();
         let (variable, below) = (
             quoted(format!("DYNO_RUN_DIR={dir}/")),
             quoted(format!("{dir}/")),
         );
         let signal = signal.as_raw();
         // Processes that have ended are not an error.
-        let _ = self.agent.run(&format!(
+        let sent = self.run(&format!(
             "for pid in {pids}; do \
              if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
              then kill -{signal} $pid; fi; done"
         ));
+        sent.map(drop)
     }
 
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
@@ -266,12 +273,14 @@ impl Machine {
     }
 
     fn remove(&self) -> Result<(), Failure> {
-        self.record.end(|command| self.session(command, &NEVER))
+        let remove = || self.session(removal(&self.dir), &NEVER).map(|()| true);
+        let step = self.step.as_ref();
+        step.map_or(Ok(()), |step| step.undo(remove))
     }
 
     fn run(&self, command: &str) -> Result<Answer, Failure> {
         self.agent.run(command).map_err(|error| {
-            self.record.to.unusable(
+            self.to.unusable(
                 format!("the connection was lost: {error}"),
                 "check the network and the host",
             )
@@ -282,20 +291,20 @@ impl Machine {
         let output = self.run(command)?;
         match output.code {
             0 => Ok(()),
-            _ => Err(self.record.to.error(&output.text)),
+            _ => Err(self.to.error(&output.text)),
         }
     }
 
     fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
-        ssh::finish(&self.record.to, ssh, COMMAND_LIMIT, interrupted)
+        ssh::finish(&self.to, ssh, COMMAND_LIMIT, interrupted)
     }
 
     fn client(&self, options: &[&str]) -> Command {
-        let path = format!("ControlPath={}", self.control.display());
-        let shared = ["-o", "ControlMaster=no", "-o", &path];
-        self.record.to.ssh(shared.iter().chain(options))
+        let path = format!("-oControlPath={}", self.control.display());
+        let shared = ["-oControlMaster=no", &path];
+        self.to.ssh(shared.iter().chain(options))
     }
 }
 
@@ -303,5 +312,34 @@ impl Drop for Machine {
     fn drop(&mut self) {
         // A later run removes what remains.
         let _ = self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn only_a_new_directory_is_given_to_the_servers_account() {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+        fs::create_dir_all(here.join("own")).unwrap();
+        fs::write(here.join("a.cnf"), "").unwrap();
+        let archive = dir.path().join("archive");
+        for (exclude, given) in [("none", "0:7 a.cnf 6:7 own "), ("./own", "0:7 a.cnf ")] {
+            let mut tar = Command::new("tar");
+            tar.arg("-C").arg(&here).arg("-cf").arg(&archive);
+            let packed = tar.args(["--exclude", exclude, "."]).status();
+            assert!(packed.unwrap().success());
+            // In place of the program.
+            let chown = "chown() { printf '%s %s ' \"$2\" \"${3##*/}\"; }";
+            let bring = script(&format!("{chown}\n{BRING}"), &[there.as_os_str(), "6:7".as_ref()]);
+            let mut shell = Command::new("sh");
+            let shell = shell.arg("-c").arg(bring).stdin(File::open(&archive).unwrap());
+            let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+            assert_eq!(said, given);
+        }
     }
 }

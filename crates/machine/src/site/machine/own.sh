@@ -1,8 +1,9 @@
-# Gives the directory to the account $2 (UID:GID) if servers run as another user.
+# Gives the directory to the account $2 (UID:GID) if servers run as another user. What the account
+# has had before may contain hard links to the files of others, which it must not get.
 [ -n "$2" ] || exit 0
 for path in "$dir"/*; do
     case $path in
-        */own) chown -R "$2" "$path" ;;
+        */own) [ -n "$had_own" ] || chown -R "$2" "$path" ;;
         *) chown -R "0:${2#*:}" "$path" ;;
     esac
 done

@@ -13,6 +13,7 @@ use super::Machine;
 use super::agent::Agent;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::home::survivors::PROCESS;
 use crate::process;
 use crate::site::any::Site;
 use crate::site::launched::{Launched, Program};
@@ -21,8 +22,6 @@ use crate::ssh::{quoted, script};
 
 /// How long a program may take to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The file with the process ID of a node's server, in the node's directory.
-const PROCESS: &str = "process";
 const LAUNCH: &str = include_str!("launch.sh");
 
 impl Site for Machine {
@@ -81,12 +80,7 @@ impl Site for Machine {
             _ => format!("{cpus} CPUs"),
         });
         let memory = facts.memory.total_bytes.map(plan::shown_bytes);
-        let found = [
-            Some(self.record.to.host.clone()),
-            facts.cpu.model,
-            cpus,
-            memory,
-        ];
+        let found = [Some(self.to.host.clone()), facts.cpu.model, cpus, memory];
         let system = [facts.kernel, facts.virtualization];
         let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
         let found = found.join(", ");
@@ -101,21 +95,9 @@ impl Site for Machine {
     }
 }
 
-/// What only a guest has: a forwarded port, and a power supply, without which it loses its processes
-/// and the content of its memory.
+/// What only a guest has: a power supply, without which it loses its processes and the content of
+/// its memory.
 impl Machine {
-    pub(in crate::site) fn port(&self) -> Option<u16> {
-        self.guest.as_ref().map(Guest::port)
-    }
-
-    pub(in crate::site) fn is_emulated(&self) -> bool {
-        self.guest.as_ref().is_some_and(Guest::is_emulated)
-    }
-
-    pub(in crate::site) fn is_off(&self) -> bool {
-        self.guest.as_ref().is_some_and(Guest::is_off)
-    }
-
     /// Switches the guest off, and returns once it is off.
     pub fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
@@ -131,7 +113,7 @@ impl Machine {
         }
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
-        let (agent, _) = Agent::connect(&self.record.to, &self.control, &self.log)?;
+        let (agent, _) = Agent::connect(&self.to, &self.control, &self.log)?;
         self.agent.replace(&agent);
         let mounted = self.mounted.get();
         mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))

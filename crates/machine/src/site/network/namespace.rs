@@ -1,4 +1,4 @@
-//! A network namespace on this host: a site with an address of its own.
+//! A network namespace on this host, with an address of its own.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,7 +6,6 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use host::Files;
 use ipnet::Ipv4Net;
 use plan::SlowLink;
 
@@ -17,14 +16,10 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::locked;
-use crate::site::any::Site;
-use crate::site::launched::{Launched, Program};
-use crate::site::this_host::ThisHost;
 
 /// A network namespace connected to a [`Switch`]. Everything else is the host's.
 #[derive(Debug)]
 pub struct Namespace {
-    host: ThisHost,
     pub(super) namespace: Outside,
     address: Ipv4Net,
     neighbors: Neighbors,
@@ -33,17 +28,15 @@ pub struct Namespace {
     /// How many faults have cut off each address.
     cut: Mutex<BTreeMap<Ipv4Addr, u32>>,
     /// The last field, so that it outlives what is connected to it.
-    switch: Arc<Switch>,
+    pub(in crate::site) switch: Arc<Switch>,
 }
 
 impl Namespace {
-    /// Creates a namespace with an unused address of the switch; processes run as on [`ThisHost`].
-    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
-        let host = ThisHost::with(home, site, true)?;
+    /// Creates a namespace with an unused address of the switch.
+    pub(crate) fn new(home: &Home, switch: &Arc<Switch>) -> Result<Self, Failure> {
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
-            host,
             namespace,
             address,
             slowed: Mutex::default(),
@@ -52,47 +45,20 @@ impl Namespace {
         })
     }
 
-    /// Another namespace of the switch, without limits.
-    pub(crate) fn beside(&self, home: &Home) -> Result<Self, Failure> {
-        Self::new(home, &self.switch, &plan::Site::default())
-    }
-}
-
-impl Site for Namespace {
-    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
+    /// The entry that runs the program that follows in the namespace.
+    pub(crate) fn entry(&self) -> Vec<OsString> {
         // Entering it directly would require `unsafe` code.
         let namespace = format!("--net={}", self.namespace.path().display());
-        let network = ["nsenter", &namespace, "--"].map(OsString::from);
-        self.host.start(home, &network, program)
+        ["nsenter", &namespace, "--"].map(OsString::from).to_vec()
     }
 
-    fn files(&self) -> &dyn Files {
-        self.host.files()
-    }
-
-    fn end(&self) -> Result<(), Failure> {
-        let own = self.namespace.end();
-        let switch = match Arc::strong_count(&self.switch) {
-            1 => self.switch.end(),
-            _ => Ok(()),
-        };
-        own.and(switch).and(self.host.end())
-    }
-
-    fn address(&self) -> Ipv4Net {
+    pub(crate) fn address(&self) -> Ipv4Net {
         self.address
     }
 
-    fn platform(&self) -> Option<String> {
-        self.host.platform()
-    }
-
-    fn this_host(&self) -> Option<&ThisHost> {
-        Some(&self.host)
-    }
-
-    fn links(&self) -> Option<&Namespace> {
-        Some(self)
+    /// Removes the namespace. The switch is removed when the last of its namespaces is dropped.
+    pub(crate) fn end(&self) -> Result<(), Failure> {
+        self.namespace.end()
     }
 }
 
@@ -101,12 +67,14 @@ impl Site for Namespace {
 impl Namespace {
     /// Drops what the namespace sends to these addresses, without an error for the sender; returns
     /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
-    /// twice.
+    /// twice, also after an error.
     pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = locked(&self.cut);
+        // All of them before the first error, because all of them are restored after it.
         for peer in peers {
-            let times = cut.entry(*peer).or_default();
-            *times += 1;
+            *cut.entry(*peer).or_default() += 1;
+        }
+        for peer in peers {
             self.neighbors.misdirect(*peer)?;
         }
         Ok(Instant::now())

@@ -72,12 +72,12 @@ impl Switch {
     pub(super) fn host(&self) -> Ipv4Addr {
         in_subnet(self.subnet, HOST).addr()
     }
+}
 
-    /// Removes the switch after all namespaces have been removed.
-    pub(super) fn end(&self) -> Result<(), Failure> {
+impl Drop for Switch {
+    fn drop(&mut self) {
         // Without this, it would disappear with the namespace, but only after a while.
-        let removed = ip::run("ip", &format!("link del {}", interface(self.subnet)));
-        self.namespace.end().and(removed.map(drop))
+        let _ = ip::run("ip", &format!("link del {}", interface(self.subnet)));
     }
 }
 

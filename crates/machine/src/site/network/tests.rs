@@ -10,7 +10,6 @@ use super::switch::free_subnets;
 use super::{Namespace, Switch};
 use crate::home::Home;
 use crate::ip::inside;
-use crate::site::Site;
 
 /// How long to wait for a packet that must not arrive.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -32,7 +31,7 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
             return None;
         }
     };
-    let sites = [(); 2].map(|()| Namespace::new(&home, &switch, &plan::Site::default()).unwrap());
+    let sites = [(); 2].map(|()| Namespace::new(&home, &switch).unwrap());
     Some((dir, home, sites))
 }
 

@@ -17,19 +17,18 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::Limits;
 use rustix::io::Errno;
 
-use super::machine::Disk;
+use super::machine::disk;
 use crate::home::Home;
 use crate::locked;
 use crate::port;
 use crate::process;
 use crate::ssh::Destination;
-use qemu::{Accelerator, Hardware};
+use qemu::Accelerator;
 
 use crate::failure::{Exit, Failure, canceled};
 
@@ -59,14 +58,17 @@ static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    hardware: Hardware,
+    limits: Limits,
+    /// The directory that `scripts/build-guest.sh` fills.
+    image: PathBuf,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
     home: Home,
     /// How ssh reaches the guest.
     pub(super) destination: Destination,
-    pub(super) disk: Disk,
+    /// The file of the disk that holds its node's data.
+    pub(super) disk: PathBuf,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
     ports: [u16; 2],
@@ -106,10 +108,15 @@ impl From<Failure> for Failed {
 }
 
 impl Guest {
-    pub(super) fn boot(home: &Home, limits: &Limits, image: &Path) -> Result<Self, Failure> {
+    pub(super) fn boot(
+        home: &Home,
+        limits: &Limits,
+        image: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
         qemu::program()?;
-        let hardware = Hardware::new(limits, image)?;
-        let boot = |accelerator| Self::on_free_ports(home, &hardware, accelerator);
+        qemu::check_image(image)?;
+        let boot = |accelerator| Self::on_free_ports(home, limits, image, accelerator, interrupted);
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
             Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
@@ -147,19 +154,27 @@ impl Guest {
 
     fn on_free_ports(
         home: &Home,
-        hardware: &Hardware,
+        limits: &Limits,
+        image: &Path,
         accelerator: Accelerator,
+        interrupted: &AtomicBool,
     ) -> Result<Self, Failed> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
-            match Self::start(home, hardware, accelerator) {
+            match Self::start(home, limits, image, accelerator, interrupted) {
                 Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
         }
     }
 
-    fn start(home: &Home, hardware: &Hardware, accelerator: Accelerator) -> Result<Self, Failed> {
+    fn start(
+        home: &Home,
+        limits: &Limits,
+        image: &Path,
+        accelerator: Accelerator,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
         let create = |dir: &Path| {
@@ -173,11 +188,13 @@ impl Guest {
         home.account().let_enter(&dir)?;
         let ports = [port::free()?, port::free()?];
         let destination = qemu::make_keys(&dir, ports[0])?;
-        let disk = Disk::new(dir.join("disk"))?;
-        home.account().own(disk.file())?;
+        let disk = dir.join("disk");
+        disk::create(&disk)?;
+        home.account().own(&disk)?;
         let guest = Self {
             qemu: Mutex::default(),
-            hardware: hardware.clone(),
+            limits: limits.clone(),
+            image: image.to_owned(),
             accelerator,
             dir,
             home: home.clone(),
@@ -185,7 +202,7 @@ impl Guest {
             disk,
             ports,
         };
-        guest.switch_on(&process::NEVER)?;
+        guest.switch_on(interrupted)?;
         Ok(guest)
     }
 
@@ -211,35 +228,29 @@ impl Guest {
             Accelerator::Emulation => BOOT_LIMIT,
             _ => KVM_LIMIT,
         };
-        let deadline = Instant::now() + limit;
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
-        loop {
-            let status = locked(&self.qemu)
-                .as_mut()
-                .map_or(Ok(None), Child::try_wait);
-            if text(qemu::CONSOLE).contains(IS_UP) {
-                return Ok(());
-            }
-            let what = match status {
-                Ok(Some(status)) => format!("QEMU {}", process::how_it_ended(status)),
-                _ if Instant::now() > deadline => {
-                    format!("it took more than {} s", limit.as_secs())
-                }
-                _ if interrupted.load(Ordering::Relaxed) => {
-                    return Err(canceled().into());
-                }
-                _ => {
-                    sleep(process::POLL_INTERVAL);
-                    continue;
-                }
-            };
+        let failed = |what: String| {
             let log = text(qemu::LOG);
-            if log.contains(PORT_TAKEN) {
-                return Err(Failed::PortTaken);
+            match log.contains(PORT_TAKEN) {
+                true => Failed::PortTaken,
+                false => Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))),
             }
-            return Err(Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))));
-        }
+        };
+        let ended = |status| failed(format!("QEMU {}", process::how_it_ended(status)));
+        let outcome = process::poll(limit, || {
+            let mut qemu = locked(&self.qemu);
+            let status = qemu.as_mut().map_or(Ok(None), Child::try_wait);
+            match status {
+                _ if text(qemu::CONSOLE).contains(IS_UP) => Some(Ok(())),
+                Ok(Some(status)) => Some(Err(ended(status))),
+                _ => interrupted
+                    .load(Ordering::Relaxed)
+                    .then(|| Err(canceled().into())),
+            }
+        });
+        let late = || failed(format!("it took more than {} s", limit.as_secs()));
+        outcome.unwrap_or_else(|| Err(late()))
     }
 
     /// The server's port, which is the same on the guest and on 127.0.0.1.

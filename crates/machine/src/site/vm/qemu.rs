@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use plan::Limits;
+use std::thread::available_parallelism;
 
 use super::{Guest, no_guest};
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors::RUN_DIR;
 use crate::process::{self, NEVER, TOOL_LIMIT};
+use crate::site::machine::disk;
 use crate::ssh::Destination;
 
 /// Debian has a program for each architecture.
@@ -54,41 +54,14 @@ impl Accelerator {
     }
 }
 
-/// What a guest consists of besides its disk.
-#[derive(Debug, Clone)]
-pub(super) struct Hardware {
-    /// The directory that `scripts/build-guest.sh` fills.
-    image: PathBuf,
-    cpus: usize,
-    cpuset: Option<String>,
-    memory_mib: u64,
-}
-
-impl Hardware {
-    /// The CPUs and memory of a site's limits, and a complete image.
-    pub(super) fn new(limits: &Limits, image: &Path) -> Result<Self, Failure> {
-        if !image.join(".complete").exists() {
-            return Err(no_guest(
-                format!("there is no image in {}", image.display()),
-                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
-            ));
-        }
-        let here = || std::thread::available_parallelism().map_or(1, usize::from);
-        let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
-        // Studies accept only whole numbers up to 10,000 here.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "see above"
-        )]
-        let cpus = cpus.map_or_else(here, |cpus| cpus as usize);
-        let memory = limits.memory.as_ref();
-        Ok(Self {
-            image: image.to_owned(),
-            cpus,
-            cpuset: limits.cpuset.as_ref().map(|set| set.value.to_string()),
-            memory_mib: memory.map_or(MEMORY_BYTES, |memory| memory.value) >> 20,
-        })
+/// Checks that `scripts/build-guest.sh` has filled the directory of the image.
+pub(super) fn check_image(image: &Path) -> Result<(), Failure> {
+    match image.join(".complete").exists() {
+        true => Ok(()),
+        false => Err(no_guest(
+            format!("there is no image in {}", image.display()),
+            "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
+        )),
     }
 }
 
@@ -96,17 +69,25 @@ impl Hardware {
 /// guest's ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
     let Guest {
-        hardware,
+        limits,
+        image,
         accelerator,
         dir,
         disk,
         ports: [ssh, server],
         ..
     } = guest;
-    let cpuset = hardware.cpuset.iter();
+    let cpuset = limits.cpuset.iter();
     let cpuset: Vec<OsString> = cpuset
-        .flat_map(|cpus| ["taskset", "-c", cpus].map(Into::into))
+        .flat_map(|cpus| ["taskset", "-c", &cpus.value.to_string()].map(OsString::from))
         .collect();
+    let cpus = match &limits.cpus {
+        // Studies accept only whole numbers here.
+        Some(cpus) => cpus.value.round().to_string(),
+        None => available_parallelism().map_or(1, usize::from).to_string(),
+    };
+    let memory_bytes = limits.memory.as_ref();
+    let memory_bytes = memory_bytes.map_or(MEMORY_BYTES, |memory| memory.value);
     let account = accelerator.account(guest.home.account());
     let mut command = process::command(&account, &cpuset, &program()?);
     let (accelerator, cpu) = match accelerator {
@@ -118,32 +99,27 @@ pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
     command.args(["-sandbox", SANDBOX]);
     // The timers of `q35` work even on a busy host; those of `microvm` do not.
     command.args(["-machine", "q35"]);
-    command.arg("-smp").arg(hardware.cpus.to_string());
-    command.arg("-m").arg(format!("{}M", hardware.memory_mib));
+    command.arg("-smp").arg(cpus);
+    command.arg("-m").arg(format!("{}M", memory_bytes >> 20));
     command.args(["-nodefaults", "-no-user-config", "-no-reboot"]);
     command.args(["-display", "none"]);
     let console = option("file,id=console,path=", &dir.join(CONSOLE), "");
     command.arg("-chardev").arg(console);
     command.args(["-serial", "chardev:console"]);
-    command.arg("-kernel").arg(hardware.image.join("vmlinuz"));
-    command.arg("-initrd").arg(hardware.image.join("initrd"));
+    command.arg("-kernel").arg(image.join("vmlinuz"));
+    command.arg("-initrd").arg(image.join("initrd"));
     command.args(["-append", KERNEL_OPTIONS]);
     // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
     // it.
     command.env("TMPDIR", dir.join(TEMPORARY));
-    drive(
-        &mut command,
-        "root",
-        &hardware.image.join("root.img"),
-        "snapshot=on",
-    );
+    drive(&mut command, "root", &image.join("root.img"), "snapshot=on");
     drive(&mut command, "keys", &dir.join(KEYS), "readonly=on");
     // The guest's page cache must be the only one.
-    let cache = match disk.is_direct() {
+    let cache = match disk::is_direct(disk) {
         true => "cache=none",
         false => "cache=writeback",
     };
-    drive(&mut command, "data", disk.file(), cache);
+    drive(&mut command, "data", disk, cache);
     command.arg("-netdev").arg(format!(
         "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
     ));

@@ -94,7 +94,7 @@ impl ReplyReader {
             (State::First, _) => {
                 let mut fields = Fields::new(payload, "column count");
                 let Some(columns @ 1..=MAX_COLUMNS) = lenenc::integer(&mut fields)? else {
-                    return Err(unexpected(first));
+                    return Err(ProtocolError::unexpected(first, "in a reply"));
                 };
                 let are_omitted = self.may_omit_columns && fields.u8()? == 0;
                 self.state = match are_omitted {
@@ -109,7 +109,7 @@ impl ReplyReader {
                 Ok(None)
             }
             (State::Rows, 0xfe) => self.end_of_result(payload, true),
-            _ => Err(unexpected(first)),
+            _ => Err(ProtocolError::unexpected(first, "in a reply")),
         }
     }
 
@@ -155,12 +155,5 @@ impl ReplyReader {
             return Ok(None);
         }
         Ok(Some(Reply::Done(self.done)))
-    }
-}
-
-fn unexpected(first: u8) -> ProtocolError {
-    ProtocolError::Unexpected {
-        first,
-        place: "in a reply",
     }
 }

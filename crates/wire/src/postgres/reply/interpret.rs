@@ -1,6 +1,6 @@
 //! Interprets the messages of a reply: which are skipped, and what the others mean.
 
-use super::super::{parse_error, unexpected};
+use super::super::parse_error;
 use super::kind::{
     BIND_COMPLETE, COMMAND_COMPLETE, COPY_IN, DATA_ROW, EMPTY_QUERY, ERROR, NO_DATA, NOTICE,
     NOTIFICATION, PARAMETER_STATUS, PARAMETER_TYPES, PARSE_COMPLETE, READY, ROW_DESCRIPTION,
@@ -91,7 +91,7 @@ impl ReplyReader {
             Expected::Nothing => "after a reply",
             _ => "in a reply",
         };
-        unexpected(kind, place)
+        ProtocolError::unexpected(kind, place)
     }
 }
 

@@ -128,13 +128,13 @@ fn on_loop_device() -> plan::Volume {
     let made = plan::FileSystem {
         kind: typed(plan::FileSystemKind::Ext4),
         devices: plan::Devices::Loop {
-            count: typed(1),
-            bytes: typed(512 << 20),
+            count: 1,
+            bytes: 512 << 20,
         },
-        profile: typed(plan::Profile::Single),
-        checksum: typed(true),
-        compression: typed(plan::Compression::None),
-        deduplicate: typed(false),
+        profile: plan::Profile::Single,
+        checksum: true,
+        compression: plan::Compression::None,
+        deduplicate: false,
         mount_options: None,
     };
     plan::Volume {

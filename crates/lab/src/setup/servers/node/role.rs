@@ -1,7 +1,7 @@
 //! The role of a node in its cluster, and changes of it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use engine::Login;
 use engine::replication::{Bootstrap, Copying, Member, Replication, Role};
 
 use super::Node;
-use crate::failure::{Failure, canceled};
+use crate::failure::{Failure, unless_canceled};
 use crate::process;
 use crate::setup::servers::files::{append, write_for_server};
 use crate::setup::servers::log;
@@ -33,7 +33,7 @@ impl Node {
         if self.is_managed() && membership.is_some_and(|member| member.number == 1) {
             self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
         }
-        self.as_member(Replication::join).map(drop)
+        self.as_member(Replication::join)
     }
 
     /// Makes the member with index `to` the primary in place of this one.
@@ -43,7 +43,6 @@ impl Node {
             Some(kind) => kind.switch_over(member, number),
             None => Ok(()),
         })
-        .map(drop)
     }
 
     /// The index of the only member that could become the primary in place of this one.
@@ -52,14 +51,13 @@ impl Node {
             Some(kind) => kind.successor(member),
             None => Ok(None),
         })?;
-        let number = number.flatten();
         Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
     }
 
     /// Performs what remains to be done on this node, the primary, once the other members
     /// replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), Failure> {
-        self.as_member(Replication::complete).map(drop)
+        self.as_member(Replication::complete)
     }
 
     /// Waits until the node applies what its primary writes.
@@ -93,9 +91,7 @@ impl Node {
             if role?.is_none_or(|role| role == wanted) {
                 return Ok(());
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 return Err(match wanted {
                     Role::Primary => self.too_slow("become the primary", limit),
@@ -106,14 +102,13 @@ impl Node {
         }
     }
 
-    /// Calls `work` with the administrator's account; `None` if the node is not a member of a
-    /// cluster.
-    pub(super) fn as_member<T>(
+    /// Calls `work` with the administrator's account, unless the node is not a member of a cluster.
+    pub(super) fn as_member<T: Default>(
         &self,
         work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<T, Failure> {
         let Some(membership) = &self.spec.membership else {
-            return Ok(None);
+            return Ok(T::default());
         };
         let member = Member {
             cluster: &membership.layout,
@@ -124,12 +119,12 @@ impl Node {
                 password: self.password(),
             },
         };
-        Ok(Some(work(membership.replication, &member)?))
+        work(membership.replication, &member)
     }
 
     /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
-        self.as_member(|kind, member| (kind.traits().questions.state)(member))
+        self.as_member(|kind, member| (kind.traits().questions.state)(member).map(Some))
     }
 
     /// Whether its processes run, and a member of a cluster takes part in it.
@@ -142,24 +137,26 @@ impl Node {
 
     pub(crate) fn promote(&self) -> Result<(), Failure> {
         self.as_member(|kind, member| kind.failover()?.promote(member))
-            .map(drop)
     }
 
     /// Makes the node refuse writes; false if only a shutdown can.
     pub(crate) fn demote(&self) -> Result<bool, Failure> {
-        let demoted = self.as_member(|kind, member| kind.failover()?.demote(member));
-        Ok(demoted?.unwrap_or(false))
+        self.as_member(|kind, member| kind.failover()?.demote(member))
+    }
+
+    /// Lets the node, which was demoted, accept writes again.
+    pub(crate) fn reinstate(&self) -> Result<(), Failure> {
+        self.as_member(|kind, member| kind.failover()?.reinstate(member))
     }
 
     /// How much of what the primary wrote the node has received.
     pub(crate) fn received(&self) -> Result<u64, Failure> {
-        let received = self.as_member(|kind, member| kind.failover()?.received(member));
-        Ok(received?.unwrap_or(0))
+        self.as_member(|kind, member| kind.failover()?.received(member))
     }
 
     /// Tries once to rejoin the cluster; a later attempt may succeed.
     pub(crate) fn try_rejoin(&self) -> Result<(), Failure> {
-        self.as_member(Replication::rejoin).map(drop)
+        self.as_member(Replication::rejoin)
     }
 
     /// Size of the node's group if that accepts commits; `None` if it does not, or if the node is
@@ -168,8 +165,7 @@ impl Node {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
             return Ok(None);
         };
-        let size = self.as_member(|_, member| bootstrap.group_size(member));
-        Ok(size?.flatten())
+        self.as_member(|_, member| bootstrap.group_size(member))
     }
 
     /// How much of what its group agreed on the node has; `None` if it is down and can only be
@@ -179,7 +175,7 @@ impl Node {
             return Ok(None);
         };
         if self.is_running() {
-            return self.as_member(|_, member| bootstrap.received(member));
+            return self.as_member(|_, member| bootstrap.received(member).map(Some));
         }
         if self.recovered.is_none() {
             let printed = self.recover(interrupted)?;
@@ -220,8 +216,7 @@ impl Node {
 
     /// Makes the node replicate from the member with number `primary` in its cluster.
     pub(crate) fn follow(&self, primary: u32) -> Result<(), Failure> {
-        let followed = self.as_member(|kind, member| kind.failover()?.follow(member, primary));
-        followed.map(drop)
+        self.as_member(|kind, member| kind.failover()?.follow(member, primary))
     }
 
     /// While the node is down, replaces its data with a copy of the data of the member with number
@@ -262,9 +257,7 @@ impl Node {
         // A node that is down or paused still has its log.
         let answers = self.process.as_ref().is_some_and(|one| !one.is_paused);
         let ask = || self.as_member(|kind, member| (kind.traits().questions.strangers)(member));
-        let seen = answers.then(ask);
-        let seen = seen.and_then(|seen| seen.ok().flatten());
-        let seen = seen.unwrap_or_default();
+        let seen = answers.then(ask).and_then(Result::ok).unwrap_or_default();
         let refusals = self
             .replication()
             .map_or(&[][..], |kind| kind.traits().refusals);

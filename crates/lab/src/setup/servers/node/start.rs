@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use engine::replication::{ManagedServer, Manager};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::Node;
-use crate::failure::{Fact, Failure, canceled};
+use crate::failure::{Fact, Failure, unless_canceled};
 use crate::port;
 use crate::process::POLL_INTERVAL;
 use crate::setup::servers::data_dir::DataDir;
@@ -21,7 +21,6 @@ use crate::setup::servers::log;
 use crate::setup::servers::membership::{Membership, Password};
 use crate::setup::servers::process::{ProcessId, ServerProcess};
 use crate::site::{Launched, Program, Site};
-use crate::volume::Volume;
 
 /// How long a server that does not accept connections yet may write nothing to its data. A member
 /// may be copying all data from another one.
@@ -49,6 +48,8 @@ pub struct NodeSpec {
     pub site: Arc<dyn Site>,
     /// `None` outside a cluster.
     pub membership: Option<Membership>,
+    /// Whether the administrator needs no password, for tests with clients other than dyno.
+    pub is_open: bool,
     /// The directory in the result for the configuration and `error.log`.
     pub keep: PathBuf,
 }
@@ -63,6 +64,7 @@ impl NodeSpec {
             connections,
             site,
             membership: None,
+            is_open: false,
             keep: keep.to_owned(),
         }
     }
@@ -94,7 +96,7 @@ pub fn start(
         }
     }
     data.hand_over()?;
-    let own = data.volumes().map(Volume::path);
+    let own = data.volumes().map(|volume| volume.path());
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
@@ -102,6 +104,7 @@ pub fn start(
     let id = manager.map(|manager| ProcessId::managed(&data, manager.process_file()));
     let password = match membership {
         Some(member) => member.password.clone(),
+        None if spec.is_open => Password::default(),
         None => Password::random()?,
     };
     let mut node = Node {
@@ -131,10 +134,8 @@ impl Node {
             Start::First => None,
             Start::Again { .. } => Some(self.port),
         };
-        let of_member = || {
-            let member = self.spec.membership.as_ref()?;
-            Some(member.layout.member(member.number)?.port)
-        };
+        let membership = self.spec.membership.as_ref();
+        let of_member = || membership.map(|member| member.layout.member(member.number).port);
         let fixed = self.spec.port.or(before).or_else(of_member);
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
@@ -383,9 +384,7 @@ impl Node {
                     });
                 }
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+            unless_canceled(interrupted)?;
             if Instant::now() > deadline {
                 let quiet = match self.site().machine() {
                     None => self.data.quiet_for(),
@@ -404,7 +403,8 @@ impl Node {
     fn why_it_ended(&self, how: String, log: &str) -> Failure {
         let engine = self.installed.engine;
         if engine.is_port_taken(log) {
-            return port::taken(self.port);
+            let address = self.site().address().addr();
+            return port::taken(SocketAddrV4::new(address, self.port));
         }
         log::failure(engine, &self.name(), how, log, &self.spec.config)
     }

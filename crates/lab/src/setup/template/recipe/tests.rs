@@ -20,7 +20,13 @@ fn recipe(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -
         connections: 2,
         stall_limit: load::STALL_LIMIT,
     };
-    let installed = Installed::nowhere(engine::MARIADB, "10.11.14");
+    let installed = Installed {
+        engine: engine::MARIADB,
+        version: "10.11.14".to_owned(),
+        build: "10.11.14".to_owned(),
+        program: "/nowhere/server".into(),
+        basedir: None,
+    };
     Recipe::with_data(&installed, &config(settings), &wanted)
 }
 
