@@ -115,13 +115,12 @@ impl<P: Protocol> Connection<P> {
     pub async fn open_within(limit: Duration, target: &P::Target) -> Result<Self, Error> {
         // The limit is for the server, so waiting for the permit does not count.
         let permit = permit_to_connect().await;
-        let (stream, protocol) =
-            timeout(limit, P::log_in(target, permit))
-                .await
-                .ok_or_else(|| Error::Timeout {
-                    server: target.to_string(),
-                    limit,
-                })??;
+        let (stream, protocol) = timeout(limit, P::log_in(target, permit))
+            .await
+            .ok_or_else(|| Error::Timeout {
+                server: target.to_string(),
+                limit,
+            })??;
         Ok(Self {
             stream,
             protocol,

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 
 /// Whether the terminal shows only ASCII.
-pub(crate) static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
+pub(crate) static ASCII: LazyLock<bool> =
+    LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
 
 /// Prints a line on stderr. A failure to print is ignored: it must not end a measurement.
 pub(crate) fn eprint(text: &str) {

@@ -306,7 +306,11 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
         let changed = async |connection: &mut Connection<P>| connection.rows(sql).await;
         let changed = ask::<P, _>(&self.target, SETTINGS_LIMIT, changed)?;
         let is_secret = |name: &str, value: &str| server.is_secret(name, value);
-        Ok(settings::changed(changed, P::PER_SERVER_SETTINGS, is_secret))
+        Ok(settings::changed(
+            changed,
+            P::PER_SERVER_SETTINGS,
+            is_secret,
+        ))
     }
 
     fn report(&self) -> Result<ServerReport, String> {

@@ -105,7 +105,9 @@ fn main_thread(pid: u32) -> [PathBuf; 1] {
 
 /// The children of a process, including zombies, that these of its threads have forked.
 fn children(files: &dyn Files, parent: u32, threads: &[PathBuf]) -> Vec<ProcessStat> {
-    let lists = threads.iter().map(|thread| text(files, thread.join("children")));
+    let lists = threads
+        .iter()
+        .map(|thread| text(files, thread.join("children")));
     let pids: Vec<u32> = match lists.collect::<Option<Vec<String>>>() {
         Some(lists) => {
             let words = lists.iter().flat_map(|list| list.split_whitespace());
@@ -316,7 +318,8 @@ mod tests {
             .unwrap();
         let (mut last, mut children_seen) = (0, 0);
         loop {
-            let ended = children(&LOCAL, shell.id(), &main_thread(shell.id())).is_empty() && children_seen > 0;
+            let ended = children(&LOCAL, shell.id(), &main_thread(shell.id())).is_empty()
+                && children_seen > 0;
             if let Some(family) = read_family(&LOCAL, shell.id()) {
                 assert!(family.cpu_ticks >= last, "{} < {last}", family.cpu_ticks);
                 last = family.cpu_ticks;
@@ -324,7 +327,8 @@ mod tests {
             if ended {
                 break;
             }
-            children_seen = children_seen.max(children(&LOCAL, shell.id(), &main_thread(shell.id())).len());
+            children_seen =
+                children_seen.max(children(&LOCAL, shell.id(), &main_thread(shell.id())).len());
         }
         let alone = read(&LOCAL, shell.id()).unwrap();
         assert_eq!(last, alone.cpu_ticks + alone.reaped_ticks);

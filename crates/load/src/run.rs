@@ -384,9 +384,8 @@ impl<R: Runtime> Drop for Load<'_, R> {
 
 /// A worker's part of `total`.
 fn share(total: u32, spec: &LoadSpec, worker: u32) -> Range<u32> {
-    let first = |worker| {
-        (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
-    };
+    let first =
+        |worker| (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32;
     first(worker)..first(worker + 1)
 }
 

@@ -350,7 +350,13 @@ mod tests {
             groups: vec!["old".to_owned(), "new".to_owned()],
             ..columns.grid("", [8])
         };
-        let heads = ["threads", "old: tps", "new: tps", "noticed by", "acknowledged on"];
+        let heads = [
+            "threads",
+            "old: tps",
+            "new: tps",
+            "noticed by",
+            "acknowledged on",
+        ];
         assert_eq!(grid.flat_heads(), heads);
         assert_eq!(grid.span(), 1);
     }

@@ -29,7 +29,7 @@ pub(crate) fn grouped<K: PartialEq, T>(
 }
 
 /// Each thing with each of its parts.
-pub(crate) fn with_parts<'a, T, P>(
+pub(crate) fn with_parts<'a, T, P: 'a>(
     all: &'a [T],
     parts: impl Fn(&'a T) -> &'a [P],
 ) -> impl Iterator<Item = (&'a T, &'a P)> {

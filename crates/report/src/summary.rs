@@ -188,7 +188,11 @@ fn verdicts(result: &RunResult) -> Vec<String> {
 
 fn ended(note: &TrialNote) -> String {
     let TrialNote { number, name, .. } = note;
-    format!("Trial {number} ({name}) {}: {}", note.what, cut(&note.words))
+    format!(
+        "Trial {number} ({name}) {}: {}",
+        note.what,
+        cut(&note.words)
+    )
 }
 
 /// The first few, and how many more there are.

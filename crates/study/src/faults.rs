@@ -6,7 +6,9 @@ use crate::content::TypedFault;
 use crate::error::Report;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration};
+use plan::{
+    ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration,
+};
 
 /// What is wrong with a fault, after its place and another one that is involved.
 type Problem = (Span, Option<Span>, TextError);

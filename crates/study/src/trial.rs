@@ -12,8 +12,8 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned, Topology,
-    Trial, Until, format_duration, is_same_setting, parse_frequency,
+    Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned,
+    Topology, Trial, Until, format_duration, is_same_setting, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 

@@ -70,7 +70,10 @@ impl<S: AsFd> Io<S> {
         let key = reactor.sources.borrow_mut().insert(Readiness::default());
         let interest = Interest::READABLE | Interest::WRITABLE;
         let fd = socket.as_fd().as_raw_fd();
-        if let Err(error) = reactor.registry.register(&mut SourceFd(&fd), Token(key), interest) {
+        if let Err(error) = reactor
+            .registry
+            .register(&mut SourceFd(&fd), Token(key), interest)
+        {
             reactor.sources.borrow_mut().remove(key);
             return Err(error);
         }

@@ -95,7 +95,10 @@ fn a_plan_counts_every_rebuild() {
          [load]\nrepeats = 2\nwarmup = \"0s\"\ntime = \"1s\"\n";
     let times = |sets: &str| {
         let done = Program::plan(study).args(sets).cache(&cache).succeeds();
-        let rows = done.stdout.lines().filter(|line| line.contains("  repeat "));
+        let rows = done
+            .stdout
+            .lines()
+            .filter(|line| line.contains("  repeat "));
         let times = rows.map(|row| row.split_whitespace().nth(3).unwrap().to_owned());
         times.collect::<Vec<_>>()
     };

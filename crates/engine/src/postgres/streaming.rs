@@ -17,8 +17,8 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::launch::{Invocation, ServerFile};
 use crate::remote::{first_cell, first_number};
 use crate::replication::{
-    ClusterLayout, Copying, Failover, Member, MemberAddress, OwnedSettings, Questions,
-    Replication, ReplicationTraits, Role, View, cell, member_name, settings,
+    ClusterLayout, Copying, Failover, Member, MemberAddress, OwnedSettings, Questions, Replication,
+    ReplicationTraits, Role, View, cell, member_name, settings,
 };
 
 /// How standbys recognize a server; the files are in its data directory.

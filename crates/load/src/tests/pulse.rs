@@ -77,10 +77,7 @@ fn errors_have_their_times_and_are_taken_once() {
     let errors = pulse.take_errors();
     assert_eq!(errors.len() as u64, driven.measured().error_count());
     let TimedError {
-        at_s,
-        code,
-        action,
-        ..
+        at_s, code, action, ..
     } = &errors[0];
     let at_ns = (at_s * 1e9).round() as u64;
     assert!((SECOND..SECOND + SERVICE).contains(&at_ns), "{at_ns}");

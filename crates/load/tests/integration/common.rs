@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use client::reactor::sleep_until;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop, run};
 use measure::slice::{Phase, Second, Slice};
+use plan::{Think, ThinkDistribution};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
 use workload::name::WorkloadName;
@@ -100,7 +101,10 @@ pub fn spec() -> LoadSpec {
         time: Some(LONG),
         events: None,
         pace: Pace::Closed,
-        think: Duration::ZERO.into(),
+        think: Think {
+            mean: Duration::ZERO,
+            distribution: ThinkDistribution::Constant,
+        },
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,

@@ -48,7 +48,7 @@ fn all_workers_stop_and_cancel_what_hangs() {
 #[test]
 fn the_end_of_a_load_wakes_users_that_wait() {
     let mut thinking = spec();
-    thinking.think = LONG.into();
+    thinking.think.mean = LONG;
     let idle = LoadSpec {
         pace: Pace::Open {
             per_s: 0.001,

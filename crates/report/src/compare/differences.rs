@@ -164,7 +164,9 @@ fn of_servers(
         (name.to_owned(), listed(&values))
     });
     let mut facts: Facts = facts.collect();
-    let set = intended.iter().filter_map(|one| Some((&one.name, of_side(one)?)));
+    let set = intended
+        .iter()
+        .filter_map(|one| Some((&one.name, of_side(one)?)));
     for (name, value) in set {
         if !facts.iter().any(|(known, _)| known == name) {
             facts.push((name.clone(), value.to_owned()));

@@ -63,7 +63,10 @@ pub fn decided(result: &RunResult, trial: &Trial) -> Option<PointState> {
 pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     let (points, own) = (by_point(result), trial.common_point());
     let (_, trials) = points.iter().find(|(point, _)| *point == own)?;
-    let starts = trials.iter().map(|trial| trial.setup.planned.repeat).max()?;
+    let starts = trials
+        .iter()
+        .map(|trial| trial.setup.planned.repeat)
+        .max()?;
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
     let comparisons = points.len() * others.len();

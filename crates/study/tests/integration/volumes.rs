@@ -75,8 +75,16 @@ fn contradictions_are_found() {
     volume("filesystem = \"xfs\"\ndeduplicate = true");
     for (kind, rest, problem) in [
         ("btrfs", "profile = \"raid1\"", "needs 2 devices, not 1"),
-        ("btrfs", "devices = 3\nprofile = \"raid10\"", "needs 4 devices, not 3"),
-        ("btrfs", "checksum = false\ncompression = \"lzo\"", "checksums"),
+        (
+            "btrfs",
+            "devices = 3\nprofile = \"raid10\"",
+            "needs 4 devices, not 3",
+        ),
+        (
+            "btrfs",
+            "checksum = false\ncompression = \"lzo\"",
+            "checksums",
+        ),
         ("ext4", "devices = 2", "ext4 has no `devices`"),
         ("xfs", "devices = 4", "xfs has no `devices`"),
         ("ext4", "deduplicate = true", "ext4 has no `deduplicate`"),

@@ -387,7 +387,10 @@ mod tests {
     #[test]
     fn a_host_that_sends_an_endless_line_is_given_up() {
         let mut host = Command::new("sh");
-        host.args(["-c", "head -c 5000000 /dev/zero; echo; echo next; sleep 600"]);
+        host.args([
+            "-c",
+            "head -c 5000000 /dev/zero; echo; echo next; sleep 600",
+        ]);
         let host = host.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut host = host.spawn().unwrap();
         let mut pipes = Pipes {

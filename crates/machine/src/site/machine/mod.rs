@@ -335,9 +335,15 @@ mod tests {
             assert!(packed.unwrap().success());
             // In place of the program.
             let chown = "chown() { printf '%s %s ' \"$2\" \"${3##*/}\"; }";
-            let bring = script(&format!("{chown}\n{BRING}"), &[there.as_os_str(), "6:7".as_ref()]);
+            let bring = script(
+                &format!("{chown}\n{BRING}"),
+                &[there.as_os_str(), "6:7".as_ref()],
+            );
             let mut shell = Command::new("sh");
-            let shell = shell.arg("-c").arg(bring).stdin(File::open(&archive).unwrap());
+            let shell = shell
+                .arg("-c")
+                .arg(bring)
+                .stdin(File::open(&archive).unwrap());
             let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
             assert_eq!(said, given);
         }
