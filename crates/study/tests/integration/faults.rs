@@ -160,15 +160,15 @@ fn members_are_drawn_with_a_seed() {
 #[test]
 fn what_cannot_vary_faults_is_refused_with_a_way_out() {
     let text = format!("{SMALLEST}[[fault]]\nat = \"1s\"\nkill = \"primary\"\n");
-    let elsewhere = [
-        fails(
-            &format!("{text}[[variant]]\nname = \"a\"\n[[variant.fault]]\nat = \"1s\"\n"),
-            &[],
+    for (elsewhere, way_out) in [
+        (
+            "[[variant]]\nname = \"a\"\n[[variant.fault]]\nat = \"1s\"\n",
+            "[[fault]]",
         ),
-        fails(&format!("{text}[sizes.a]\nfault.at = \"1s\"\n"), &[]),
-    ];
-    for error in elsewhere {
-        assert!(error.contains("[[fault]]"), "{error}");
+        ("[sizes.a]\nfault.at = \"1s\"\n", "[[sizes.a.fault]]"),
+    ] {
+        let error = fails(&format!("{text}{elsewhere}"), &[]);
+        assert!(error.contains(way_out), "{error}");
     }
 }
 
