@@ -324,7 +324,8 @@ the verdicts were wrong (with half of the ratios there, 1.6 %). The intervals ar
 be undecided although its interval lies outside the margin. There is no verdict if a pair has a zero or the pairs do not vary.
 
 Claims about a failure compare throughput in fixed windows: *before*, the {windows['before']} s until the fault was due; *during*,
-the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end.
+the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end. After a first series, which decided little, the windows
+were lengthened, and everything around failures was measured again.
 
 *Steal* is CPU time that the hypervisor gave to other guests, and *others* is that of programs other than the servers and dyno,
 as shares of all CPUs; tables show the highest value of the starts that count, or of all starts if none counts. A trial with more

@@ -163,7 +163,7 @@ fn a_resumed_search_loads_tables_that_were_lost_meanwhile() {
     let place = tempfile::tempdir().unwrap();
     let [out, data] = ["out", "db.sqlite"].map(|name| place.path().join(name));
     let text = format!("{SHORT}find_max = {{ mean = \"1us\" }}\n[server]\n");
-    let text = text.replace("400ms", "2s") + &format!("url = \"sqlite:{}\"\n", data.display());
+    let text = text.replace("400ms", "2s") + &format!("url = \"sqlite://{}\"\n", data.display());
     let study = || Program::study_to(&text, &out);
     let mut running = study().start();
     running.says("[2/27] rate=").signal(Signal::INT);

@@ -237,8 +237,18 @@ fn promoted(trial: &TrialSummary) -> Option<u32> {
     trial.faults[0].promotion.as_ref().and_then(|one| one.node)
 }
 
+/// Nearly all of the second after which a replica is promoted.
+const FAILOVER_S: f64 = 0.9;
+
+/// The longest time without an accepted write.
+fn unavailable_s(trial: &TrialSummary) -> f64 {
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    recovery.unavailable_longest_s.unwrap()
+}
+
 /// dyno promotes a replica in place of a primary that cannot write, and leaves one alone that goes
-/// on with a copy of what it lost.
+/// on with a copy of what it lost. On a busy machine, a file system may take longer than the
+/// failover waits to turn to the copy.
 #[test]
 fn a_replica_takes_over_from_a_primary_whose_disk_has_failed() {
     if !can_make_volumes() {
@@ -257,8 +267,13 @@ fn a_replica_takes_over_from_a_primary_whose_disk_has_failed() {
             since_s.is_some_and(|since_s| done.completes_after(since_s))
         };
         let trial = without_election(volume, "fail_device", has_gone_on);
-        let expected = is_replaced.then_some(2);
-        assert_eq!(promoted(&trial), expected, "{}", shown(&trial));
+        match promoted(&trial) {
+            Some(node) => {
+                let may_be = is_replaced || unavailable_s(&trial) > FAILOVER_S;
+                assert!(node == 2 && may_be, "{}", shown(&trial));
+            }
+            None => assert!(!is_replaced, "{}", shown(&trial)),
+        }
     }
 }
 
@@ -271,12 +286,9 @@ fn a_replica_takes_over_from_a_primary_whose_full_disk_keeps_it_from_writing() {
     }
     let is_over = |done: &Finished| done.trial().faults[0].effect_s.is_some();
     let trial = without_election("filesystem = 'ext4'", "fill_disk", is_over);
-    let recovery = trial.faults[0].recovery.as_ref().unwrap();
-    let unavailable_s = recovery.unavailable_longest_s.unwrap();
-    // The failover waits for 1 s.
     let is_as_long_as_said = match promoted(&trial) {
-        Some(node) => node == 2 && unavailable_s > 0.9,
-        None => unavailable_s < 2.0,
+        Some(node) => node == 2 && unavailable_s(&trial) > FAILOVER_S,
+        None => unavailable_s(&trial) < 2.0,
     };
     assert!(is_as_long_as_said, "{}", shown(&trial));
 }
