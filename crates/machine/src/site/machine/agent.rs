@@ -360,20 +360,24 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_host_that_sends_half_a_line_is_given_up() {
+    /// A host whose shell runs a script.
+    fn host(script: &str) -> (Child, Pipes) {
         let mut host = Command::new("sh");
-        host.args([
-            "-c",
-            "printf 'one\\n\\ntw'; read line; echo o; printf half; sleep 600",
-        ]);
+        host.args(["-c", script]);
         let host = host.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut host = host.spawn().unwrap();
-        let mut pipes = Pipes {
+        let pipes = Pipes {
             requests: host.stdin.take().unwrap(),
             answers: BufReader::new(host.stdout.take().unwrap()),
             is_lost: false,
         };
+        (host, pipes)
+    }
+
+    #[test]
+    fn a_host_that_sends_half_a_line_is_given_up() {
+        let script = "printf 'one\\n\\ntw'; read line; echo o; printf half; sleep 600";
+        let (mut host, mut pipes) = host(script);
         assert_eq!(pipes.line(READ_LIMIT).unwrap(), "one");
         assert_eq!(pipes.line(READ_LIMIT).unwrap(), "");
         pipes.send("go on\n").unwrap();
@@ -386,18 +390,7 @@ mod tests {
 
     #[test]
     fn a_host_that_sends_an_endless_line_is_given_up() {
-        let mut host = Command::new("sh");
-        host.args([
-            "-c",
-            "head -c 5000000 /dev/zero; echo; echo next; sleep 600",
-        ]);
-        let host = host.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut host = host.spawn().unwrap();
-        let mut pipes = Pipes {
-            requests: host.stdin.take().unwrap(),
-            answers: BufReader::new(host.stdout.take().unwrap()),
-            is_lost: false,
-        };
+        let (mut host, mut pipes) = host("head -c 5000000 /dev/zero; echo; echo next; sleep 600");
         let error = pipes.line(READ_LIMIT).unwrap_err();
         assert!(error.kind() == io::ErrorKind::UnexpectedEof && pipes.is_lost);
         host.kill().unwrap();
