@@ -36,7 +36,7 @@ struct State {
     /// Number of changes of the set of open servers.
     changes: u64,
     alerts: u64,
-    /// Tasks that wait for a change, by their tickets.
+    /// The wakers of the tasks that wait for a change, by ticket.
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
 }
@@ -233,8 +233,8 @@ impl Server {
     }
 }
 
-/// A task's place among those that wait for a change of a route. Thousands of logins wait for one,
-/// and leave when they have succeeded.
+/// A task's place among those that wait for a change of a route. Dropping it leaves the queue, as
+/// each login does once it has succeeded.
 struct Ticket<'a> {
     route: &'a Route,
     number: u64,

@@ -48,7 +48,8 @@ impl Read for &TcpSocket {
             return (&self.stream).read(buffer);
         }
         let received = receive(self.stream.as_raw_fd(), buffer);
-        // Otherwise, the stamp of the last reply would look like that of a clock that was set.
+        // The stamp of an earlier reply is older than the statement, and would be reported as a change
+        // of the clock.
         let (length, arrived) = received.inspect_err(|_| self.arrived.set(None))?;
         self.arrived.set(arrived);
         Ok(length)

@@ -41,7 +41,7 @@ impl Recorder {
     /// Takes what was recorded.
     pub(crate) fn take(&self) -> Slice {
         let kinds = lock(&self.slice).statements.len();
-        // Made without the lock, for which the worker would wait.
+        // Allocated without the lock, so that the worker does not wait.
         let empty = Slice::new(kinds);
         std::mem::replace(&mut *lock(&self.slice), empty)
     }

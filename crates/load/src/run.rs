@@ -373,7 +373,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 }
 
-/// Ends the workers, however the load ends. Those that hang are left to themselves.
+/// Ends the workers, however the load ends. Workers that hang are detached.
 impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
         if !self.control.reached(Stage::Cancel) {
@@ -382,7 +382,7 @@ impl<R: Runtime> Drop for Load<'_, R> {
     }
 }
 
-/// A worker's part of `total`.
+/// The part of `total` that a worker gets.
 fn share(total: u32, spec: &LoadSpec, worker: u32) -> Range<u32> {
     let first =
         |worker| (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32;

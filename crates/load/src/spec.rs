@@ -37,8 +37,7 @@ pub struct LoadSpec {
     /// The load's place among loads that take turns, whose schedule then decides instead of
     /// `warmup` and `time`; only for a closed loop without a limit of transactions.
     pub turn: Option<Turn>,
-    /// Maximum number of connections that are opened at the same time. Each worker may always open
-    /// one.
+    /// Maximum number of connections being opened at the same time, at least one per worker.
     pub connect_limit: u32,
     /// A load without a time limit ends when the server has sent no reply for this long. Any load
     /// fails to start if no further connection has opened for this long.

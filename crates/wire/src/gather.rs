@@ -13,8 +13,8 @@ pub trait Message: Sized {
 #[derive(Debug)]
 pub struct Gatherer {
     buffer: Vec<u8>,
-    /// Bytes at the front of the buffer that messages have used. Removed once for each read, which
-    /// may hold thousands of messages.
+    /// Number of bytes at the front of the buffer that have been consumed. They are removed once per
+    /// read, because a read can contain thousands of messages.
     used: usize,
     limit: usize,
 }

@@ -15,8 +15,8 @@ const UNIQUE_VIOLATION: [u8; 5] = *b"23505";
 /// Most bytes of a row, with the comma before it.
 const ROW_BYTES: usize = 4 + 2 * 20;
 
-/// The catalog, and the label of its INSERTs: their text grows, so none is prepared. All dialects
-/// have the same.
+/// The catalog, and the label of the INSERTs. It contains no statements, because the length of an
+/// INSERT varies. It is the same in all dialects.
 pub(crate) fn catalog() -> (Catalog, Label) {
     let mut catalog = Catalog::default();
     let label = catalog.labels.intern("bulk_insert", StatementClass::Write);

@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::options::OptionsError;
 use crate::session::{Session, SessionError};
 
-/// What the virtual users of a load do.
+/// The statements of a load, and the virtual users that execute them.
 pub trait Workload {
     type User: VirtualUser + Send + 'static;
 

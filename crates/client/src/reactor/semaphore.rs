@@ -17,8 +17,9 @@ pub struct Semaphore {
 #[derive(Debug)]
 struct State {
     free: Cell<usize>,
-    /// The waiting tasks by their tickets. A task stays here until it gets a permit or is dropped,
-    /// so no wake-up is lost: it goes to whichever task is then first, not to a particular one.
+    /// The wakers of the waiting tasks, by ticket. A task stays here until it gets a permit or is
+    /// dropped. In either case, the next task in the queue is woken if a permit is free, so dropping
+    /// a task that was woken loses no permit.
     waiting: RefCell<BTreeMap<u64, Waker>>,
     next_ticket: Cell<u64>,
 }

@@ -42,8 +42,8 @@ struct NumberedStatement {
     is_lookup: bool,
 }
 
-/// Prepares a load of `users` virtual users that run `steps`: the statements, and what the users
-/// have in common. The options must be valid.
+/// The catalog of `steps`, and the state that `users` virtual users share. The options must be
+/// valid.
 pub(crate) fn prepare(
     steps: Steps,
     options: &Options,

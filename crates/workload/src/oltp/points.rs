@@ -12,9 +12,9 @@ use crate::session::Param;
 #[derive(Debug)]
 pub(super) struct Points {
     keys: KeySampler,
-    /// Parameters of each key: 1 for single values, 2 for ranges.
+    /// Number of parameters for each key: 1 for a single value, 2 for a range.
     width: usize,
-    /// From the start of a range to its end.
+    /// Difference between the end and the start of a range.
     delta: i64,
     params: Box<[Param<'static>]>,
 }

@@ -111,7 +111,7 @@ const fn insert(id: RowId) -> Template {
 }
 
 impl Template {
-    /// What it does to the rows, as its first word says.
+    /// Whether it reads or writes rows, judged by its first keyword.
     pub(super) fn class(&self) -> StatementClass {
         match self.sql.split(' ').next() {
             Some("SELECT") => StatementClass::Read,

@@ -11,7 +11,7 @@ pub(crate) struct Step {
     times: fn(&Options) -> u32,
 }
 
-/// The parts of a transaction, in their order.
+/// The steps of a transaction in groups that several transactions share. They run in this order.
 pub(crate) type Steps = &'static [&'static [Step]];
 
 const fn step(statements: &'static [Template], times: fn(&Options) -> u32) -> Step {
