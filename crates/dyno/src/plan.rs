@@ -109,12 +109,12 @@ impl Budget {
                 }
                 Target::Given(_) | Target::Temporary(_) => None,
             };
-            // Data is built for the first trial that uses it.
             let data = format!(
                 "{program:?} {:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
-            Ok(match built.insert(data) {
+            // The first trial that needs a template builds it. A rebuild leaves none.
+            Ok(match needs.build_time.is_zero() || built.insert(data) {
                 true => needs,
                 false => without_build(needs),
             })
