@@ -57,7 +57,7 @@ pub(crate) fn settle(
     settled.map_err(|failure| study.located(failure))
 }
 
-/// The laboratory whose platform is checked, until the user interrupts.
+/// The laboratory whose platform is checked, and whether the user has interrupted the check.
 type Platform<'a> = (&'a Lab, &'a AtomicBool);
 
 /// What the trials need, and what is available.
