@@ -57,7 +57,7 @@ pub(crate) fn settle(
     settled.map_err(|failure| study.located(failure))
 }
 
-/// The laboratory whose platform is checked, until the user interrupts.
+/// The laboratory whose platform is checked, and whether the user has interrupted the check.
 type Platform<'a> = (&'a Lab, &'a AtomicBool);
 
 /// What the trials need, and what is available.
@@ -109,12 +109,12 @@ impl Budget {
                 }
                 Target::Given(_) | Target::Temporary(_) => None,
             };
-            // Data is built for the first trial that uses it.
             let data = format!(
                 "{program:?} {:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
             );
-            Ok(match built.insert(data) {
+            // The first trial that needs a template builds it. A rebuild leaves none.
+            Ok(match needs.build_time.is_zero() || built.insert(data) {
                 true => needs,
                 false => without_build(needs),
             })

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Largest first, so that a duration reads from the left; the name, nanoseconds, and the words that
-/// may stand for it.
+/// Each unit's name, its nanoseconds, and the words that users write for it. The largest is first,
+/// because a duration is written from the left.
 #[rustfmt::skip] // A line for each.
 const UNITS: [(&str, u64, &str); 6] = [
     ("d", 86_400_000_000_000, "d day days"),

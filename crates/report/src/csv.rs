@@ -72,8 +72,8 @@ pub fn results(result: &RunResult) -> String {
     columns.csv(trials)
 }
 
-/// The columns that not every result has: those of the study's own tables; metrics that moved; what
-/// ledgers found, first faults, and any other number that some trial has.
+/// The columns that only some results have: those of the study's own tables, metrics that were not
+/// always zero, the findings of ledgers, first faults, and any other number of a trial.
 fn columns(result: &RunResult) -> Vec<String> {
     let trials = &result.trials;
     let has = |name: &str| trials.iter().any(|trial| value(trial, name).is_some());

@@ -34,7 +34,7 @@ pub(crate) struct TrialNote {
     pub(crate) words: String,
 }
 
-/// Which of some trials of a result did not come to their end.
+/// A note on each of these trials of a result that ended early.
 pub(crate) fn ended_early(trials: &[&TrialSummary], result: &RunResult) -> Vec<TrialNote> {
     let names = Names::of(result);
     let early = trials.iter().filter_map(|trial| {
@@ -152,8 +152,8 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     ))
 }
 
-/// Each of the trials that did not come to its end, and whether it is in any number; and those that
-/// the result lacks.
+/// A sentence on each of these trials that ended early, which says whether the numbers include it,
+/// and one on the trials that are missing from the result.
 fn left_out(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
     let early = ended_early(trials, result).into_iter();
     let interrupted = ended(&Outcome::Interrupted);
@@ -254,8 +254,8 @@ pub(crate) fn notices(result: &RunResult) -> Vec<Section> {
     all
 }
 
-/// Cautions about what is left out of `all` trials, those that an answer uses, and the host that
-/// they ran on; each with the name of the result, if there are several.
+/// Cautions about trials that are missing or, of `all`, ended early; about the warnings of the
+/// trials that an answer `used`; and about the host. Each begins with `name`, if there is one.
 pub(crate) fn cautions(
     name: Option<&str>,
     result: &RunResult,

@@ -183,7 +183,7 @@ content! {
 
 /// The columns of a table with rows of `R`, usually a reference.
 pub(crate) struct Columns<'a, R> {
-    /// Without rows.
+    /// The grid, still without rows.
     grid: Grid,
     cells: Vec<Box<dyn Fn(R) -> Content + 'a>>,
 }

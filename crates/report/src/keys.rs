@@ -179,8 +179,8 @@ pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
     pairs.collect()
 }
 
-/// What the trials of a result are called. Made once for all of them, because the axes are those of
-/// any trial.
+/// Names the trials of a result. Made once for all of them, because finding the axes takes a pass
+/// over every trial.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
     axes: Vec<&'a str>,
@@ -203,7 +203,7 @@ impl<'a> Names<'a> {
         name.unwrap_or_else(|| format!("trial {}", planned.number))
     }
 
-    /// What the repeats of a point are called together; `None` without any.
+    /// The name of all repeats of a point together; `None` without any.
     pub(crate) fn repeats(&self, repeats: &[&TrialSummary]) -> Option<String> {
         match repeats {
             [] => None,
@@ -253,7 +253,7 @@ fn size(text: &str) -> Option<f64> {
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
-        // A server's `m` is no minute; durations of dyno's own keys are no texts.
+        // Not `m`, which means mebibytes in a server's setting. dyno's own durations are not texts.
         "min" => 60.0,
         "h" => 3600.0,
         "k" | "K" => 1024.0,

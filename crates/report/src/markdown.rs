@@ -117,7 +117,7 @@ fn plain(text: &str) -> String {
     plain.trim().to_owned()
 }
 
-/// The text as a block of its own: nothing at its start makes it a list or a rule.
+/// The text as a paragraph, with a start escaped that would make it a list or a thematic break.
 fn block(mut text: String) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let marks = if digits > 0 { ['.', ')'] } else { ['-', '+'] };

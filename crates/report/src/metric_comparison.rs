@@ -43,7 +43,7 @@ pub(crate) fn test_order(column: &str, is_open_loop: bool) -> TestOrder {
     }
 }
 
-/// Whether some of the load was given its throughput.
+/// Whether any of the trials had a fixed arrival rate.
 pub(crate) fn is_open_loop<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> bool {
     let mut trials = trials.into_iter();
     trials.any(|trial| trial.setup.planned.load.rate.is_some())

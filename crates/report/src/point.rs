@@ -15,9 +15,9 @@ use crate::list::{around, distinct, joined};
 /// A result that a question is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What it competes with; all that are of one category may leave it empty.
+    /// The category in which it competes; may be empty if there is only one.
     pub category: &'a str,
-    /// What tells it from the others, such as the name of its directory.
+    /// Distinguishes it from the others: the name of its directory, for example.
     pub name: &'a str,
     pub result: &'a RunResult,
 }

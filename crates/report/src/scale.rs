@@ -88,8 +88,8 @@ impl Ladder {
     }
 }
 
-/// What was measured, a law's parameters, and what it makes of each size: the law, the number, its
-/// size, and its value.
+/// A measured number, a parameter of a law, or the law's prediction for a size: the law, the
+/// number, the size, and the value.
 type Line = (&'static str, &'static str, Option<f64>, Option<Estimate>);
 
 /// A line for each number. `None` of a study that varies no size.
@@ -112,7 +112,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     Some(columns.csv(lines))
 }
 
-/// The number of a ladder without a law.
+/// Stands for the number if no law could be fitted.
 const NONE: &str = "none";
 
 fn lines(ladder: &Ladder) -> Vec<Line> {

@@ -35,8 +35,8 @@ const POINTS: &str = "One row per point: means over its n trials, with half of t
 #[serde(transparent)]
 pub struct Report<'a> {
     pub result: &'a RunResult,
-    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
-    /// shown without. The metrics and the transactions around faults are in the same order.
+    /// This and the next two lists have an entry for each trial, in the order of `result.trials`.
+    /// The report shows trials beyond the last entry without a series.
     #[serde(skip)]
     pub series: Vec<Vec<SeriesPoint>>,
     #[serde(skip)]

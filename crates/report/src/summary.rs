@@ -19,8 +19,8 @@ const MOST_LISTED: usize = 2;
 /// Characters of a warning or an error that are shown.
 const MOST_CHARS: usize = 120;
 
-/// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
-/// benchmark, its numbers, unless `is_quiet`, and then the result.
+/// For a study, the result in a sentence, its points, and the numbers of verdicts, failures, and
+/// warnings; for a benchmark, its numbers, unless `is_quiet`, and then the result.
 pub fn sheet(result: &RunResult, is_quiet: bool) -> Sheet {
     let Some(trial) = only_trial(result) else {
         return of_study(result);

@@ -145,7 +145,7 @@ fn conduct(groups: &[Group<'_>], row: &str, value: Option<&Value>) -> [String; 2
 }
 
 impl PaperTable {
-    /// Trials in a cell, when they are as many in each.
+    /// The number of trials in each cell, if it is the same in all.
     fn n(&self) -> Option<usize> {
         let cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
         match distinct(cells.map(|cell| cell.n).filter(|n| *n > 0)).as_slice() {

@@ -152,7 +152,7 @@ fn wrap(start: &str, text: &str, layout: Layout) -> String {
     let mut lines = plain(start, layout);
     let mut column = lines.chars().count();
     let margin = " ".repeat(column.min(4));
-    // Before the text is plain: ASCII has no non-breaking space.
+    // Split first: ASCII has no non-breaking space.
     let words = text.split(|c: char| c.is_whitespace() && c != '\u{a0}');
     for (place, word) in words.filter(|word| !word.is_empty()).enumerate() {
         let word = plain(word, layout);

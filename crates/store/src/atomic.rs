@@ -23,7 +23,7 @@ pub(crate) fn write(
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let beside = beside(path);
-    // With O_EXCL, a symbolic link of that name is not followed either.
+    // With O_EXCL, a symbolic link of that name is not followed.
     let file = File::create_new(&beside).map_err(StoreError::at("write", path))?;
     let written = write_through(file, fill).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {

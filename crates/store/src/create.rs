@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        // Of the longest path, 4095 bytes, `/trials` takes what is left, and `/study.toml` more.
+        // A path has at most 4095 bytes: `/trials` still fits, `/study.toml` does not.
         let mut out = folder.path().to_owned();
         while out.as_os_str().len() < 4085 {
             let left = 4087 - out.as_os_str().len() - 1;

@@ -85,7 +85,7 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError
         .map_err(|error| StoreError::corrupt(path, Some(error.line() as u64), error.to_string()))
 }
 
-/// A whole file. Checks its length before reading it, and reads no more of one that grows.
+/// Reads a whole file. Checks its length first, and reads at most `most_bytes` even if it grows.
 fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
     if file_bytes(path)? > most_bytes {
         return Err(StoreError::too_large(path, most_bytes, "bytes"));

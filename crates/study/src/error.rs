@@ -65,6 +65,9 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
+/// An error with its location, and another location that is involved.
+pub(crate) type Located = (Span, Option<Span>, TextError);
+
 /// Where diagnostics are reported while a study is read.
 pub(crate) trait Report {
     /// Reports an error at a location, with a reference to another one that is involved.
@@ -107,8 +110,7 @@ pub(crate) struct Diagnostics(RefCell<Collected>);
 
 #[derive(Debug, Default)]
 struct Collected {
-    /// Each with its location, and another one that is involved.
-    list: Vec<(Span, Option<Span>, TextError)>,
+    list: Vec<Located>,
     known: HashSet<(Span, Option<Span>, String)>,
     left_out: usize,
 }

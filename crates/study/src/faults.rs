@@ -3,15 +3,10 @@
 use std::time::Duration;
 
 use crate::content::TypedFault;
-use crate::error::Report;
+use crate::error::{Located, Report};
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{
-    ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration,
-};
-
-/// What is wrong with a fault, after its place and another one that is involved.
-type Problem = (Span, Option<Span>, TextError);
+use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, TextError, Trial, format_duration};
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
@@ -53,13 +48,13 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
     }
 }
 
-fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<Problem> {
+fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<Located> {
     let (subject, error) = servers.refuse(&typed.fault)?;
     Some((typed.place(subject), None, error))
 }
 
 /// Two faults of one target at the same time.
-fn overlaps(typed: &TypedFault, before: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
+fn overlaps(typed: &TypedFault, before: &[TypedFault], servers: &Servers<'_>) -> Option<Located> {
     let other = before
         .iter()
         .find(|other| overlap(&typed.fault, &other.fault, servers))?;
@@ -131,7 +126,7 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers<'_>) -> b
 }
 
 /// A cluster that accepts no commits must be the purpose of the study.
-fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -> Option<Problem> {
+fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -> Option<Located> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
     if fault.expect_outage || !isolates(fault, servers) {
         return None;

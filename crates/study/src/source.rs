@@ -20,8 +20,8 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// Replaces `secrets`, which are URLs that were recognized as values with their passwords, and hides
-    /// other passwords by their form.
+    /// Replaces `secrets`, the URLs with passwords that were recognized as values, and redacts
+    /// anything else that looks like a password.
     pub(crate) fn new(
         label: &str,
         text: &str,
@@ -81,7 +81,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// What stands below or above the line has this indentation.
+    /// The indentation of the lines around the excerpt.
     pub(crate) fn margin(&self) -> String {
         let line = self.line.as_ref();
         " ".repeat(line.map_or(1, |line| line.number.to_string().len()))

@@ -119,7 +119,7 @@ impl Study {
             let change = if is_plain { change } else { &quoted(change) };
             text.push_str(&format!("{OVERRIDE}{change}\n"));
         }
-        // Such a line of the file, as of a result's study, is only a comment.
+        // If the file begins like an override, as a stored study may, it is not read as one.
         if self.source.file.text.starts_with(OVERRIDE) {
             text.push('\n');
         }
@@ -173,7 +173,7 @@ impl Study {
     }
 }
 
-/// An override as it was before it was quoted to fit on a line.
+/// Undoes the quoting of an override that did not fit on one line.
 fn unquoted(change: &str) -> String {
     let quoted = change.starts_with('"').then(|| DeValue::parse(change));
     let quoted = quoted.and_then(Result::ok);

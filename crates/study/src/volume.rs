@@ -209,7 +209,7 @@ impl Keys<'_, '_> {
     /// Refuses a file system that cannot be made.
     fn check(&self, made: &FileSystem) {
         let refuse = |key: &str, message: String, help: &str| {
-            // What is not given follows from the kind.
+            // A value that is not given follows from the kind.
             let given = self.at.given(&self.name(key));
             let span = given.map_or(made.kind.span, |typed| typed.span);
             self.at.refuse(span, message, help);
@@ -218,7 +218,7 @@ impl Keys<'_, '_> {
         let (devices, least) = (made.device_count(), made.profile.min_devices());
         let is_compressed = made.compression != Compression::None;
         let is_ext4 = kind == FileSystemKind::Ext4;
-        // What only btrfs has, or, of `deduplicate`, XFS, too.
+        // Only btrfs has these features; XFS has `deduplicate` as well.
         let of_btrfs = [
             ("devices", devices != 1),
             ("profile", made.profile != Profile::Single),

@@ -147,7 +147,7 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::RunningServer => arg.requires(URL),
         Needs::Rate => arg.requires("load.rate"),
         Needs::Until => arg.requires("load.until.ci"),
-        // No option names what the others need.
+        // No option meets the other needs.
         _ => arg,
     };
     match key.name {

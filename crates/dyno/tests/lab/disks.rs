@@ -237,7 +237,7 @@ fn promoted(trial: &TrialSummary) -> Option<u32> {
     trial.faults[0].promotion.as_ref().and_then(|one| one.node)
 }
 
-/// Nearly all of the second after which a replica is promoted.
+/// A replica is promoted after 1 s without an accepted write; slightly less may be measured.
 const FAILOVER_S: f64 = 0.9;
 
 /// The longest time without an accepted write.
@@ -246,9 +246,9 @@ fn unavailable_s(trial: &TrialSummary) -> f64 {
     recovery.unavailable_longest_s.unwrap()
 }
 
-/// dyno promotes a replica in place of a primary that cannot write, and leaves one alone that goes
-/// on with a copy of what it lost. On a busy machine, a file system may take longer than the
-/// failover waits to turn to the copy.
+/// dyno promotes a replica if the primary cannot write, but not if the primary still has a copy of
+/// its data. On a busy machine, the file system may take longer to use that copy than the failover
+/// waits.
 #[test]
 fn a_replica_takes_over_from_a_primary_whose_disk_has_failed() {
     if !can_make_volumes() {

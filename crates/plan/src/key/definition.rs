@@ -216,7 +216,7 @@ impl Key {
         text.replace('`', "")
     }
 
-    /// Whether it is the limit of response times in a search, see [`crate::Limited::KEYS`].
+    /// Whether it limits response times in a search; see [`crate::Limited::KEYS`].
     pub fn is_limit(&self) -> bool {
         self.name.starts_with("load.find_max.")
     }

@@ -96,7 +96,7 @@ pub fn point_state(result: &RunResult, trial: &Trial) -> Option<PointState> {
     })
 }
 
-/// The trials of each point, those of all variants together.
+/// The trials of each point, of all variants.
 fn by_point(result: &RunResult) -> Vec<(Point, Vec<&TrialSummary>)> {
     let trials = result.trials.iter();
     grouped(trials.map(|trial| (trial.setup.planned.common_point(), trial)))

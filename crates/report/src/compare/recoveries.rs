@@ -69,7 +69,7 @@ impl Recoveries {
 
 /// Each number of each fault that either side has.
 pub(super) fn all(sides: [&[&TrialSummary]; 2], interleaved: bool) -> Vec<Recoveries> {
-    // What had not happened when a trial was interrupted says nothing about the servers.
+    // An interrupted trial says nothing about what had not happened yet.
     let ended = sides.map(|trials| {
         let mut ended = trials.to_vec();
         ended.retain(|trial| trial.outcome != Outcome::Interrupted);

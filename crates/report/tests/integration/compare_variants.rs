@@ -145,7 +145,7 @@ fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
     assert_eq!(first, names);
 }
 
-/// What a third variant warns of, and how it failed, is not about them.
+/// The warnings and failures of a third variant do not concern them.
 #[test]
 fn two_of_several_variants_have_their_own_cautions() {
     let mut result = out_of_order(2);

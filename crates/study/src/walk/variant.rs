@@ -52,7 +52,7 @@ impl Walk {
         }
     }
 
-    /// Whether no variant other than that at `index` has this name; adds a diagnostic otherwise.
+    /// Whether no variant but the one at `index` has this name; reports an error if another does.
     fn is_free(&self, name: &Spanned<String>, index: usize) -> bool {
         let mut variants = self.content.variants.iter().enumerate();
         let first = variants.find(|(i, v)| *i != index && v.name.value == name.value);
