@@ -166,7 +166,7 @@ impl Step {
     }
 }
 
-/// The answer of a server, to be awaited.
+/// A server's pending answer.
 pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters on a connection.

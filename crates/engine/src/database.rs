@@ -24,7 +24,8 @@ use crate::engine::Engine;
 use crate::remote::{Rows, Sql};
 use crate::replication::Role;
 
-/// How to reach a database, besides its URL. Without `Debug`, nothing can print the password.
+/// How to reach a database, besides its URL. Does not implement `Debug`, so that nothing prints the
+/// password.
 #[derive(Clone, Default)]
 pub struct Access {
     pub tls: TlsOptions,
@@ -143,7 +144,7 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// A query, and what reads a server's role in its answer.
+/// A query for a server's role, and the function that reads the role from the answer.
 pub(crate) type RoleQuery = (&'static str, fn(&Rows) -> Role);
 
 /// An open database of one server, or of several that replicate.

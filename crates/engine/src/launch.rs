@@ -144,8 +144,8 @@ pub struct Rejected {
     pub is_unknown: bool,
 }
 
-/// How to log in to a server of the laboratory through its Unix socket. Without `Debug`, nothing
-/// can print the password.
+/// How to log in to a server of the laboratory through its Unix socket. Does not implement `Debug`,
+/// so that nothing prints the password.
 #[derive(Clone, Copy)]
 pub struct Login<'a> {
     /// The server's name for messages.

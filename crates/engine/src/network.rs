@@ -45,9 +45,9 @@ pub(crate) trait NetworkEngine: Loads {
     const DATA_DIR_SETTING: &'static str;
     /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
-    /// Queries whether a server is a primary, in any kind of cluster: 1 if it is.
+    /// Queries whether a server is a primary, in any kind of cluster. The answer is 1 if it is.
     const ROLE_QUERY: &'static str;
-    /// Queries name and value of all settings that the account may see.
+    /// Queries the name and value of all settings that the account may see.
     const SETTINGS_QUERY: &'static str;
     /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;

@@ -92,8 +92,8 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// The settings that make a server member `number`, counted from 1.
     fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings;
 
-    /// The settings that checks examine and that the first primary of so many members has once the
-    /// cluster is complete, unlike a single server.
+    /// Settings for checks: those in which the first primary of a complete cluster with this number
+    /// of members differs from a single server.
     fn checked_settings(&self, _members: u32) -> OwnedSettings {
         Vec::new()
     }
@@ -170,7 +170,7 @@ pub trait Failover: fmt::Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Lets a member that [`Failover::demote`] made refuse writes accept them again.
+    /// Reverses [`Failover::demote`]: the member accepts writes again.
     fn reinstate(&self, _member: &Member<'_>) -> Result<(), Failure> {
         Ok(())
     }

@@ -66,7 +66,7 @@ pub struct ServerTraits {
     pub initialization_error: fn(&str) -> &str,
     /// The command that changes a setting of a running server; `true` if that needs no restart.
     pub set_command: fn(&str, &str, bool) -> String,
-    /// The query for name and value of settings that differ from the defaults, in order of name.
+    /// Queries the name and value of settings that differ from the defaults, ordered by name.
     pub changed_settings: &'static str,
     /// For the settings that checks examine.
     pub defaults: Defaults,

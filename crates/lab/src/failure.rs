@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use machine::failure::{canceled, disk_full, is_disk_full, of_log};
 pub use plan::{Exit, Fact, Failure};
 
-/// Fails once this is true: the user interrupts, or the trial is over.
+/// Fails if `is_over` is set, because the user has interrupted the run or the trial has ended.
 pub(crate) fn unless_canceled(is_over: &AtomicBool) -> Result<(), Failure> {
     match is_over.load(Ordering::Relaxed) {
         true => Err(canceled()),

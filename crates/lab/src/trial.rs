@@ -50,7 +50,8 @@ pub struct RunOptions {
     pub mode: Option<Mode>,
     /// Number of connections that load data in parallel.
     pub load_connections: u32,
-    /// Maximum number of connections being opened at the same time, at least one per worker.
+    /// Maximum number of connections being opened at the same time. Each worker may always open
+    /// one.
     pub connect_limit: u32,
     /// Worker threads for each server; `None` if they depend on the number of CPUs.
     pub workers: Option<u32>,

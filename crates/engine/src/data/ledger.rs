@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plan::Failure;
 use workload::ledger::{ACCOUNTS_TABLE, LISTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
-use workload::session::SessionError;
+use workload::session::{FailureKind, SessionError};
 
 use super::state::{CREATE_MARKER, MARKER_TABLE};
 use crate::database::Database;
@@ -34,8 +34,8 @@ pub fn create(database: &dyn Database) -> Result<(), Failure> {
                 let remedy = "rename the table, or use another database";
                 return Err(Failure::usage(message).remedy(remedy));
             }
-            // Only the server knows that there is no such table: it may be locked.
-            Err(error) if !error.is_from_server() => return Err(failed(error)),
+            // A table that is locked, or on a server that does not answer, may exist.
+            Err(error) if error.kind != FailureKind::Refused => return Err(failed(error)),
             Err(_) => {}
         }
         let mark = format!("INSERT INTO {MARKER_TABLE} VALUES ('{table}', 'ledger', '', 0, 0)");

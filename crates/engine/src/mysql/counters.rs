@@ -148,7 +148,7 @@ fn io_read_share(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
 
 #[derive(Default)]
 pub(crate) struct StatusFeed {
-    /// Whether the server has refused to tell the account InnoDB's metrics.
+    /// Whether the server has denied the account access to InnoDB's metrics.
     refuses_metrics: bool,
     /// Whether the server has a binary log and the account may read how it replicates.
     may_replicate: bool,

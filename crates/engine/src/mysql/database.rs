@@ -30,8 +30,8 @@ impl NetworkEngine for Mysql {
          socket tmpdir";
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
-    /// Replicas are read-only, and so are members of a group other than its primary. MariaDB tells
-    /// it by a word since 12.0.
+    /// Replicas are read-only, and so are members of a group other than its primary. Since 12.0,
+    /// MariaDB reports a word instead of a number.
     const ROLE_QUERY: &'static str = "SELECT CAST(@@global.read_only AS CHAR) IN ('0', 'OFF')";
     const SETTINGS_QUERY: &'static str = "SHOW GLOBAL VARIABLES";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \

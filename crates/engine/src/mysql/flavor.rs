@@ -130,8 +130,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         programs: &["mariadbd", "mysqld"],
         how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, \
                          or name the directory of another one with server.basedir",
-        // Settings that someone changed from the compiled-in value, without those that the server
-        // derives from its host.
+        // Leaves out compiled-in values and those that the server derives from its host.
         changed_settings: "SELECT LOWER(variable_name), global_value \
              FROM information_schema.SYSTEM_VARIABLES \
              WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \

@@ -17,8 +17,8 @@ const APPLY_LIMIT_S: u32 = 60;
 const RETRY_S: u32 = 1;
 /// Number of such attempts in MySQL, enough for a day, which is also MariaDB's default.
 const RETRIES: u32 = 86_400;
-/// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`, whose rows are read without
-/// names: from 10.6 to 12, new columns came last.
+/// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`. Rows are read without column
+/// names; from 10.6 to 12, new columns were added at the end.
 pub(super) const GTID_IO_POS: usize = 43;
 
 const MARIADB_VIEW: &str = "SELECT @@global.read_only, variable_value \

@@ -29,7 +29,8 @@ pub(super) const EMPTY_BYTES: u64 = 220 << 20;
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
 const DEFAULT_LOG_BYTES: u64 = 100 << 20;
 const LOG_CAPACITY: &str = "innodb_redo_log_capacity";
-/// MySQL's defaults once either of the two settings is in use.
+/// MySQL's defaults of `innodb_log_file_size` and `innodb_log_files_in_group`, which apply once
+/// either of them is set.
 const DEFAULT_LOG_FILE_BYTES: u64 = 48 << 20;
 const DEFAULT_LOG_FILES: u64 = 2;
 
@@ -115,7 +116,7 @@ impl Server for Flavor {
         }
     }
 
-    /// MySQL computes the capacity of the log from older settings, and reports it.
+    /// MySQL computes the log's capacity from older settings and reports it as a setting.
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let capacity = self.log_bytes(config).filter(|_| !self.is_mariadb());
         let capacity = capacity.map(|bytes| (LOG_CAPACITY.to_owned(), bytes.to_string()));
@@ -130,7 +131,7 @@ impl Server for Flavor {
     }
 }
 
-/// A size among the study's settings, of which the last one counts.
+/// The size that a setting of the study has; if it is set repeatedly, the last value counts.
 fn size(config: &Settings, wanted: &str) -> Option<u64> {
     let mut values = config.iter().rev();
     let (_, value) = values.find(|(name, _)| plan::is_same_setting(name, wanted))?;
@@ -157,8 +158,8 @@ pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)
 }
 
 impl Flavor {
-    /// Size of the redo log; `None` if the study leaves it at its default. MariaDB has a single
-    /// file since 10.5.
+    /// Size of the redo log; `None` if the study leaves it at its default. Since 10.5, MariaDB has
+    /// a single log file.
     fn log_bytes(&self, config: &Settings) -> Option<u64> {
         let file = size(config, "innodb_log_file_size");
         if self.is_mariadb() {

@@ -43,7 +43,7 @@ impl NetworkEngine for Postgres {
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
     const ROLE_QUERY: &'static str = "SELECT (NOT pg_is_in_recovery())::int";
-    /// With the number of running vacuums.
+    /// Also returns the number of running vacuums.
     const SETTINGS_QUERY: &'static str = "SELECT name, current_setting(name) FROM pg_settings \
          UNION ALL SELECT 'pg_stat_progress_vacuum', count(*)::text FROM pg_stat_progress_vacuum";
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \

@@ -52,8 +52,8 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
 /// Role, application name, and address of each session.
 const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
      FROM pg_stat_activity WHERE usename IS NOT NULL";
-/// Names of the sessions by which Patroni and the programs that it runs look at another member, or
-/// copy from it. A standby that does not give its name is called `walreceiver`.
+/// Application names of Patroni's sessions on other members, and of the programs that it runs. A
+/// standby without a name of its own is called `walreceiver`, so it never has the empty name.
 const PROGRAMS: [&str; 3] = ["", "pg_rewind", "pg_basebackup"];
 /// Log messages of servers that refuse a login.
 const REFUSALS: [&str; 3] = [
@@ -346,7 +346,7 @@ fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     Ok(strangers.map(describe).collect())
 }
 
-/// Whether a row of [`SESSIONS`] belongs to nobody in a cluster of so many members.
+/// Whether a row of [`SESSIONS`] comes from outside a cluster with this number of members.
 fn is_stranger(session: &[Option<String>], members: u32) -> bool {
     let is_members = |name| (1..=members).any(|number| member_name(number) == name);
     match (cell(session, 0), cell(session, 1)) {

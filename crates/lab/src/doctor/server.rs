@@ -133,8 +133,8 @@ fn is_rotational(files: &dyn Files, dir: Option<&Path>) -> Option<bool> {
     Storage::read(files, dir?).is_rotational()
 }
 
-/// Settings are the study's, then those of the cluster, then dyno's, then the defaults of the
-/// server's version.
+/// In descending precedence, settings come from the study, the cluster, dyno, and the defaults of
+/// the server's version.
 fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
     let mut versions = BTreeMap::new();
     let varied = varied(planned);

@@ -15,10 +15,11 @@ const GROWING_S: usize = 3;
 
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
-    /// The longest acceptable wait of an arrival; the trial ends when arrivals exceed completions.
+    /// The longest acceptable wait of an arrival. The trial ends once the backlog keeps growing and
+    /// arrivals wait longer.
     max_wait: Option<Duration>,
-    /// Otherwise, half of the confidence interval of the mean throughput that is narrow enough to
-    /// end the trial, as a share of the mean.
+    /// The target precision: half of the confidence interval of the mean throughput, as a share of
+    /// the mean. Without `max_wait`, the trial ends once it is reached, but not before `least_s`.
     ci: Option<f64>,
     least_s: f64,
     max_s: f64,
@@ -48,8 +49,10 @@ impl EarlyStop {
 
     /// Adds a second, merged from all loads; returns whether the trial may stop.
     pub(crate) fn observe(&mut self, second: &Second) -> bool {
+        if self.max_wait.is_none() && self.ci.is_none() {
+            return false;
+        }
         match second.phase {
-            _ if self.max_wait.is_none() && self.ci.is_none() => {}
             Phase::Warmup => push_throughput(&mut self.warmup, second),
             Phase::Measure => {
                 push_throughput(&mut self.seconds, second);

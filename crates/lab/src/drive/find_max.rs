@@ -84,12 +84,12 @@ struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
     wanted: FindMax,
-    /// Those of an interrupted run that no search has taken.
+    /// Trials of an interrupted run that no search has taken yet.
     known: &'a mut Vec<TrialSummary>,
     run: &'a mut Run<'r>,
     /// The trials of this search and of earlier ones.
     finished: &'a mut Vec<TrialSummary>,
-    /// Whether a trial of this search has run, rather than been known.
+    /// Whether this search has run a trial. Those taken from `known` do not count.
     has_run: bool,
     found: FoundMax,
 }
@@ -145,7 +145,7 @@ impl SearchRun<'_, '_> {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
-        // The first one has checked the data.
+        // The first trial that ran has checked the data.
         if let Target::Given(_) = trial.target
             && self.has_run
         {

@@ -31,11 +31,12 @@ impl Injection<'_> {
         topology.cluster.as_ref()?.failover.filter(|_| is_lost)
     }
 
-    /// Makes a replica the primary, and reports how far that is; the others follow it.
+    /// Promotes a replica in place of the lost primary, reports each step, and has the others
+    /// follow the new primary.
     pub(super) fn fail_over(&self, hit: &[usize], record: &mut FaultRecord) -> Result<(), Failure> {
         let cluster = &self.instance.cluster;
         let _roles = cluster.lock_roles();
-        // Another member may have become the primary meanwhile, which is not lost.
+        // Another member may have become the primary in the meantime, and that one is not lost.
         if !hit.contains(&cluster.primary_index()) {
             return Ok(());
         }
@@ -66,8 +67,8 @@ impl Injection<'_> {
     }
 }
 
-/// The index of the member that has most of what the primary wrote. Members for which `is_away`
-/// holds, by their numbers, are not asked.
+/// The index of the member that has received most of what the primary wrote. Does not ask members
+/// whose number satisfies `is_away`.
 fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, Failure> {
     let lost = cluster.primary_index();
     let members = cluster.members().iter().enumerate();
@@ -150,8 +151,8 @@ pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<(Instant, Option
     }
 }
 
-/// Makes the context's member `new` the primary in place of the old one; returns when that refused
-/// writes, and whether it was shut down for that.
+/// Makes `new`, the context's member, the primary in place of `old`; returns when `old` began to
+/// refuse writes, and whether it was shut down for this.
 fn replace(
     old: &Member,
     new: &Member,
@@ -168,7 +169,7 @@ fn replace(
     let refuses_at = Instant::now();
     let caught_up = catch_up(&node, new, context.over);
     if let Err(failure) = caught_up.and_then(|()| promote(cluster, index)) {
-        // It remains the primary.
+        // The old one remains the primary.
         let _ = node.reinstate();
         return Err(failure);
     }

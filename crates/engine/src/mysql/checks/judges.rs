@@ -23,7 +23,7 @@ pub(super) fn commit_flush(server: &Facts) -> Judged {
 }
 
 pub(super) fn binlog(server: &Facts) -> Judged {
-    // A study may name the files of the log instead.
+    // A file name also turns the log on.
     if switch(server.text("log_bin")?) == Some(false) {
         return Ok(passed("log_bin: OFF"));
     }

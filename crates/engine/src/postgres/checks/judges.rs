@@ -141,7 +141,7 @@ pub(super) fn autovacuum(server: &Facts) -> Judged {
     server.switch(autovacuum, true, Warning)
 }
 
-/// The number of running vacuums, which a server is asked for besides its settings.
+/// The number of running vacuums, which the query for settings also returns.
 const VACUUMS: &str = "pg_stat_progress_vacuum";
 
 pub(super) fn vacuums(server: &Facts) -> Judged {

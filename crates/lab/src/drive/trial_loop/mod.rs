@@ -70,7 +70,7 @@ struct LoadState {
     seconds: Vec<ResponseSecond>,
     open: u32,
     running: usize,
-    has_drained: bool,
+    is_draining: bool,
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> TrialLoop<'a> {
             seconds: Vec::new(),
             open: 0,
             running: 0,
-            has_drained: false,
+            is_draining: false,
             ended: None,
         };
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
@@ -200,7 +200,7 @@ impl<'a> TrialLoop<'a> {
             LoadEvent::Second(second) => self.second(index, *second),
             LoadEvent::Draining { running } => {
                 self.loads[index].running = running;
-                self.drains(index);
+                self.load_drains(index);
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.progress(Progress::Draining { running });
             }
@@ -209,7 +209,7 @@ impl<'a> TrialLoop<'a> {
 
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.drains(index);
+            self.load_drains(index);
         }
         if self.trial.has_faults() {
             let seconds = &mut self.loads[index].seconds;
@@ -225,11 +225,11 @@ impl<'a> TrialLoop<'a> {
         self.take_merged();
     }
 
-    /// The monitors stop with the last measured second of any instance: with a limited number of
-    /// transactions, some end before others.
-    fn drains(&mut self, index: usize) {
-        self.loads[index].has_drained = true;
-        let is_over = |load: &LoadState| load.has_drained || load.ended.is_some();
+    /// Stops the monitors once no load is measured any more: with a limited number of transactions,
+    /// some loads end before others.
+    fn load_drains(&mut self, index: usize) {
+        self.loads[index].is_draining = true;
+        let is_over = |load: &LoadState| load.is_draining || load.ended.is_some();
         if self.loads.iter().all(is_over) {
             self.stop_monitors();
         }

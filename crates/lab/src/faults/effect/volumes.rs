@@ -22,7 +22,7 @@ impl Effect<'_> {
     pub(super) fn fill_disk(&mut self) -> Result<Instant, Failure> {
         let path = self.context.node()?.data().filler(self.options.volume)?;
         let path = path.ok_or_else(no_disk)?;
-        // The file of another fault stays.
+        // Fails if another fault has already created the file, which then stays.
         let failed = Failure::at("fill the disk with", &path);
         let file = File::create_new(&path).map_err(failed)?;
         self.undo = Some(Undo::Remove(path.clone()));
@@ -127,7 +127,7 @@ fn no_disk() -> Failure {
     Failure::server(message)
 }
 
-/// Fills a file system with this new file, in ever smaller parts, unless the load ends before.
+/// Fills a file system by growing a new file in ever smaller parts; stops early if the load ends.
 fn fill(mut file: File, over: &AtomicBool) -> io::Result<()> {
     let (mut length, mut part) = (0, LARGEST_BYTES);
     while part >= SMALLEST_BYTES && !over.load(Ordering::Relaxed) {

@@ -43,7 +43,7 @@ pub struct MonitoredServer {
     pub directories: Vec<PathBuf>,
     /// The database whose counters are read over a connection; `None` if they are not monitored.
     pub database: Option<Database>,
-    /// Whether dyno started it. It never freezes any other, which may have other clients.
+    /// Whether dyno started this server. dyno never freezes others, which may have other clients.
     pub is_own: bool,
 }
 

@@ -159,12 +159,12 @@ impl Node {
     /// not running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
         let killed = self.process.take()?.kill();
-        // What runs on a host to which the connection is lost ends there.
+        // If the connection to its host is lost, the host ends the node's processes.
         Some(killed.unwrap_or_else(|_| Instant::now()))
     }
 
-    /// Kills the selected processes; returns when they were killed. Without a cluster manager, all
-    /// of them, as [`Node::kill`] does.
+    /// Kills the selected processes; returns when they were killed. Without a cluster manager,
+    /// kills all of them, as [`Node::kill`] does.
     pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
         let (server, is_managed) = (self.name(), self.is_managed());
         let killed = match which {

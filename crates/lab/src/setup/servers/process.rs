@@ -323,7 +323,7 @@ impl<'a> ProcessTree<'a> {
         let deadline = Instant::now() + SIGNAL_LIMIT;
         while Instant::now() < deadline {
             let all = self.list();
-            // Nothing can be read after the connection to another machine is lost.
+            // An empty list means that the connection to another machine is lost.
             let is_done = !all.is_empty() && all.iter().all(|one| one.is_stopped == stopped);
             if !self.handle.is_running() {
                 return None;

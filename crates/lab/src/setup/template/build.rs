@@ -32,8 +32,8 @@ pub struct Built {
 }
 
 impl Templates<'_> {
-    /// Builds the data of a load in the directory of a new node with such volumes, whatever is in
-    /// the cache.
+    /// Builds the data of a load in the directory of a new node with such volumes, even if the
+    /// cache has a template with this data.
     pub fn build(
         &self,
         wanted: &Wanted<'_>,

@@ -102,7 +102,8 @@ impl Node {
         }
     }
 
-    /// Calls `work` with the administrator's account, unless the node is not a member of a cluster.
+    /// Calls `work` with the administrator's account if the node is a member of a cluster; returns
+    /// the default if it is not.
     pub(super) fn as_member<T: Default>(
         &self,
         work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
@@ -144,7 +145,7 @@ impl Node {
         self.as_member(|kind, member| kind.failover()?.demote(member))
     }
 
-    /// Lets the node, which was demoted, accept writes again.
+    /// Reverses [`Node::demote`]: the node accepts writes again.
     pub(crate) fn reinstate(&self) -> Result<(), Failure> {
         self.as_member(|kind, member| kind.failover()?.reinstate(member))
     }
