@@ -153,7 +153,7 @@ impl Guest {
         boot(Accelerator::Emulation)
     }
 
-    /// Tries to start a guest until no other process takes one of its ports first.
+    /// Starts a guest; tries again if another process takes one of its ports first.
     fn on_free_ports(start: impl Fn() -> Result<Self, Failed>) -> Result<Self, Failed> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
