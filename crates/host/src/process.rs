@@ -103,18 +103,17 @@ fn main_thread(pid: u32) -> [PathBuf; 1] {
     [format!("/proc/{pid}/task/{pid}").into()]
 }
 
-/// The children of a process, including zombies, that these of its threads have forked.
+/// The children that these threads of a process have forked, including zombies.
 fn children(files: &dyn Files, parent: u32, threads: &[PathBuf]) -> Vec<ProcessStat> {
-    let lists = threads
-        .iter()
-        .map(|thread| text(files, thread.join("children")));
-    let pids: Vec<u32> = match lists.collect::<Option<Vec<String>>>() {
-        Some(lists) => {
+    let lists: Vec<PathBuf> = threads.iter().map(|one| one.join("children")).collect();
+    let lists = files.read_all(&lists).into_iter();
+    let pids: Vec<u32> = match lists.collect::<Result<Vec<String>, _>>() {
+        Ok(lists) => {
             let words = lists.iter().flat_map(|list| list.split_whitespace());
             words.flat_map(str::parse).collect()
         }
         // The kernel was built without CONFIG_PROC_CHILDREN, or a thread has just ended.
-        None => pids(files).collect(),
+        Err(_) => pids(files).collect(),
     };
     let processes = pids.into_iter().filter_map(|pid| read_any(files, pid));
     processes

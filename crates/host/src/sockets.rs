@@ -14,7 +14,7 @@ pub struct Socket {
     pub uid: u32,
 }
 
-/// The socket that listens at an address of this host, or at its port of all addresses.
+/// The socket that listens on an address of this host, or on all addresses with the same port.
 pub fn listening(at: SocketAddr) -> Option<Socket> {
     find(|entry| {
         let (ip, port) = canonical(entry.local_address);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_at_another_address_is_not_in_the_way() {
+    fn a_socket_that_listens_on_another_address_is_not_found() {
         for (listens, wanted, is_found) in [
             ("127.0.0.1", "127.0.0.1", true),
             ("127.0.0.1", "127.0.0.2", false),

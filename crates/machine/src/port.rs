@@ -94,10 +94,10 @@ pub fn taken(address: SocketAddrV4) -> Failure {
         .fact(Fact::PortTaken)
 }
 
-/// The process that listens at an address, if it is in this host's network and this user may see
-/// it.
+/// The process that listens on an address; `None` if the address is not this host's, or if this
+/// user may not see the process.
 fn listener(address: SocketAddrV4) -> Option<String> {
-    // Other networks have other listeners.
+    // Fails for an address in another network namespace, which has its own listeners.
     TcpListener::bind((*address.ip(), 0)).ok()?;
     let pid = sockets::holder(&sockets::listening(address.into())?)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;

@@ -38,8 +38,9 @@ const KILL_LIMIT: Duration = Duration::from_secs(30);
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 /// For tasks that Ctrl-C must not interrupt, such as cleaning up.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
-/// Added to the number of a signal in exit codes, and the highest number of a signal.
+/// Added to the number of a signal in exit codes.
 const OF_SIGNALS: i32 = 128;
+/// The highest number of a signal.
 const MAX_SIGNAL: i32 = 64;
 /// The environment variables that children inherit: those needed to find and load programs, and
 /// nothing secret.

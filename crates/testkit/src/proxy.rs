@@ -152,7 +152,8 @@ fn join(gate: &Arc<Gate>, client: TcpStream, server: TcpStream, behavior: Behavi
     std::thread::spawn(move || copy(&back, server_copy, client_copy, false, behavior));
 }
 
-/// Copies what is sent, which the gate counts, or what is replied.
+/// Copies one direction of a connection. The gate counts the bytes that the client sends
+/// (`is_sent`), not those of replies.
 fn copy(gate: &Gate, mut from: TcpStream, mut to: TcpStream, is_sent: bool, behavior: Behavior) {
     let (mut sent_bytes, mut left) = (0, behavior.most_reply_bytes);
     let mut bytes = [0; 64 * 1024];

@@ -13,13 +13,13 @@ const MB: f64 = 1024.0 * 1024.0;
 /// Maximum number of interfaces with metrics; a container host may have thousands.
 const MAX_INTERFACES: usize = 64;
 const TRAFFIC: &str = "/proc/self/net/dev";
-/// The directory of the interfaces that the kernel makes, such as bridges.
+/// Lists virtual interfaces, such as bridges.
 const SOFTWARE: &str = "/sys/devices/virtual/net";
 
 pub(super) type Interfaces = BTreeMap<String, DeviceStatus>;
 
-/// Reads the traffic of a machine. Of more interfaces than have metrics, physical ones and the
-/// loopback interface come first.
+/// Reads the traffic of a machine. If there are more than [`MAX_INTERFACES`], the physical ones and
+/// the loopback interface take precedence.
 pub(super) fn read(files: &dyn Files) -> Interfaces {
     let used = parse(&text(files, TRAFFIC).unwrap_or_default());
     if used.len() <= MAX_INTERFACES {

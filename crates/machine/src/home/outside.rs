@@ -106,7 +106,7 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
     };
     let is_gone = || fs::symlink_metadata(path).is_err();
     match removed {
-        // It may also be something in the target that was not found.
+        // The missing file may be one inside the target, which then remains.
         Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) && is_gone() => {
             let is_mounted = |depth| mounted::is_at(mounted::all(), depth, path);
             Ok(target.mount_depth.is_none_or(is_mounted))

@@ -161,7 +161,7 @@ pub(super) fn check_own_dir(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Like [`check_own_dir`]; false if there is nothing.
+/// Like [`check_own_dir`], but returns false if nothing exists there.
 fn has_own_dir(path: &Path) -> Result<bool, Failure> {
     match check_own_dir(path) {
         Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => Ok(false),

@@ -15,8 +15,8 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::tree;
 
-/// The directories of dead runs, with the locks that are held until they are removed, and those
-/// that are left.
+/// The directories of dead runs, each with the lock that is held until it is removed, and the
+/// directories that stay.
 type Found = (Vec<(PathBuf, Lock)>, Vec<Leftover>);
 
 /// Claims every run directory of this host that no live process holds; also returns those that are

@@ -174,7 +174,7 @@ impl dyn Site + '_ {
             Failure::server("this kind of site cannot limit the requests to devices")
         })?;
         let groups = host.groups.as_ref().ok_or_else(|| {
-            Failure::server("a server that already runs without limits cannot get one")
+            Failure::server("a server without a control group cannot be limited")
         })?;
         groups.limit_io(self.files(), devices, limits)
     }

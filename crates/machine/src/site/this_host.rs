@@ -27,8 +27,8 @@ pub struct ThisHost {
 
 impl ThisHost {
     /// This host, with a site's limits for all its processes together, in a network namespace if
-    /// there is a switch. With `limits_io`, it also has a control group for limits of devices,
-    /// which its processes could not enter later.
+    /// there is a switch. With `limits_io`, it also has a control group that can limit requests to
+    /// devices: processes do not enter one that is created later.
     pub fn new(
         home: &Home,
         site: &plan::Site,

@@ -89,8 +89,8 @@ fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<P
     Ok(None)
 }
 
-/// What identifies the disk of a path: the number of its file system and, because one such as btrfs
-/// has a number for each subvolume, the names of its devices.
+/// What identifies the disk of a path: the number of its file system, and the names of its devices
+/// if it is one such as btrfs, which has a number for each subvolume.
 fn disk(path: &Path, files: &dyn Files) -> Result<Vec<String>, Failure> {
     let meta = fs::metadata(path).map_err(Failure::at("inspect", path))?;
     let mut names = match rustix::fs::major(meta.dev()) {

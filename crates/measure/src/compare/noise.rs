@@ -125,7 +125,7 @@ impl NoiseRun {
     }
 }
 
-/// The time of a trial's turns with their lead-ins, which are not counted.
+/// The time of a trial's turns, including their lead-ins, which `Turn::length_s` leaves out.
 fn turns_s_of(trial: &TrialSummary) -> f64 {
     let compare = trial.setup.planned.compare;
     let block_s = compare.map_or(0.0, |compare| compare.block.as_secs_f64());

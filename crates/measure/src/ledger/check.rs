@@ -231,7 +231,7 @@ fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Content
     for one in acknowledged.map(|entry| &entry.what) {
         summary.appends += 1;
         summary.lost_appends += u64::from(!present.contains(&one.value));
-        // Lists without values are not among those of the primary.
+        // The primary's contents have no lists without values.
         let now = lists.get(&one.read).map_or(&[][..], |now| now.as_slice());
         let found = one.found.as_ref();
         summary.misordered_reads += u64::from(found.is_some_and(|found| !now.starts_with(found)));

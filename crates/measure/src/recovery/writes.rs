@@ -48,7 +48,8 @@ pub(super) fn first(probes: &[Probe], hit: Option<u32>, window: Window) -> Optio
     }
 }
 
-/// How long no member accepted a write, each time; `None` if no write was ever accepted before.
+/// The lengths of the periods in which no member accepted a write; `None` if no write was ever
+/// accepted before.
 pub(super) fn unavailable_s(probes: &[Probe], window: Window) -> Option<Vec<f64>> {
     let spans = all(probes);
     if !has_accepted(&spans, window) {

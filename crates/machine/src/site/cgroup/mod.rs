@@ -145,7 +145,7 @@ impl Groups {
         let mut groups = self.groups.iter();
         let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
         let group = group.ok_or_else(|| {
-            let why = "the control groups of the server were created without its controller";
+            let why = "the server's control groups were created without a controller for I/O";
             Controller::Io.unlimited(why, parent::in_a_scope())
         })?;
         for device in devices {

@@ -24,10 +24,13 @@ while [ "$1" != -- ]; do
         mkdir -p ".$2"
         mount -o "$1" "$2" ".$2"
         if [ "$1" = rbind,ro ]; then
-            # mount makes only the topmost one read-only. The kernel escapes special characters.
-            grep -F " $(cd ".$2" && pwd -P)/" /proc/self/mountinfo | while read -r _ _ _ _ below _; do
-                mount -o remount,bind,ro "$(printf %b "$below")"
-            done
+            # mount makes only the topmost mount read-only.
+            top=$(cd ".$2" && pwd -P)
+            while read -r _ _ _ _ point _; do
+                # The kernel escapes special characters.
+                case $point in *\\*) point=$(printf %b "$point") ;; esac
+                case $point in "$top"/*) mount -o remount,bind,ro "$point" ;; esac
+            done </proc/self/mountinfo
         fi
     fi
     shift 2

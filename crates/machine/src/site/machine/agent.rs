@@ -185,7 +185,7 @@ impl Pipes {
                 break;
             }
         }
-        // The rest of an endless line would be the next answer.
+        // The rest of an endless line would be taken for the next answer.
         self.is_lost = true;
         Err(io::ErrorKind::UnexpectedEof.into())
     }

@@ -245,7 +245,8 @@ impl Machine {
         ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
     }
 
-    /// Without a connection, also fails for no processes: then none could be found.
+    /// Without a connection, fails even if there are no processes: the search for them found none
+    /// because it failed, too.
     pub(crate) fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
         let pids = processes.iter().filter_map(|process| match process {
             Process::Elsewhere(pid) => Some(format!(" {pid}")),

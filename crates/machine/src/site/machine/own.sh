@@ -1,5 +1,5 @@
 # Gives the directory to the account $2 (UID:GID) if servers run as another user. What the account
-# has had before may contain hard links to the files of others, which it must not get.
+# already owned may contain hard links to files of other users, which it must not get.
 [ -n "$2" ] || exit 0
 for path in "$dir"/*; do
     case $path in

@@ -45,7 +45,7 @@ impl Namespace {
         })
     }
 
-    /// The entry that runs the program that follows in the namespace.
+    /// The entry with which a process enters the namespace and executes the program that follows.
     pub(crate) fn entry(&self) -> Vec<OsString> {
         // Entering it directly would require `unsafe` code.
         let namespace = format!("--net={}", self.namespace.path().display());
@@ -67,10 +67,10 @@ impl Namespace {
 impl Namespace {
     /// Drops what the namespace sends to these addresses, without an error for the sender; returns
     /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
-    /// twice, also after an error.
+    /// twice, even if this returned an error.
     pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = locked(&self.cut);
-        // All of them before the first error, because all of them are restored after it.
+        // After an error, all addresses are restored, so all are counted first.
         for peer in peers {
             *cut.entry(*peer).or_default() += 1;
         }

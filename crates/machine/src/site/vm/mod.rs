@@ -116,7 +116,8 @@ impl Guest {
     ) -> Result<Self, Failure> {
         qemu::program()?;
         qemu::check_image(image)?;
-        let boot = |accelerator| Self::on_free_ports(home, limits, image, accelerator, interrupted);
+        let start = |accelerator| Self::start(home, limits, image, accelerator, interrupted);
+        let boot = |accelerator| Self::on_free_ports(|| start(accelerator));
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
             Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
@@ -152,16 +153,11 @@ impl Guest {
         boot(Accelerator::Emulation)
     }
 
-    fn on_free_ports(
-        home: &Home,
-        limits: &Limits,
-        image: &Path,
-        accelerator: Accelerator,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, Failed> {
+    /// Starts a guest; tries again if another process takes one of its ports first.
+    fn on_free_ports(start: impl Fn() -> Result<Self, Failed>) -> Result<Self, Failed> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
-            match Self::start(home, limits, image, accelerator, interrupted) {
+            match start() {
                 Err(Failed::PortTaken) if tries.next().is_some() => {}
                 outcome => return outcome,
             }
