@@ -261,8 +261,8 @@ def paragraph(paper, found):
     words = []
     holds = [one for one in found if one.verdict in HOLDS]
     against = [one for one in found if one.verdict == "outside"]
-    words.append(f"Of {len(found)} claims, {testable} can be tested here: {len(holds)} hold, {len(against)} are contradicted, ")
-    words[-1] += f"and {counts['undecided']} are undecided."
+    words.append(f"Of {len(found)} claims, {testable} can be tested here. Claims that hold: {len(holds)}; contradicted: ")
+    words[-1] += f"{len(against)}; undecided: {counts['undecided']}."
     for heading, some in (("Holds", holds), ("Contradicted", against)):
         named = [f"{bare(one.claim['says'])} (here {shown(one.ratio.value)})" for one in some]
         words += [f"**{heading}:** {'; '.join(named)}."] if some else []
@@ -324,8 +324,8 @@ the verdicts were wrong (with half of the ratios there, 1.6 %). The intervals ar
 be undecided although its interval lies outside the margin. There is no verdict if a pair has a zero or the pairs do not vary.
 
 Claims about a failure compare throughput in fixed windows: *before*, the {windows['before']} s until the fault was due; *during*,
-the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end. After a first series, which decided little, the windows
-were lengthened, and everything around failures was measured again.
+the {windows['during']} s from then on; *after*, the last {windows['after']} s before the next fault or the end. In a first series, the windows were 5, 5,
+and 6 s; they decided little, so they were lengthened, and all failures were measured again.
 
 *Steal* is CPU time that the hypervisor gave to other guests, and *others* is that of programs other than the servers and dyno,
 as shares of all CPUs; tables show the highest value of the starts that count, or of all starts if none counts. A trial with more

@@ -167,12 +167,13 @@ fn replace(
         return Ok((refuses_at, true));
     }
     let refuses_at = Instant::now();
-    let caught_up = catch_up(&node, new, context.over);
-    if let Err(failure) = caught_up.and_then(|()| promote(cluster, index)) {
+    if let Err(failure) = catch_up(&node, new, context.over) {
         // The old one remains the primary.
         let _ = node.reinstate();
         return Err(failure);
     }
+    // If this fails, the new primary may accept writes already, so the old one must not.
+    promote(cluster, index)?;
     Ok((refuses_at, false))
 }
 

@@ -173,9 +173,10 @@ impl dyn Site + '_ {
         let host = self.this_host().ok_or_else(|| {
             Failure::server("this kind of site cannot limit the requests to devices")
         })?;
-        let groups = host.groups.as_ref().ok_or_else(|| {
-            Failure::server("a server without a control group cannot be limited")
-        })?;
+        let groups = host
+            .groups
+            .as_ref()
+            .ok_or_else(|| Failure::server("a server without a control group cannot be limited"))?;
         groups.limit_io(self.files(), devices, limits)
     }
 
