@@ -145,15 +145,12 @@ impl<'a, R: Runtime> Load<'a, R> {
             let indexes = share(spec.users, spec, worker);
             let connect_limit = share(spec.connect_limit, spec, worker).len();
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
-            let users = indexes
-                .map(|index| workload.user(index))
-                .collect::<Result<_, _>>();
             self.runtime.spawn(WorkerSetup {
                 control: Arc::clone(&self.control),
                 recorder: Arc::clone(recorder),
                 connector: Arc::clone(connector),
                 catalog: Arc::clone(workload.catalog()),
-                users: users.map_err(std::io::Error::other)?,
+                users: workload.users(indexes),
                 spec: LoadSpec {
                     seed,
                     // Without a permit, its users would wait forever.

@@ -96,7 +96,7 @@ impl<C, U> Spawn<C, U> for Threads<'_>
 where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
-    U: VirtualUser + Send + 'static,
+    U: VirtualUser + 'static,
 {
     fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()> {
         let clock = self.clock;

@@ -1,22 +1,57 @@
-//! A session that records how long each statement takes.
+//! A virtual user's connections, which record how long each statement takes.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use workload::catalog::Label;
-use workload::session::{Connect, Param, Reply, Session, SessionError};
+use workload::program;
+use workload::session::{Connect, Connections, Param, Reply, Rows, Session, SessionError};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, ns};
+use crate::control::Stage;
 use crate::worker::Worker;
 
 #[derive(Debug)]
 pub(crate) struct TimedSession<C: Connect, K> {
-    session: C::Session,
+    /// The selected connection, if it is open.
+    session: Option<C::Session>,
     worker: Rc<Worker<C, K>>,
     /// When the last reply was read, unless the user has waited for something else since. It is
     /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
     /// When the last reply of the running transaction arrived.
     arrived_ns: Option<u64>,
+    /// `None` for a user with one connection that prepares nothing.
+    script: Option<Box<ScriptState<C::Session>>>,
+}
+
+/// What only scripts need.
+#[derive(Debug)]
+struct ScriptState<S> {
+    selected: usize,
+    /// The connections by number, without the selected one.
+    others: Vec<Option<S>>,
+    prepared: Vec<Prepared>,
+}
+
+/// A statement that a script has prepared. It is prepared again on a new connection.
+#[derive(Debug)]
+struct Prepared {
+    connection: usize,
+    /// Empty once it is freed.
+    sql: Box<str>,
+    /// Its number on the connection.
+    number: u32,
+}
+
+impl<S> Default for ScriptState<S> {
+    fn default() -> Self {
+        Self {
+            selected: 0,
+            others: vec![None],
+            prepared: Vec::new(),
+        }
+    }
 }
 
 /// Whether a kernel's timestamp lies between the sending of the statement and the reading of its
@@ -27,13 +62,32 @@ fn is_plausible(stamp_ns: u64, sent_ns: u64, read_ns: u64) -> bool {
 }
 
 impl<C: Connect, K: Clock> TimedSession<C, K> {
-    pub(crate) fn new(session: C::Session, worker: &Rc<Worker<C, K>>) -> Self {
+    /// Without an open connection.
+    pub(crate) fn new(worker: &Rc<Worker<C, K>>) -> Self {
         Self {
-            session,
+            session: None,
             worker: Rc::clone(worker),
             read_ns: None,
             arrived_ns: None,
+            script: None,
         }
+    }
+
+    /// Replaces the selected connection by a new one.
+    pub(crate) async fn reopen(&mut self) -> Result<(), SessionError> {
+        let mut session = self.worker.connect().await?;
+        if let Some(script) = &mut self.script {
+            let selected = script.selected;
+            let lost = |prepared: &&mut Prepared| {
+                prepared.connection == selected && !prepared.sql.is_empty()
+            };
+            for prepared in script.prepared.iter_mut().filter(lost) {
+                prepared.number = session.prepare(&prepared.sql).await?;
+            }
+        }
+        self.waited();
+        self.session = Some(session);
+        Ok(())
     }
 
     /// The current time; directly after a reply, the time at which the reply was read.
@@ -69,7 +123,8 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
     fn replied(&mut self, label: Label, sent_ns: u64, is_done: bool) {
         let clock = &self.worker.clock;
         let read_ns = clock.now_ns();
-        let monotonic_ns = self.session.reply_arrived_ns();
+        let session = self.session.as_ref();
+        let monotonic_ns = session.and_then(Session::reply_arrived_ns);
         let stamp_ns = monotonic_ns.map(|at_ns| clock.convert_ns(at_ns));
         let accepted_ns = stamp_ns.filter(|stamp_ns| is_plausible(*stamp_ns, sent_ns, read_ns));
         let arrived_ns = accepted_ns.unwrap_or(read_ns);
@@ -92,28 +147,164 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let label = self.worker.catalog.statements[statement as usize].label;
+        let catalog = &self.worker.catalog;
+        let Some(known) = catalog.statements.get(statement as usize) else {
+            return self.execute_prepared(statement, params).await;
+        };
+        let label = known.label;
         let sent_ns = self.sent_ns();
-        let reply = self.session.execute(statement, params).await;
+        let session = self.session.as_mut().ok_or_else(not_connected)?;
+        let reply = session.execute(statement, params).await;
         self.replied(label, sent_ns, reply.is_ok());
         reply
     }
 
     async fn query(&mut self, label: Label, sql: &str) -> Result<Reply, SessionError> {
         let sent_ns = self.sent_ns();
-        let reply = self.session.query(label, sql).await;
+        let session = self.session.as_mut().ok_or_else(not_connected)?;
+        let reply = session.query(label, sql).await;
         self.replied(label, sent_ns, reply.is_ok());
         reply
     }
 
+    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+        self.waited();
+        let session = self.session.as_mut().ok_or_else(not_connected)?;
+        let number = session.prepare(sql).await?;
+        let script = self.script.get_or_insert_default();
+        script.prepared.push(Prepared {
+            connection: script.selected,
+            sql: sql.into(),
+            number,
+        });
+        let known = self.worker.catalog.statements.len() + script.prepared.len();
+        Ok(known as u32 - 1)
+    }
+
+    async fn free(&mut self, statement: u32) {
+        self.waited();
+        let known = self.worker.catalog.statements.len();
+        let script = self.script.as_mut();
+        let prepared = script.and_then(|it| it.prepared.get_mut((statement as usize).checked_sub(known)?));
+        if let (Some(prepared), Some(session)) = (prepared, &mut self.session) {
+            prepared.sql = Box::default();
+            session.free(prepared.number).await;
+        }
+    }
+
     async fn rollback(&mut self) -> Result<(), SessionError> {
         self.waited();
-        self.session.rollback().await
+        match &mut self.session {
+            Some(session) => session.rollback().await,
+            None => Ok(()),
+        }
     }
 
     async fn close(self) {
-        self.session.close().await;
+        let others = self.script.map_or_else(Vec::new, |script| script.others);
+        for session in self.session.into_iter().chain(others.into_iter().flatten()) {
+            session.close().await;
+        }
     }
+}
+
+impl<C: Connect, K: Clock> TimedSession<C, K> {
+    /// Executes a statement that the script has prepared.
+    async fn execute_prepared(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<Reply, SessionError> {
+        let sent_ns = self.sent_ns();
+        let index = statement as usize - self.worker.catalog.statements.len();
+        let script = self.script.as_ref();
+        let prepared = script.and_then(|script| script.prepared.get(index));
+        let prepared = prepared.filter(|prepared| !prepared.sql.is_empty());
+        let number = prepared.ok_or_else(not_prepared)?.number;
+        let session = self.session.as_mut().ok_or_else(not_connected)?;
+        let reply = session.execute(number, params).await;
+        self.replied_with(&reply, sent_ns);
+        reply
+    }
+
+    /// Counts a reply under the label of its outcome.
+    #[inline]
+    fn replied_with(&mut self, reply: &Result<Reply, SessionError>, sent_ns: u64) {
+        let label = reply.as_ref().map(program::label).unwrap_or_default();
+        self.replied(label, sent_ns, reply.is_ok());
+    }
+}
+
+impl<C: Connect, K: Clock> Connections for TimedSession<C, K> {
+    async fn open(&mut self) -> Result<u32, SessionError> {
+        self.waited();
+        let worker = Rc::clone(&self.worker);
+        worker.wait_for_route().await;
+        let _permit = worker.connecting.acquire().await;
+        if worker.control.reached(Stage::Stop) {
+            return Err(SessionError::of_script("the load is over".to_owned()));
+        }
+        let session = worker.connect().await?;
+        let number = match (&self.session, &mut self.script) {
+            (None, None) => 0,
+            (_, script) => {
+                let others = &mut script.get_or_insert_default().others;
+                others.push(None);
+                others.len() as u32 - 1
+            }
+        };
+        self.select(number);
+        self.session = Some(session);
+        Ok(number)
+    }
+
+    fn select(&mut self, connection: u32) {
+        let Some(script) = &mut self.script else {
+            return;
+        };
+        let (from, to) = (script.selected, connection as usize);
+        if from == to || to >= script.others.len() {
+            return;
+        }
+        script.others[from] = self.session.take();
+        self.session = script.others[to].take();
+        script.selected = to;
+    }
+
+    async fn shut(&mut self) {
+        self.waited();
+        if let Some(session) = self.session.take() {
+            session.close().await;
+        }
+    }
+
+    async fn run(&mut self, sql: &str, rows: Option<&mut Rows>) -> Result<Reply, SessionError> {
+        let sent_ns = self.sent_ns();
+        let session = self.session.as_mut().ok_or_else(not_connected)?;
+        let reply = match rows {
+            Some(rows) => session.fetch(sql, rows).await,
+            None => session.query(Label::default(), sql).await,
+        };
+        self.replied_with(&reply, sent_ns);
+        reply
+    }
+
+    async fn pause(&mut self, length: Duration) {
+        self.waited();
+        self.worker.sleep(ns(length)).await;
+    }
+
+    fn caught(&mut self, error: &SessionError) {
+        self.worker.error(error, "caught by the script");
+    }
+}
+
+fn not_connected() -> SessionError {
+    SessionError::of_script("the connection is not open".to_owned())
+}
+
+fn not_prepared() -> SessionError {
+    SessionError::of_script("the statement is not prepared".to_owned())
 }
 
 #[cfg(test)]

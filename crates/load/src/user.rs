@@ -42,7 +42,8 @@ where
 {
     // Counts the user as ended even if the task is dropped.
     let _ended = EndedGuard(Arc::clone(&worker.control));
-    let Some(session) = open_first(&worker).await else {
+    let mut user = user;
+    let Some(session) = open_first(&worker, &mut *user).await else {
         return;
     };
     let mut user = ConnectedUser {
@@ -62,15 +63,19 @@ where
     Box::pin(user.session.close()).await;
 }
 
-/// Opens the first connection; a failure ends the load before it starts.
-async fn open_first<C: Connect, K: Clock>(worker: &Rc<Worker<C, K>>) -> Option<TimedSession<C, K>> {
-    worker.wait_for_route().await;
-    let _permit = worker.connecting.acquire().await;
-    if worker.control.reached(Stage::Stop) {
-        return None;
-    }
-    match worker.connect().await {
-        Ok(session) => Some(session),
+/// Opens the first connection, unless the user opens its own; a failure ends the load before it
+/// starts.
+async fn open_first<C: Connect, K: Clock, U: VirtualUser>(
+    worker: &Rc<Worker<C, K>>,
+    user: &mut U,
+) -> Option<TimedSession<C, K>> {
+    let mut session = TimedSession::new(worker);
+    let opened = match user.opens_connections() {
+        true => user.start(&mut session).await,
+        false => session.open().await.map(drop),
+    };
+    match opened {
+        Ok(()) => Some(session),
         Err(error) => {
             worker.control.fail(error);
             None
@@ -92,7 +97,9 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             }
             let served = self.serve(intended_ns).await;
             recorder.idle(self.index);
-            served?;
+            if served?.is_last {
+                break;
+            }
             self.think().await;
         }
         Box::pin(self.finish()).await
@@ -144,7 +151,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     /// Runs a transaction and repeats it until it succeeds.
-    async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
+    async fn serve(&mut self, intended_ns: u64) -> Result<Done, LoadOver> {
         let started_ns = self.session.now_ns();
         self.attempt_ns = started_ns;
         loop {
@@ -152,8 +159,10 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                 Ok(done) => {
                     self.outage.end(&self.worker.control);
                     let end_ns = self.session.end_ns();
-                    self.record(intended_ns, started_ns, end_ns, done);
-                    return Ok(());
+                    if !done.is_last {
+                        self.record(intended_ns, started_ns, end_ns, done);
+                    }
+                    return Ok(done);
                 }
                 Err(error) => Box::pin(self.recover(error)).await?,
             }
@@ -164,10 +173,14 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         }
     }
 
-    /// Sends what the user has buffered: the rows of a bulk insert.
+    /// Lets the user clean up, and send what it has buffered: the rows of a bulk insert.
     async fn finish(&mut self) -> Result<(), LoadOver> {
         let Some(oldest_ns) = self.unsent.first() else {
-            return Ok(());
+            let finished = self.user.finish(&mut self.session).await;
+            return finished.map_err(|error| {
+                self.worker.control.fail(error);
+                LoadOver
+            });
         };
         let recorder = &self.worker.recorder;
         recorder.begin(self.index, *oldest_ns);
@@ -235,7 +248,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                 FailureKind::Refused if worker.ignores(&error) => {
                     worker.error(&error, "ignored");
                 }
-                FailureKind::Refused => {
+                FailureKind::Refused | FailureKind::Script => {
                     worker.error(&error, "stopped the load");
                     worker.control.fail(error);
                     return Err(LoadOver);
@@ -274,12 +287,11 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             let attempt = worker.unless_stopped(async {
                 let _permit = worker.connecting.acquire().await;
                 route = worker.connector.route();
-                worker.connect().await
+                self.session.reopen().await
             });
             match attempt.await.ok_or(LoadOver)? {
-                Ok(fresh) => {
+                Ok(()) => {
                     worker.recorder.reconnected();
-                    self.session = fresh;
                     return Ok(());
                 }
                 Err(failed) => {
@@ -294,13 +306,12 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 impl<C: Connect, K: Clock> Worker<C, K> {
     /// Opens a connection. Boxed, like everything that a user does rarely: otherwise, each waiting
     /// user would hold the memory of a login.
-    async fn connect(self: &Rc<Self>) -> Result<TimedSession<C, K>, SessionError> {
-        let session = Box::pin(self.connector.connect(&self.catalog)).await?;
-        Ok(TimedSession::new(session, self))
+    pub(crate) async fn connect(&self) -> Result<C::Session, SessionError> {
+        Box::pin(self.connector.connect(&self.catalog)).await
     }
 
     /// Waits until there is a server to connect to, or until the load stops.
-    async fn wait_for_route(&self) {
+    pub(crate) async fn wait_for_route(&self) {
         while self.connector.route().is_none() && !self.control.reached(Stage::Stop) {
             let stopped = self.reached(Stage::Stop);
             before(stopped, self.connector.rerouted(None)).await;
@@ -308,7 +319,7 @@ impl<C: Connect, K: Clock> Worker<C, K> {
     }
 
     /// Records an error that a user has just received, and what the user does about it.
-    fn error(&self, error: &SessionError, action: &'static str) {
+    pub(crate) fn error(&self, error: &SessionError, action: &'static str) {
         self.recorder.error(self.clock.now_ns(), error, action);
     }
 
@@ -336,7 +347,7 @@ impl<C: Connect, K: Clock> Worker<C, K> {
     }
 
     /// Waits for `length_ns`, or until the load stops.
-    async fn sleep(&self, length_ns: u64) {
+    pub(crate) async fn sleep(&self, length_ns: u64) {
         self.sleep_until(self.clock.now_ns().saturating_add(length_ns))
             .await;
     }

@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::{Connect, SessionError};
-use workload::virtual_user::VirtualUser;
+use workload::virtual_user::{NewUsers, VirtualUser};
 
 use crate::clock::Clock;
 use crate::control::{Control, Stage};
@@ -52,13 +52,12 @@ impl Drop for EndedGuard {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct WorkerSetup<C, U> {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) users: Vec<U>,
+    pub(crate) users: NewUsers<U>,
     pub(crate) spec: LoadSpec,
 }
 
@@ -71,7 +70,8 @@ where
     pub(crate) fn into_tasks<K: Clock>(
         self,
         clock: K,
-    ) -> impl Iterator<Item = impl Future<Output = ()> + 'static> {
+    ) -> std::io::Result<impl Iterator<Item = impl Future<Output = ()> + 'static>> {
+        let users = (self.users)().map_err(std::io::Error::other)?;
         let worker = Rc::new(Worker {
             clock,
             control: self.control,
@@ -83,8 +83,9 @@ where
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
             spec: self.spec,
         });
-        let users = self.users.into_iter().enumerate();
-        users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user)))
+        let users = users.into_iter().enumerate();
+        Ok(users
+            .map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user))))
     }
 }
 
@@ -106,7 +107,7 @@ where
     let reactor = Reactor::new()?;
     let control = Arc::clone(&setup.control);
     control.register(reactor.waker());
-    for task in setup.into_tasks(clock) {
+    for task in setup.into_tasks(clock)? {
         reactor.spawn(task);
     }
     reactor.run_tasks(|| control.reached(Stage::Cancel))

@@ -1,6 +1,7 @@
-//! The workloads that are built in, behind one type: which of them runs is known only
-//! at run time, and decided once for each transaction.
+//! All workloads behind one type: which of them runs is known only at run time, and decided once
+//! for each transaction.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bulk_insert::{self, BulkUser};
@@ -9,10 +10,11 @@ use crate::dialect::Dialect;
 use crate::name::{Body, WorkloadName};
 use crate::oltp::{self, OltpUser, Shared};
 use crate::options::{Options, OptionsError};
-use crate::session::{Session, SessionError};
-use crate::virtual_user::{Done, VirtualUser, Workload};
+use crate::program::{Script, ScriptUser};
+use crate::session::{Connections, SessionError};
+use crate::virtual_user::{Done, NewUsers, VirtualUser, Workload};
 
-/// A workload that is built in, ready to run.
+/// A workload that is built in, or a script, ready to run.
 #[derive(Debug)]
 pub struct BuiltIn {
     catalog: Arc<Catalog>,
@@ -20,16 +22,37 @@ pub struct BuiltIn {
 }
 
 /// What the virtual users are made of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Users {
     Oltp(Arc<Shared>),
     BulkInsert(Label),
+    Script(Arc<dyn Script>),
 }
 
-#[derive(Debug)]
 pub enum BuiltInUser {
     Oltp(OltpUser),
     BulkInsert(BulkUser),
+    Script(ScriptUser),
+}
+
+impl Users {
+    fn create(&self, indexes: Range<u32>) -> Result<Vec<BuiltInUser>, OptionsError> {
+        match self {
+            Self::Oltp(shared) => {
+                let users = indexes.map(|index| Ok(BuiltInUser::Oltp(OltpUser::new(shared, index)?)));
+                users.collect()
+            }
+            Self::BulkInsert(label) => {
+                let users = indexes.map(|index| BuiltInUser::BulkInsert(BulkUser::new(*label, index)));
+                Ok(users.collect())
+            }
+            Self::Script(script) => {
+                let user = |program| ScriptUser::new(program, script.opens_connections());
+                let programs = script.programs(indexes)?.into_iter();
+                Ok(programs.map(user).map(BuiltInUser::Script).collect())
+            }
+        }
+    }
 }
 
 impl BuiltIn {
@@ -57,6 +80,14 @@ impl BuiltIn {
             users,
         })
     }
+
+    /// A script as a workload.
+    pub fn of_script(script: Arc<dyn Script>) -> Self {
+        Self {
+            catalog: Arc::new(script.catalog()),
+            users: Users::Script(script),
+        }
+    }
 }
 
 impl Workload for BuiltIn {
@@ -66,34 +97,49 @@ impl Workload for BuiltIn {
         &self.catalog
     }
 
-    fn user(&self, index: u32) -> Result<BuiltInUser, OptionsError> {
-        Ok(match &self.users {
-            Users::Oltp(shared) => BuiltInUser::Oltp(OltpUser::new(shared, index)?),
-            Users::BulkInsert(label) => BuiltInUser::BulkInsert(BulkUser::new(*label, index)),
-        })
+    fn users(&self, indexes: Range<u32>) -> NewUsers<BuiltInUser> {
+        let users = self.users.clone();
+        Box::new(move || users.create(indexes))
     }
 }
 
 impl VirtualUser for BuiltInUser {
-    async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+    fn opens_connections(&self) -> bool {
         match self {
-            BuiltInUser::Oltp(user) => user.transaction(session).await,
-            BuiltInUser::BulkInsert(user) => user.transaction(session).await,
+            Self::Oltp(_) | Self::BulkInsert(_) => false,
+            Self::Script(user) => user.opens_connections(),
+        }
+    }
+
+    async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        match self {
+            Self::Oltp(_) | Self::BulkInsert(_) => Ok(()),
+            Self::Script(user) => user.start(session).await,
+        }
+    }
+
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+        match self {
+            Self::Oltp(user) => user.transaction(session).await,
+            Self::BulkInsert(user) => user.transaction(session).await,
+            // Boxed, because it would reserve its larger space in the futures of all users.
+            Self::Script(user) => Box::pin(user.transaction(session)).await,
         }
     }
 
     #[inline]
     fn unsent(&self) -> usize {
         match self {
-            BuiltInUser::Oltp(user) => user.unsent(),
-            BuiltInUser::BulkInsert(user) => user.unsent(),
+            Self::Oltp(_) | Self::Script(_) => 0,
+            Self::BulkInsert(user) => user.unsent(),
         }
     }
 
-    async fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), SessionError> {
+    async fn finish<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
         match self {
-            BuiltInUser::Oltp(user) => user.finish(session).await,
-            BuiltInUser::BulkInsert(user) => user.finish(session).await,
+            Self::Oltp(_) => Ok(()),
+            Self::BulkInsert(user) => user.finish(session).await,
+            Self::Script(user) => user.finish(session).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::catalog::{Catalog, Label, StatementClass};
 use crate::schema::table_name;
-use crate::session::{FailureKind, Session, SessionError};
+use crate::session::{Connections, FailureKind, SessionError};
 use crate::virtual_user::{Done, VirtualUser};
 
 /// The text is sent before it would exceed this: sysbench's packet.
@@ -48,7 +48,7 @@ impl BulkUser {
 
 impl VirtualUser for BulkUser {
     /// Adds the next row; sends those before it if there is no room.
-    async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
         if self.text.len() + ROW_BYTES > PACKET_BYTES {
             self.finish(session).await?;
         }
@@ -70,7 +70,7 @@ impl VirtualUser for BulkUser {
 
     /// Sends the rows. They are kept only if the server surely did not insert them: a
     /// second time would be a duplicate key.
-    async fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), SessionError> {
+    async fn finish<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
         if self.text.is_empty() {
             return Ok(());
         }

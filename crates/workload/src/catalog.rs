@@ -15,6 +15,11 @@ impl Label {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Its label among [`program::labels`](crate::program::labels).
+    pub(crate) fn of_class(class: StatementClass) -> Self {
+        Self(class as u32)
+    }
 }
 
 /// The labels of a workload, in the order in which results list them.

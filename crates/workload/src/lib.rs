@@ -1,7 +1,7 @@
 //! What a virtual user does: transactions, deterministic rows, random distributions.
 //! Pure: generic over [`session::Session`], never a socket.
 //!
-//! [`virtual_user`] has the traits of a workload. [`name`] is the table of those that
+//! [`virtual_user`] has the traits of a workload, [`program`] those of a script. [`name`] is the table of those that
 //! are built in, [`built_in`] the type that runs any of them, [`options`] what can be
 //! chosen. [`schema`] and [`rows`] make the tables, [`catalog`] holds the statements.
 
@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod name;
 pub mod oltp;
 pub mod options;
+pub mod program;
 pub mod rows;
 pub mod schema;
 pub mod session;

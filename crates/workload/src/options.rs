@@ -28,6 +28,9 @@ pub enum OptionsError {
     /// A transaction would do nothing, forever and at once.
     #[error("a transaction of {workload} has no statement with these options")]
     NoStatements { workload: &'static str },
+    /// The script cannot be run: its own message, with the place.
+    #[error("{0}")]
+    Script(String),
 }
 
 impl Options {

@@ -7,22 +7,35 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::catalog::{Catalog, Label};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Param<'a> {
     Int(i64),
-    /// ASCII text; never needs escaping beyond quotes and backslashes.
+    /// Never needs escaping beyond quotes and backslashes.
     Text(&'a str),
+    Double(f64),
+    Null,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
+    /// Whether the statement has a result set, even an empty one.
+    pub has_result: bool,
     /// Rows in the result set; 0 for a statement without one.
     pub rows: u64,
     /// Rows that the statement matched, whether or not it changed them.
     pub affected: u64,
+}
+
+/// The result of a statement as text, for scripts that read it. The memory of one is bounded.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Rows {
+    pub columns: Vec<String>,
+    /// Values by row and column; `None` for NULL.
+    pub rows: Vec<Vec<Option<String>>>,
 }
 
 /// One open connection that waits for each reply before the next statement.
@@ -43,6 +56,28 @@ pub trait Session {
         sql: &str,
     ) -> impl Future<Output = Result<Reply, SessionError>>;
 
+    /// Executes SQL as text and keeps the rows of its last result in `rows`, whose former content
+    /// is lost.
+    fn fetch(
+        &mut self,
+        _sql: &str,
+        _rows: &mut Rows,
+    ) -> impl Future<Output = Result<Reply, SessionError>> {
+        std::future::ready(Err(SessionError::no_scripts()))
+    }
+
+    /// Prepares a statement that is not in the catalog, for [`Session::execute`]; returns its
+    /// number, which is higher than those of the catalog. `?` stands for a parameter, whatever
+    /// the engine's own placeholder is.
+    fn prepare(&mut self, _sql: &str) -> impl Future<Output = Result<u32, SessionError>> {
+        std::future::ready(Err(SessionError::no_scripts()))
+    }
+
+    /// Frees a statement that [`Session::prepare`] has prepared. Its number is not used again.
+    fn free(&mut self, _statement: u32) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Rolls back the open transaction, if there is one.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
 
@@ -61,6 +96,33 @@ pub trait Session {
     {
         async { drop(self) }
     }
+}
+
+/// The connections of a virtual user, which the load provides. As a [`Session`], it is the selected
+/// connection.
+pub trait Connections: Session {
+    /// Opens a connection and selects it; returns its number.
+    fn open(&mut self) -> impl Future<Output = Result<u32, SessionError>>;
+
+    /// Selects an open connection, by its number from 0.
+    fn select(&mut self, connection: u32);
+
+    /// Closes the selected connection.
+    fn shut(&mut self) -> impl Future<Output = ()>;
+
+    /// Like [`Session::query`], or [`Session::fetch`] if the rows are wanted; results count the
+    /// statement under the [label of its outcome](crate::program::label).
+    fn run(
+        &mut self,
+        sql: &str,
+        rows: Option<&mut Rows>,
+    ) -> impl Future<Output = Result<Reply, SessionError>>;
+
+    /// Waits, unless the load stops first.
+    fn pause(&mut self, length: Duration) -> impl Future<Output = ()>;
+
+    /// Counts an error after which the user goes on with its transaction.
+    fn caught(&mut self, error: &SessionError);
 }
 
 pub trait Connect {
@@ -97,6 +159,8 @@ pub enum FailureKind {
     Away,
     /// The server refused the statement: stop the load, unless its code is to be ignored.
     Refused,
+    /// The script failed: stop the load.
+    Script,
 }
 
 /// A failed statement or connection, as the server reported it.
@@ -113,6 +177,22 @@ pub struct SessionError {
 }
 
 impl SessionError {
+    /// The error of a session that runs only what is built in.
+    fn no_scripts() -> Self {
+        Self::of_script("this connection runs no scripts".to_owned())
+    }
+
+    /// A script's own error.
+    pub fn of_script(message: String) -> Self {
+        Self {
+            kind: FailureKind::Script,
+            sqlstate: None,
+            number: None,
+            message,
+            statement: None,
+        }
+    }
+
     /// Whether the server reported the error; otherwise the connection failed.
     pub fn is_from_server(&self) -> bool {
         self.number.is_some() || self.sqlstate.is_some()

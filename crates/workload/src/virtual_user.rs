@@ -1,27 +1,49 @@
 //! The traits that a workload implements.
 
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::options::OptionsError;
-use crate::session::{Session, SessionError};
+use crate::session::{Connections, SessionError};
 
 /// The statements of a load, and the virtual users that execute them.
 pub trait Workload {
-    type User: VirtualUser + Send + 'static;
+    type User: VirtualUser + 'static;
 
     /// Its statements and their labels. Every connection is opened with them.
     fn catalog(&self) -> &Arc<Catalog>;
 
-    /// Virtual user number `index`, from 0. The same seed and number result in the
-    /// same transactions.
-    fn user(&self, index: u32) -> Result<Self::User, OptionsError>;
+    /// The labels of its kinds of transactions; one if it does not tell them apart.
+    fn kinds(&self) -> usize {
+        1
+    }
+
+    /// Virtual users, by their numbers from 0. The same seed and number result in the same
+    /// transactions.
+    fn users(&self, indexes: Range<u32>) -> NewUsers<Self::User>;
 }
+
+/// Creates virtual users on the thread that runs them, which they need not leave.
+pub type NewUsers<U> = Box<dyn FnOnce() -> Result<Vec<U>, OptionsError> + Send>;
 
 /// One virtual user. Small, because a load may have thousands of them.
 pub trait VirtualUser {
-    fn transaction<S: Session>(
+    /// Whether the user opens its connections itself, when it starts. Otherwise, the load opens one.
+    fn opens_connections(&self) -> bool {
+        false
+    }
+
+    /// What the user does before the load begins. An error ends the load.
+    fn start<S: Connections>(
+        &mut self,
+        _session: &mut S,
+    ) -> impl Future<Output = Result<(), SessionError>> {
+        std::future::ready(Ok(()))
+    }
+
+    fn transaction<S: Connections>(
         &mut self,
         session: &mut S,
     ) -> impl Future<Output = Result<Done, SessionError>>;
@@ -35,7 +57,7 @@ pub trait VirtualUser {
     }
 
     /// Sends what [`VirtualUser::unsent`] counts, at the end of the load.
-    fn finish<S: Session>(
+    fn finish<S: Connections>(
         &mut self,
         _session: &mut S,
     ) -> impl Future<Output = Result<(), SessionError>> {
@@ -49,4 +71,8 @@ pub struct Done {
     pub lookups: u32,
     /// Those of them that found none.
     pub misses: u32,
+    /// Which kind of transaction it was, below [`Workload::kinds`].
+    pub kind: u32,
+    /// Whether this was the user's last transaction, which does not count.
+    pub is_last: bool,
 }

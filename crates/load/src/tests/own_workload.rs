@@ -1,12 +1,12 @@
 //! A workload that is not built in: a ledger that knows of each commit whether it succeeded,
 //! failed, or is in doubt.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use workload::catalog::{Catalog, StatementClass};
-use workload::options::OptionsError;
-use workload::session::{FailureKind, Param, Session, SessionError};
-use workload::virtual_user::{Done, VirtualUser, Workload};
+use workload::session::{Connections, FailureKind, Param, SessionError};
+use workload::virtual_user::{Done, NewUsers, VirtualUser, Workload};
 
 use super::script::{Scripted, done, fails};
 use super::*;
@@ -62,17 +62,19 @@ impl Workload for Ledger {
         &self.catalog
     }
 
-    fn user(&self, index: u32) -> Result<Bookkeeper, OptionsError> {
-        Ok(Bookkeeper {
+    fn users(&self, indexes: Range<u32>) -> NewUsers<Bookkeeper> {
+        let entries = Arc::clone(&self.entries);
+        let user = move |index| Bookkeeper {
             index,
             next: 0,
-            entries: Arc::clone(&self.entries),
-        })
+            entries: Arc::clone(&entries),
+        };
+        Box::new(move || Ok(indexes.map(user).collect()))
     }
 }
 
 impl VirtualUser for Bookkeeper {
-    async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
         // No number is used twice, so that an entry in doubt stays in doubt.
         self.next += 1;
         let entry = (self.index, self.next);

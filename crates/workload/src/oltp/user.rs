@@ -10,7 +10,7 @@ use super::{NumberedStatement, Shared};
 use crate::digits::Digits;
 use crate::distribution::DistributionError;
 use crate::random;
-use crate::session::{Param, Reply, Session, SessionError};
+use crate::session::{Connections, Param, Reply, Session, SessionError};
 use crate::virtual_user::{Done, VirtualUser};
 
 /// A virtual user of an OLTP workload. What users have in common is shared, and what
@@ -48,7 +48,7 @@ impl OltpUser {
 }
 
 impl VirtualUser for OltpUser {
-    async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
         let OltpUser { shared, state } = self;
         let mut done = Done::default();
         for step in &shared.steps {

@@ -3,13 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use workload::built_in::{BuiltIn, BuiltInUser};
 use workload::catalog::{Catalog, Label, StatementClass};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::session::{FailureKind, Param, Reply, Session, SessionError};
+use workload::session::{Connections, FailureKind, Param, Reply, Rows, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
 /// A parameter that was sent.
@@ -64,8 +65,8 @@ pub(crate) fn user(
     index: u32,
 ) -> (BuiltInUser, Recorder) {
     let workload = BuiltIn::new(name, options, dialect, 11, 4).unwrap();
-    let user = workload.user(index).unwrap();
-    (user, Recorder::new(&workload))
+    let mut users = workload.users(index..index + 1)().unwrap();
+    (users.remove(0), Recorder::new(&workload))
 }
 
 /// What user `index` of four sends.
@@ -125,6 +126,7 @@ impl Recorder {
             return Err(error);
         }
         Ok(Reply {
+            has_result: class == StatementClass::Read,
             rows: self.found,
             affected: self.found,
         })
@@ -141,6 +143,7 @@ impl Session for Recorder {
         let owned = |param: &Param<'_>| match param {
             Param::Int(number) => Value::Int(*number),
             Param::Text(text) => Value::Text((*text).to_owned()),
+            Param::Double(_) | Param::Null => panic!("{param:?}"),
         };
         let params = params.iter().map(owned).collect();
         self.answer(statement.label, &statement.sql, params)
@@ -153,6 +156,24 @@ impl Session for Recorder {
     async fn rollback(&mut self) -> Result<(), SessionError> {
         Ok(())
     }
+}
+
+impl Connections for Recorder {
+    async fn open(&mut self) -> Result<u32, SessionError> {
+        Ok(0)
+    }
+
+    fn select(&mut self, _: u32) {}
+
+    async fn shut(&mut self) {}
+
+    async fn run(&mut self, sql: &str, _: Option<&mut Rows>) -> Result<Reply, SessionError> {
+        self.answer(Label::default(), sql, Vec::new())
+    }
+
+    async fn pause(&mut self, _: Duration) {}
+
+    fn caught(&mut self, _: &SessionError) {}
 }
 
 /// Runs a future that never has to wait.

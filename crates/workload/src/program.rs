@@ -1,0 +1,264 @@
+//! Scripts: virtual users whose transactions a program decides step by step.
+//!
+//! A [`Program`] does no IO: it says what it needs, and is resumed with the answer. So a script
+//! sees calls that block, while its worker serves other users.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::catalog::{Catalog, Label, Labels, StatementClass};
+use crate::options::OptionsError;
+use crate::session::{Connections, Param, Reply, Rows, SessionError};
+use crate::virtual_user::{Done, VirtualUser};
+
+/// A script that is ready to run.
+pub trait Script: fmt::Debug + Send + Sync {
+    /// Its statements that are known beforehand. The first labels are those of [`labels`].
+    fn catalog(&self) -> Catalog;
+
+    /// Whether its programs open their connections themselves.
+    fn opens_connections(&self) -> bool;
+
+    /// Creates the programs of these virtual users, on the thread that runs them.
+    fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError>;
+}
+
+/// What one virtual user does.
+pub trait Program {
+    /// Continues with the answer to the last request, or with what the load wants next.
+    fn resume(&mut self, answer: Answer<'_>) -> Request<'_>;
+}
+
+/// What a program is resumed with.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer<'a> {
+    /// Prepare for transactions, up to [`Request::Ready`].
+    Start,
+    /// Run a transaction, up to [`Request::Done`]. After [`Request::Restart`], run it again.
+    Transaction,
+    /// The load is over: clean up, up to [`Request::Ready`].
+    Finish,
+    /// A statement succeeded. `rows` is empty unless they were asked for.
+    Replied { reply: Reply, rows: &'a Rows },
+    /// The number of the connection that was opened, or of the statement that was prepared.
+    Opened(u32),
+    /// A connection or statement was closed, or the pause is over.
+    Continued,
+    /// What was asked for failed.
+    Failed(&'a SessionError),
+}
+
+/// What a program needs. Connections have numbers from 0.
+#[derive(Debug, Clone, Copy)]
+pub enum Request<'a> {
+    Open,
+    Close {
+        connection: u32,
+    },
+    Run {
+        connection: u32,
+        sql: &'a str,
+        /// Whether the program reads the rows.
+        wants_rows: bool,
+    },
+    Prepare {
+        connection: u32,
+        sql: &'a str,
+    },
+    /// Executes a statement of the catalog, or one that was prepared.
+    Execute {
+        connection: u32,
+        statement: u32,
+        params: &'a [Param<'a>],
+    },
+    Free {
+        connection: u32,
+        statement: u32,
+    },
+    Pause(Duration),
+    /// The preparation or the cleaning up is complete.
+    Ready,
+    /// The transaction is complete.
+    Done {
+        /// Which kind of transaction it was.
+        kind: u32,
+    },
+    /// The user runs no further transaction, and this one does not count.
+    Last,
+    /// Undo the transaction because of the last failure, and run it again.
+    Restart,
+    /// The load cannot go on: the error of the script, with its place.
+    Fail(&'a str),
+}
+
+/// The labels of statements that are not in a catalog, by their outcome, as sysbench counts them.
+pub fn labels() -> Labels {
+    let mut labels = Labels::default();
+    for class in StatementClass::ALL {
+        labels.intern(class.to_string(), *class);
+    }
+    labels
+}
+
+/// The label of a statement with this outcome.
+pub fn label(reply: &Reply) -> Label {
+    let class = match reply {
+        Reply {
+            has_result: true, ..
+        } => StatementClass::Read,
+        Reply { affected: 1.., .. } => StatementClass::Write,
+        _ => StatementClass::Other,
+    };
+    Label::of_class(class)
+}
+
+/// A virtual user that runs a program.
+pub struct ScriptUser {
+    program: Box<dyn Program>,
+    opens_connections: bool,
+    rows: Rows,
+}
+
+/// What an [`Answer`] is made of.
+enum Event {
+    Begin(Answer<'static>),
+    Replied(Reply),
+    Opened(u32),
+    Continued,
+}
+
+impl Event {
+    fn answer<'a>(&self, rows: &'a Rows) -> Answer<'a> {
+        match *self {
+            Self::Begin(answer) => answer,
+            Self::Replied(reply) => Answer::Replied { reply, rows },
+            Self::Opened(number) => Answer::Opened(number),
+            Self::Continued => Answer::Continued,
+        }
+    }
+}
+
+impl ScriptUser {
+    pub fn new(program: Box<dyn Program>, opens_connections: bool) -> Self {
+        Self {
+            program,
+            opens_connections,
+            rows: Rows::default(),
+        }
+    }
+
+    /// Resumes the program until it has done what `begin` asks for.
+    async fn run<S: Connections>(
+        &mut self,
+        begin: Answer<'static>,
+        session: &mut S,
+    ) -> Result<Done, SessionError> {
+        let Self { program, rows, .. } = self;
+        let mut last = Ok(Event::Begin(begin));
+        loop {
+            let request = program.resume(match &last {
+                Ok(event) => event.answer(rows),
+                Err(error) => Answer::Failed(error),
+            });
+            match (request, last) {
+                (Request::Fail(message), _) => return Err(SessionError::of_script(message.to_owned())),
+                (Request::Restart, Err(error)) => return Err(error),
+                (_, Err(error)) => session.caught(&error),
+                (_, Ok(_)) => {}
+            }
+            let done = match request {
+                Request::Ready => Done::default(),
+                Request::Done { kind } => Done {
+                    kind,
+                    ..Done::default()
+                },
+                Request::Last => Done {
+                    is_last: true,
+                    ..Done::default()
+                },
+                request => {
+                    last = serve(request, rows, session).await;
+                    continue;
+                }
+            };
+            return Ok(done);
+        }
+    }
+}
+
+/// Does what a program asks for.
+async fn serve<S: Connections>(
+    request: Request<'_>,
+    rows: &mut Rows,
+    session: &mut S,
+) -> Result<Event, SessionError> {
+    match request {
+        Request::Open => session.open().await.map(Event::Opened),
+        Request::Close { connection } => {
+            session.select(connection);
+            session.shut().await;
+            Ok(Event::Continued)
+        }
+        Request::Run {
+            connection,
+            sql,
+            wants_rows,
+        } => {
+            session.select(connection);
+            let rows = wants_rows.then_some(rows);
+            session.run(sql, rows).await.map(Event::Replied)
+        }
+        Request::Prepare { connection, sql } => {
+            session.select(connection);
+            session.prepare(sql).await.map(Event::Opened)
+        }
+        Request::Execute {
+            connection,
+            statement,
+            params,
+        } => {
+            session.select(connection);
+            let reply = session.execute(statement, params).await;
+            reply.map(Event::Replied)
+        }
+        Request::Free {
+            connection,
+            statement,
+        } => {
+            session.select(connection);
+            session.free(statement).await;
+            Ok(Event::Continued)
+        }
+        Request::Pause(length) => {
+            session.pause(length).await;
+            Ok(Event::Continued)
+        }
+        // Only after an error is there anything to undo.
+        Request::Restart => {
+            let message = "the script restarts a transaction without an error";
+            Err(SessionError::of_script(message.to_owned()))
+        }
+        Request::Ready | Request::Done { .. } | Request::Last | Request::Fail(_) => {
+            Ok(Event::Continued)
+        }
+    }
+}
+
+impl VirtualUser for ScriptUser {
+    fn opens_connections(&self) -> bool {
+        self.opens_connections
+    }
+
+    async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        self.run(Answer::Start, session).await.map(drop)
+    }
+
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+        self.run(Answer::Transaction, session).await
+    }
+
+    async fn finish<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        self.run(Answer::Finish, session).await.map(drop)
+    }
+}
