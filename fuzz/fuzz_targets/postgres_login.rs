@@ -7,6 +7,7 @@ use wire::gather::Gatherer;
 use wire::postgres::certificate;
 use wire::postgres::login::{self, Authentication, Next};
 use wire::postgres::message::Message;
+use wire::postgres::reply::ReplyReader;
 use wire::postgres::rows::TextResult;
 use wire::postgres::scram::{ChannelBinding, Scram};
 
@@ -19,9 +20,10 @@ fuzz_target!(|data: &[u8]| {
     let mut gatherer = Gatherer::new(LIMIT_BYTES);
     gatherer.push(data);
     let mut result = TextResult::default();
+    let mut reader = ReplyReader::default();
     while let Ok(Some(message)) = gatherer.take_message::<Message>() {
         assert!(message.payload.len() <= LIMIT_BYTES);
-        let _ = result.message(&message);
+        let _ = result.message(&message, &mut reader);
         match Next::parse(&message) {
             Ok(Next::Authentication(Authentication::SaslContinue(challenge))) => answer(&challenge),
             Ok(Next::Refused(error)) => assert_eq!(error.sqlstate().len(), 5),

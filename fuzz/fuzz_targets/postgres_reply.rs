@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
 fn reader(how: u8) -> ReplyReader {
     let mut reader = ReplyReader::default();
     match how & 3 {
-        0 => reader.expect_execution(),
+        0 => reader.expect_execution(false),
         1 => reader.expect_preparation(),
         2 => reader.expect_query(),
         _ => reader.expect_copied(),

@@ -8,7 +8,7 @@ use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::{Greeting, Login, Next};
 use wire::mysql::packet::Message;
 use wire::mysql::reply::{Reply, ReplyReader};
-use workload::built_in::BuiltIn;
+use workload::built_in::{BuiltIn, BuiltInUser};
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 use workload::session::Param;
@@ -62,6 +62,12 @@ impl Load {
             threads,
             workload: BuiltIn::new(workload, &options, &client::mysql::DIALECT, 1, users)?,
         })
+    }
+
+    /// The virtual user with this number.
+    pub fn user(&self, index: u32) -> Result<BuiltInUser, Failure> {
+        let mut users = self.workload.users(index..index + 1)()?;
+        users.pop().ok_or_else(|| "there is no such user".into())
     }
 }
 
@@ -155,6 +161,8 @@ pub fn put_execute(out: &mut Vec<u8>, number: u32, with_types: bool, params: &[P
     let values = params.iter().map(|param| match param {
         Param::Int(number) => Value::Int(*number),
         Param::Text(text) => Value::Bytes(text.as_bytes()),
+        Param::Double(number) => Value::Double(*number),
+        Param::Null => Value::Null,
     });
     command::execute(out, number, with_types, values);
 }

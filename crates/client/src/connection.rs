@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wire::gather::{Gatherer, Message};
 use wire::reply::Done;
-use wire::rows::{Cell, TextReply};
+use wire::rows::{Cell, TextReply, TextRows};
 use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
@@ -19,7 +19,7 @@ use crate::reactor::{Permit, permit_to_connect, timeout};
 use crate::statement_text::shortened;
 
 pub const LOGIN_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum length of a row that dyno's own queries return.
+/// Maximum length of a row that is read as text.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
 
 /// A protocol's side of a connection: logs in, builds commands, and parses replies. A function that
@@ -27,7 +27,7 @@ const ROW_LIMIT_BYTES: usize = 16 << 20;
 pub trait Protocol: Sized + 'static {
     /// A server and an account on it, which is shown without the password.
     type Target: Clone + Debug + Display + Send + Sync;
-    /// A message, for logins and dyno's own queries.
+    /// A message, for logins and text replies.
     type Message: Message;
     /// The content of a reply about a prepared statement.
     type Prepared;
@@ -56,6 +56,9 @@ pub trait Protocol: Sized + 'static {
 
     fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Self::Statement, params: &[Param<'_>]);
 
+    /// Frees a statement. Returns whether the server replies.
+    fn free(&mut self, out: &mut Vec<u8>, statement: Self::Statement) -> bool;
+
     /// Sends the rows of a bulk load that `fill` appends. Returns whether it appended none,
     /// which ends the load.
     fn transfer(
@@ -75,15 +78,21 @@ pub trait Protocol: Sized + 'static {
         None
     }
 
-    /// Gathers the messages of one text result.
-    fn text_result(&self)
-    -> impl FnMut(&Self::Message) -> Result<Option<TextReply>, ProtocolError>;
+    /// Gathers the messages of one text reply.
+    fn text_result(
+        &mut self,
+    ) -> impl FnMut(&Self::Message) -> Result<Option<TextReply>, ProtocolError>;
 
     /// Whether a transaction may be open.
     fn is_in_transaction(&self) -> bool;
 
     /// The meaning of a server's error.
     fn refusal(error: Box<ServerError>) -> Refusal;
+
+    /// The statement with the server's own placeholders instead of `?`.
+    fn with_placeholders(sql: &str) -> String {
+        sql.to_owned()
+    }
 
     /// Writes a statement as text, with its parameters filled in.
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
@@ -143,17 +152,29 @@ impl<P: Protocol> Connection<P> {
 
     /// Runs a text statement and returns its rows.
     pub async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Error> {
+        self.fetch(sql).await.map(|text| text.rows)
+    }
+
+    /// Runs a text statement and returns its result sets and counts.
+    pub async fn fetch(&mut self, sql: &str) -> Result<TextRows, Error> {
         self.begin();
         self.protocol.query(&mut self.out, sql);
         self.send().await.map_err(Error::Lost)?;
+        let reply = self.text_reply().await;
+        // Otherwise, the rest of the reply would pass for that to the next statement.
+        match reply.inspect_err(|_| self.stream.shut_down())? {
+            TextReply::Rows(rows) => Ok(rows),
+            TextReply::Refused(error) => Err(refused::<P>(error, sql)),
+        }
+    }
+
+    async fn text_reply(&mut self) -> Result<TextReply, Error> {
         let mut gatherer = Gatherer::new(ROW_LIMIT_BYTES);
         let mut take = self.protocol.text_result();
         loop {
             let message = self.stream.next_message(&mut gatherer).await?;
-            match take(&message)? {
-                None => {}
-                Some(TextReply::Rows(rows)) => return Ok(rows),
-                Some(TextReply::Refused(error)) => return Err(refused::<P>(error, sql)),
+            if let Some(reply) = take(&message)? {
+                return Ok(reply);
             }
         }
     }
@@ -186,6 +207,16 @@ impl<P: Protocol> Connection<P> {
         self.protocol.execute(&mut self.out, statement, params);
         let reply = self.exchange().await?;
         done::<P>(reply, sql)
+    }
+
+    /// Frees a prepared statement. A failure shows in the next statement.
+    pub async fn free(&mut self, statement: P::Statement) {
+        self.begin();
+        let has_reply = self.protocol.free(&mut self.out, statement);
+        let sent = self.send().await;
+        if has_reply {
+            let _ = self.reply_to(sent).await;
+        }
     }
 
     /// Runs a statement that loads rows from the client, and sends what `fill` appends until it

@@ -121,6 +121,7 @@ impl Error {
             Self::Protocol(ProtocolError::UnknownMethod { .. }) => {
                 "choose another authentication method for this account on the server"
             }
+            Self::Protocol(ProtocolError::LargeResult) => "read fewer rows in one statement",
             Self::Protocol(_) => {
                 "if it is a server of this kind, report its version to dyno's developers"
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mio::net::UnixStream;
+use rustix::net::{Shutdown, shutdown};
 use rustls::pki_types::ServerName;
 use wire::gather::{Gatherer, Message};
 
@@ -51,6 +52,12 @@ impl Stream {
             Socket::Tcp(io) => io.socket().as_fd(),
             Socket::Unix(io) => io.socket().as_fd(),
         }
+    }
+
+    /// Makes what is still sent on the connection fail.
+    pub(crate) fn shut_down(&self) {
+        // Fails only if the connection is already broken.
+        let _ = shutdown(self.socket(), Shutdown::Both);
     }
 
     pub fn peer(&self) -> Result<Peer> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::reply::Done;
 use workload::catalog::{Catalog, Label};
-use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+use workload::session::{Connect, FailureKind, Param, Reply, Rows, Session, SessionError};
 
 use crate::connection::{Connection, Protocol};
 use crate::error::{Error, Meaning};
@@ -28,16 +28,18 @@ pub struct NetworkSession<P: Protocol> {
     /// The first field, so that it is dropped before the connection is closed.
     place: Place,
     connection: Connection<P>,
+    protocol: StatementProtocol,
+    /// The connection's own once a script has prepared a statement, which is added.
     catalog: Arc<Catalog>,
     /// By number in the catalog. Empty for the text protocol; `None` for a statement that cannot be
-    /// prepared.
-    prepared: Box<[Option<P::Statement>]>,
+    /// prepared, or is freed.
+    prepared: Vec<Option<P::Statement>>,
     /// Buffer for statements of the text protocol.
     text: String,
 }
 
 /// A connection and the statements that were prepared on it.
-type Opened<P> = (Connection<P>, Box<[Option<<P as Protocol>::Statement>]>);
+type Opened<P> = (Connection<P>, Vec<Option<<P as Protocol>::Statement>>);
 
 impl<P: Protocol> Connector<P> {
     async fn open(&self, target: &P::Target, catalog: &Catalog) -> Result<Opened<P>, SessionError> {
@@ -51,14 +53,11 @@ impl<P: Protocol> Connector<P> {
         if self.protocol == StatementProtocol::Prepared {
             prepared.reserve_exact(catalog.statements.len());
             for statement in &catalog.statements {
-                prepared.push(match connection.prepare(&statement.sql).await {
-                    Ok(prepared) => Some(prepared),
-                    Err(error) if error.meaning() == Some(Meaning::NotPreparable) => None,
-                    Err(error) => return Err(error.into_session_error(Some(&statement.sql))),
-                });
+                let one = prepare(&mut connection, &statement.sql).await;
+                prepared.push(one.map_err(|error| error.into_session_error(Some(&statement.sql)))?);
             }
         }
-        Ok((connection, prepared.into()))
+        Ok((connection, prepared))
     }
 
     /// Opens a connection to a server, unless it is closed meanwhile.
@@ -75,6 +74,7 @@ impl<P: Protocol> Connector<P> {
         Ok(NetworkSession {
             place: place.ok_or_else(no_server)?,
             connection,
+            protocol: self.protocol,
             catalog: Arc::clone(catalog),
             prepared,
             text: String::new(),
@@ -113,15 +113,31 @@ fn no_server() -> SessionError {
     }
 }
 
+/// Prepares a statement; `None` if the server can run it only as text.
+async fn prepare<P: Protocol>(
+    connection: &mut Connection<P>,
+    sql: &str,
+) -> Result<Option<P::Statement>, Error> {
+    let prepared = connection.prepare(sql).await;
+    prepared.map(Some).or_else(|error| match error.meaning() {
+        Some(Meaning::NotPreparable) => Ok(None),
+        _ => Err(error),
+    })
+}
+
 impl<P: Protocol> NetworkSession<P> {
     #[inline]
     fn finish(&self, done: Result<Done, Error>, sql: &str) -> Result<Reply, SessionError> {
         match done {
-            Ok(Done { rows, affected }) => {
-                if affected > 0 {
+            Ok(done) => {
+                if done.affected > 0 {
                     self.place.wrote();
                 }
-                Ok(Reply { rows, affected })
+                Ok(Reply {
+                    has_result: done.has_result,
+                    rows: done.rows,
+                    affected: done.affected,
+                })
             }
             Err(error) => Err(self.failed(error, sql)),
         }
@@ -162,6 +178,38 @@ impl<P: Protocol> Session for NetworkSession<P> {
     async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         self.finish(done, sql)
+    }
+
+    async fn fetch(&mut self, sql: &str, rows: &mut Rows) -> Result<Reply, SessionError> {
+        let fetched = self.connection.fetch(sql).await;
+        let done = fetched.map(|mut text| {
+            rows.columns = text.columns;
+            rows.rows = text.rows.split_off(text.earlier);
+            text.done
+        });
+        self.finish(done, sql)
+    }
+
+    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+        let sql = P::with_placeholders(sql);
+        if self.protocol == StatementProtocol::Prepared {
+            let prepared = prepare(&mut self.connection, &sql).await;
+            let prepared = prepared.map_err(|error| self.failed(error, &sql))?;
+            self.prepared.push(prepared);
+        }
+        let catalog = Arc::make_mut(&mut self.catalog);
+        catalog.add(Label::default(), sql);
+        Ok(catalog.statements.len() as u32 - 1)
+    }
+
+    async fn free(&mut self, statement: u32) {
+        let index = statement as usize;
+        if let Some(freed) = Arc::make_mut(&mut self.catalog).statements.get_mut(index) {
+            freed.sql = String::new();
+        }
+        if let Some(prepared) = self.prepared.get_mut(index).and_then(Option::take) {
+            self.connection.free(prepared).await;
+        }
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {

@@ -16,6 +16,29 @@ pub(crate) fn shortened(sql: &str) -> String {
     shown
 }
 
+/// Splits a statement at each `mark` outside of quotes. Within them, `escape` makes the next
+/// character an ordinary one.
+pub(crate) fn outside_quotes(
+    sql: &str,
+    mark: char,
+    escape: Option<char>,
+) -> impl Iterator<Item = &str> {
+    let (mut quote, mut is_escaped) = (None, false);
+    sql.split(move |character| {
+        if std::mem::take(&mut is_escaped) {
+            return false;
+        }
+        match quote {
+            None if character == mark => return true,
+            None if matches!(character, '\'' | '"' | '`') => quote = Some(character),
+            Some(_) if Some(character) == escape => is_escaped = true,
+            Some(open) if open == character => quote = None,
+            _ => {}
+        }
+        false
+    })
+}
+
 /// Writes a value into a statement. `escape` returns what must precede a character of a string.
 pub(crate) fn write_value(
     out: &mut String,
@@ -35,6 +58,11 @@ pub(crate) fn write_value(
             }
             out.push('\'');
         }
+        Param::Double(number) => {
+            // With an exponent: MySQL takes a number without one for a decimal, of smaller range.
+            let _ = write!(out, "{number:e}");
+        }
+        Param::Null => out.push_str("NULL"),
     }
 }
 
@@ -47,5 +75,32 @@ mod tests {
         assert_eq!(shortened("SELECT 'ä'"), "SELECT 'ä'");
         let long = format!("x{}", "ä".repeat(300));
         assert_eq!(shortened(&long), format!("x{}…", "ä".repeat(199)));
+    }
+
+    #[test]
+    fn a_mark_in_quotes_is_none() {
+        let parts = |sql, escape| outside_quotes(sql, '?', escape).collect::<Vec<_>>();
+        assert_eq!(parts("a=? AND b=?", None), ["a=", " AND b=", ""]);
+        assert_eq!(parts("?", None), ["", ""]);
+        assert_eq!(parts("", None), [""]);
+        for text in ["'?'", "'it''s ?'", "\"a?\"", "`?`", "'\"?'", "\"'?\"", "'?"] {
+            assert_eq!(parts(text, None), [text]);
+        }
+        assert_eq!(parts(r"'\'?", None), [r"'\'", ""]);
+        assert_eq!(parts(r"'\' ?', ?", Some('\\')), [r"'\' ?', ", ""]);
+        assert_eq!(parts(r"'\\'?", Some('\\')), [r"'\\'", ""]);
+    }
+
+    #[test]
+    fn values_are_written_as_literals() {
+        let written = |value: Param<'_>| {
+            let mut out = String::new();
+            write_value(&mut out, &value, |c| (c == '\'').then_some('\''));
+            out
+        };
+        assert_eq!(written(Param::Null), "NULL");
+        assert_eq!(written(Param::Double(-0.5)), "-5e-1");
+        assert_eq!(written(Param::Double(1e300)), "1e300");
+        assert_eq!(written(Param::Text("it's")), "'it''s'");
     }
 }

@@ -14,6 +14,9 @@ pub enum ProtocolError {
     /// A message is longer than dyno accepts there.
     #[error("the server announced a message of {length} bytes; at most {limit} are accepted")]
     TooLong { length: usize, limit: usize },
+    /// The results of a statement exceed what is kept of them.
+    #[error("the result is too large: dyno reads at most 1048576 rows and 256 MiB")]
+    LargeResult,
     /// A message's length does not even cover itself.
     #[error("the server announced a message with the invalid length {0}")]
     InvalidLength(u32),

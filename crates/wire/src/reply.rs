@@ -15,6 +15,8 @@ pub enum Reply<S, D> {
 /// Counts of a statement; for several results in one reply, their sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
+    /// Whether there was a result set, even an empty one.
+    pub has_result: bool,
     pub rows: u64,
     /// Rows that the statement matched, whether or not it changed them.
     pub affected: u64,

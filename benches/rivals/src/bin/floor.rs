@@ -17,8 +17,8 @@ use std::time::Duration;
 use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
 use wire::mysql::capability::DEPRECATE_EOF;
 use workload::catalog::Label;
-use workload::session::{FailureKind, Param, Reply, Session, SessionError};
-use workload::virtual_user::{VirtualUser, Workload};
+use workload::session::{Connections, FailureKind, Param, Reply, Rows, Session, SessionError};
+use workload::virtual_user::VirtualUser;
 
 /// Transactions in the ring: enough that users, who start at different positions, use
 /// different rows.
@@ -96,6 +96,7 @@ impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
     ) -> Result<Reply, SessionError> {
         (self.0)(statement, params);
         Ok(Reply {
+            has_result: true,
             rows: 1,
             affected: 1,
         })
@@ -116,6 +117,24 @@ impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
     }
 }
 
+impl<F: FnMut(u32, &[Param<'_>])> Connections for Memory<F> {
+    async fn open(&mut self) -> Result<u32, SessionError> {
+        Ok(0)
+    }
+
+    fn select(&mut self, _: u32) {}
+
+    async fn shut(&mut self) {}
+
+    async fn run(&mut self, sql: &str, _: Option<&mut Rows>) -> Result<Reply, SessionError> {
+        self.query(Label::default(), sql).await
+    }
+
+    async fn pause(&mut self, _: Duration) {}
+
+    fn caught(&mut self, _: &SessionError) {}
+}
+
 /// Runs a future that never waits.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -130,7 +149,7 @@ fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
         starts: vec![0],
         ..Ring::default()
     };
-    let mut user = load.workload.user(0)?;
+    let mut user = load.user(0)?;
     for _ in 0..RING_TRANSACTIONS {
         let first = ring.len();
         let keep = |statement, params: &[Param<'_>]| ring.push(statement, params);
@@ -143,7 +162,7 @@ fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
 /// The first execution of each statement, which carries the types.
 fn types(load: &Load, numbers: &[u32]) -> Result<Vec<Vec<u8>>, Failure> {
     let mut packets = vec![None; numbers.len()];
-    let mut user = load.workload.user(1)?;
+    let mut user = load.user(1)?;
     while packets.contains(&None) {
         let keep = |statement, params: &[Param<'_>]| {
             let place = statement as usize;

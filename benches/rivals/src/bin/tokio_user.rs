@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use wire::mysql::reply::{Reply, ReplyReader};
 use workload::built_in::BuiltInUser;
 use workload::catalog::{Catalog, Label};
-use workload::session::{FailureKind, Param, Session, SessionError};
+use workload::session::{Connections, FailureKind, Param, Rows, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -83,6 +83,7 @@ impl TokioSession {
                 None => {}
                 Some(Reply::Done(done)) => {
                     return Ok(workload::session::Reply {
+                        has_result: done.has_result,
                         rows: done.rows,
                         affected: done.affected,
                     });
@@ -136,6 +137,29 @@ impl Session for TokioSession {
         }
         Ok(())
     }
+}
+
+/// The one connection is open from the start.
+impl Connections for TokioSession {
+    async fn open(&mut self) -> Result<u32, SessionError> {
+        Ok(0)
+    }
+
+    fn select(&mut self, _: u32) {}
+
+    async fn shut(&mut self) {}
+
+    async fn run(
+        &mut self,
+        sql: &str,
+        _: Option<&mut Rows>,
+    ) -> Result<workload::session::Reply, SessionError> {
+        self.query(Label::default(), sql).await
+    }
+
+    async fn pause(&mut self, _: Duration) {}
+
+    fn caught(&mut self, _: &SessionError) {}
 }
 
 async fn live(common: Rc<Common>, mut user: BuiltInUser, mut session: TokioSession) -> u64 {
@@ -194,7 +218,7 @@ fn main() -> Result<(), Failure> {
                 out: Vec::new(),
                 prepared: numbers.into_iter().map(|number| (number, false)).collect(),
             };
-            let user = load.workload.user(index)?;
+            let user = load.user(index)?;
             users.push(tokio::task::spawn_local(live(
                 Rc::clone(&common),
                 user,

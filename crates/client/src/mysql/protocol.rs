@@ -19,7 +19,7 @@ use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::statement_text::write_value;
+use crate::statement_text::{outside_quotes, write_value};
 
 /// The MySQL protocol on an open connection.
 #[derive(Debug)]
@@ -36,8 +36,34 @@ pub struct Mysql {
 #[derive(Debug, Clone, Copy)]
 pub struct Statement {
     number: u32,
-    /// Whether the server knows the types of the parameters.
-    is_bound: bool,
+    /// The types that the server knows of the first 16 parameters, two bits each; the others are
+    /// integers. 0 if it knows none.
+    types: u32,
+}
+
+impl Statement {
+    /// Notes the types of the parameters that are sent next. Returns whether the server has to be
+    /// told.
+    #[inline]
+    fn note_types(&mut self, params: &[Param<'_>]) -> bool {
+        let (first, others) = params.split_at(params.len().min(16));
+        let (mut types, mut nulls) = (0, 0);
+        for (place, param) in first.iter().enumerate() {
+            match param {
+                // Fits any type.
+                Param::Null => nulls |= 3_u32 << (2 * place),
+                Param::Int(_) => types |= 1 << (2 * place),
+                Param::Text(_) => types |= 2 << (2 * place),
+                Param::Double(_) => types |= 3 << (2 * place),
+            }
+        }
+        let fits = others.iter().all(|param| matches!(param, Param::Int(_)));
+        let is_known = fits && self.types != 0 && self.types & !nulls == types;
+        if !is_known {
+            self.types = if fits { types } else { 0 };
+        }
+        !is_known
+    }
 }
 
 impl Mysql {
@@ -95,10 +121,7 @@ impl Protocol for Mysql {
     }
 
     fn statement(&self, number: u32) -> Statement {
-        Statement {
-            number,
-            is_bound: false,
-        }
+        Statement { number, types: 0 }
     }
 
     #[inline]
@@ -106,10 +129,17 @@ impl Protocol for Mysql {
         let values = params.iter().map(|param| match param {
             Param::Int(number) => Value::Int(*number),
             Param::Text(text) => Value::Bytes(text.as_bytes()),
+            Param::Double(number) => Value::Double(*number),
+            Param::Null => Value::Null,
         });
-        let with_types = !std::mem::replace(&mut statement.is_bound, true);
+        let with_types = statement.note_types(params);
         let number = command::execute(out, statement.number, with_types, values);
         self.reader.expect_result(number);
+    }
+
+    fn free(&mut self, out: &mut Vec<u8>, statement: Statement) -> bool {
+        command::close(out, statement.number);
+        false
     }
 
     fn transfer(
@@ -138,9 +168,10 @@ impl Protocol for Mysql {
         self.reader.feed(bytes)
     }
 
-    fn text_result(&self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
+    fn text_result(&mut self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
         let mut result = TextResult::new(self.deprecate_eof);
-        move |message| result.message(message)
+        let reader = &mut self.reader;
+        move |message| result.message(message, reader)
     }
 
     #[inline]
@@ -160,7 +191,7 @@ impl Protocol for Mysql {
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
         out.clear();
         let mut params = params.iter();
-        for part in sql.split('?') {
+        for part in outside_quotes(sql, '?', Some('\\')) {
             out.push_str(part);
             if let Some(param) = params.next() {
                 write_value(out, param, |c| matches!(c, '\'' | '\\').then_some('\\'));
@@ -179,5 +210,53 @@ mod tests {
         let params = [Param::Text("it's \\"), Param::Int(-7)];
         Mysql::write_text(&mut out, "UPDATE t SET c=? WHERE id=?", &params);
         assert_eq!(out, r"UPDATE t SET c='it\'s \\' WHERE id=-7");
+        Mysql::write_text(&mut out, r"SELECT '\'?', ?, ?", &[Param::Null, Param::Int(1)]);
+        assert_eq!(out, r"SELECT '\'?', NULL, 1");
+    }
+
+    #[test]
+    fn types_are_told_when_they_change() {
+        use Param::{Double, Int, Null, Text};
+        let mut statement = Statement {
+            number: 1,
+            types: 0,
+        };
+        for (params, is_told) in [
+            ([Null, Null], true),
+            ([Int(1), Null], true),
+            ([Int(2), Null], false),
+            ([Null, Null], false),
+            ([Int(1), Text("x")], true),
+            ([Null, Text("y")], false),
+            ([Int(1), Null], false),
+            ([Double(1.0), Null], true),
+            // What the second was before was not told again.
+            ([Double(1.0), Text("x")], true),
+            ([Text("x"), Text("x")], true),
+            ([Text("x"), Text("x")], false),
+        ] {
+            assert_eq!(statement.note_types(&params), is_told, "{params:?}");
+        }
+    }
+
+    #[test]
+    fn many_types_are_known_if_those_behind_the_first_16_are_integers() {
+        let mut statement = Statement {
+            number: 1,
+            types: 0,
+        };
+        let mut told = |params: &[Param<'_>]| statement.note_types(params);
+        let mut params = vec![Param::Int(1); 100];
+        assert!(told(&params) && !told(&params));
+        params[15] = Param::Double(1.0);
+        assert!(told(&params) && !told(&params));
+        params[15] = Param::Null;
+        assert!(!told(&params));
+        for other in [Param::Null, Param::Text("x")] {
+            params[16] = other;
+            assert!(told(&params) && told(&params));
+            params[16] = Param::Int(1);
+            assert!(told(&params) && !told(&params));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use wire::postgres::command::{self, Statement, Value};
 use wire::postgres::message::Message;
-use wire::postgres::reply::ReplyReader;
+use wire::postgres::reply::{Description, ReplyReader};
 use wire::postgres::rows::TextResult;
 use wire::postgres::scram;
 use wire::rows::TextReply;
@@ -18,7 +18,7 @@ use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::statement_text::write_value;
+use crate::statement_text::{outside_quotes, write_value};
 
 /// The PostgreSQL protocol on an open connection.
 #[derive(Debug, Default)]
@@ -53,8 +53,7 @@ impl Connection {
 impl Protocol for Postgres {
     type Target = Target;
     type Message = Message;
-    /// Type OIDs of the parameters.
-    type Prepared = Vec<u32>;
+    type Prepared = Description;
     type Statement = Statement;
     type Transfer = ();
 
@@ -81,8 +80,8 @@ impl Protocol for Postgres {
         self.reader.expect_preparation();
     }
 
-    fn statement(&self, types: Vec<u32>) -> Statement {
-        Statement::new(self.prepared, types)
+    fn statement(&self, description: Description) -> Statement {
+        Statement::new(self.prepared, description)
     }
 
     #[inline]
@@ -90,9 +89,17 @@ impl Protocol for Postgres {
         let values = params.iter().map(|param| match param {
             Param::Int(number) => Value::Int(*number),
             Param::Text(text) => Value::Text(text),
+            Param::Double(number) => Value::Double(*number),
+            Param::Null => Value::Null,
         });
         command::execute(out, statement, values);
-        self.reader.expect_execution();
+        self.reader.expect_execution(statement.has_result);
+    }
+
+    fn free(&mut self, out: &mut Vec<u8>, statement: Statement) -> bool {
+        command::close(out, &statement);
+        self.reader.expect_closed();
+        true
     }
 
     fn transfer(
@@ -128,9 +135,10 @@ impl Protocol for Postgres {
         self.reader.take_last_words()
     }
 
-    fn text_result(&self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
+    fn text_result(&mut self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
         let mut result = TextResult::default();
-        move |message| result.message(message)
+        let reader = &mut self.reader;
+        move |message| result.message(message, reader)
     }
 
     #[inline]
@@ -146,9 +154,18 @@ impl Protocol for Postgres {
         }
     }
 
+    fn with_placeholders(sql: &str) -> String {
+        let mut parts = outside_quotes(sql, '?', None);
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for (number, part) in (1..).zip(parts) {
+            text.push_str(&format!("${number}{part}"));
+        }
+        text
+    }
+
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
         out.clear();
-        let mut parts = sql.split('$');
+        let mut parts = outside_quotes(sql, '$', None);
         out.push_str(parts.next().unwrap_or_default());
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
@@ -184,9 +201,20 @@ mod tests {
             ("SELECT $2,$2,$1", r"SELECT -7,-7,'it''s \'"),
             ("SELECT $3, $, $0, $x", "SELECT $3, $, $0, $x"),
             ("SELECT 1", "SELECT 1"),
+            ("SELECT '$2', $2", "SELECT '$2', -7"),
         ] {
             Postgres::write_text(&mut out, sql, &params);
             assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn placeholders_are_numbered() {
+        for (sql, numbered) in [
+            ("SELECT ?, '?', ?", "SELECT $1, '?', $2"),
+            ("SELECT 1", "SELECT 1"),
+        ] {
+            assert_eq!(Postgres::with_placeholders(sql), numbered);
         }
     }
 }

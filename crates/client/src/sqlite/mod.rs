@@ -5,7 +5,7 @@ mod target;
 
 use workload::schema::Dialect;
 
-pub use session::{SqliteConnector, SqliteSession, error_remedy, session_error};
+pub use session::{SqliteConnector, SqliteSession, cell, error_remedy, session_error};
 pub use target::SqliteTarget;
 
 /// An integer primary key is the rowid, which SQLite generates.

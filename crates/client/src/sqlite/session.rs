@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::ToSqlOutput;
-use rusqlite::{Connection, ErrorCode, params_from_iter};
+use rusqlite::types::{Null, ToSqlOutput, Value};
+use rusqlite::{Connection, ErrorCode, Params, Row, Statement, params_from_iter};
+use wire::rows::Kept;
 use workload::catalog::{Catalog, Label};
-use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+use workload::session::{Connect, FailureKind, Param, Reply, Rows, Session, SessionError};
 
 use super::target::SqliteTarget;
 use crate::statement_text::shortened;
@@ -19,6 +20,7 @@ pub struct SqliteConnector {
 #[derive(Debug)]
 pub struct SqliteSession {
     connection: Connection,
+    /// The connection's own once a script has prepared a statement, which is added.
     catalog: Arc<Catalog>,
 }
 
@@ -54,16 +56,29 @@ impl Session for SqliteSession {
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
         let sql = &self.catalog.statements[statement as usize].sql;
-        run(&self.connection, sql, params).map_err(|error| session_error(&error, Some(sql)))
+        execute(&self.connection, sql, params).map_err(|error| session_error(&error, Some(sql)))
     }
 
     async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
-        let run = self.connection.execute(sql, []);
-        run.map(|affected| Reply {
-            rows: 0,
-            affected: affected as u64,
-        })
-        .map_err(|error| session_error(&error, Some(&shortened(sql))))
+        let prepared = self.connection.prepare(sql);
+        prepared
+            .and_then(|mut statement| run(&self.connection, &mut statement, (), |_| Ok(())))
+            .map_err(|error| session_error(&error, Some(&shortened(sql))))
+    }
+
+    async fn fetch(&mut self, sql: &str, rows: &mut Rows) -> Result<Reply, SessionError> {
+        fetch(&self.connection, sql, rows)
+            .map_err(|error| session_error(&error, Some(&shortened(sql))))
+    }
+
+    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+        let number = self.catalog.statements.len();
+        self.connection
+            .set_prepared_statement_cache_capacity(number + 1);
+        let prepared = self.connection.prepare_cached(sql);
+        prepared.map_err(|error| session_error(&error, Some(&shortened(sql))))?;
+        Arc::make_mut(&mut self.catalog).add(Label::default(), sql.to_owned());
+        Ok(number as u32)
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
@@ -76,22 +91,66 @@ impl Session for SqliteSession {
     }
 }
 
-fn run(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite::Result<Reply> {
+fn execute(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite::Result<Reply> {
     let mut statement = connection.prepare_cached(sql)?;
     let params = params_from_iter(params.iter().map(|param| match param {
         Param::Int(number) => ToSqlOutput::from(*number),
         Param::Text(text) => ToSqlOutput::from(*text),
+        Param::Double(number) => ToSqlOutput::from(*number),
+        Param::Null => ToSqlOutput::from(Null),
     }));
-    if statement.column_count() == 0 {
-        let affected = statement.execute(params)? as u64;
-        return Ok(Reply { rows: 0, affected });
-    }
+    run(connection, &mut statement, params, |_| Ok(()))
+}
+
+/// Runs a statement and keeps its result in `rows`.
+fn fetch(connection: &Connection, sql: &str, rows: &mut Rows) -> rusqlite::Result<Reply> {
+    let mut statement = connection.prepare(sql)?;
+    rows.columns = statement.column_names().map(str::to_owned).collect();
+    rows.rows.clear();
+    let (columns, mut kept) = (rows.columns.len(), Kept::default());
+    run(connection, &mut statement, (), |row| {
+        let cells = (0..columns).map(|at| cell(row, at));
+        let cells = cells.collect::<rusqlite::Result<Vec<_>>>()?;
+        let bytes = cells.iter().flatten().map(String::len).sum();
+        let added = kept.add(bytes, columns);
+        added.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        rows.rows.push(cells);
+        Ok(())
+    })
+}
+
+/// Runs a statement and passes its rows to `take`.
+fn run(
+    connection: &Connection,
+    statement: &mut Statement<'_>,
+    params: impl Params,
+    mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<Reply> {
+    let before = connection.total_changes();
+    let has_result = statement.column_count() > 0;
     let mut found = statement.query(params)?;
     let mut rows = 0;
-    while found.next()?.is_some() {
+    while let Some(row) = found.next()? {
+        take(row)?;
         rows += 1;
     }
-    Ok(Reply { rows, affected: 0 })
+    Ok(Reply {
+        has_result,
+        rows,
+        // `changes` would still count those of an earlier statement.
+        affected: connection.total_changes() - before,
+    })
+}
+
+/// A value as text; `None` for NULL.
+pub fn cell(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get(at)? {
+        Value::Null => None,
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Real(number) => Some(number.to_string()),
+        Value::Text(text) => Some(text),
+        Value::Blob(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+    })
 }
 
 /// SQLite's error for a workload, raised by `statement`.
@@ -122,4 +181,51 @@ pub fn error_remedy(code: u32) -> Option<&'static str> {
         1 => "the tables' schema differs from sysbench's: drop them, or use another file",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::Reactor;
+
+    async fn prepare_and_read(connector: &SqliteConnector) {
+        let mut session = connector.connect(&Arc::default()).await.unwrap();
+        let create = "CREATE TABLE d (id INT, x DOUBLE, c TEXT)";
+        let created = session.query(Label::default(), create).await;
+        assert_eq!(created, Ok(Reply::default()));
+        let insert = "INSERT INTO d VALUES (?, ?, ?)";
+        let insert = session.prepare(insert).await.unwrap();
+        for values in [
+            [Param::Int(1), Param::Double(1.5), Param::Text("it's ?")],
+            [Param::Int(2), Param::Null, Param::Null],
+        ] {
+            let reply = session.execute(insert, &values).await.unwrap();
+            assert_eq!((reply.has_result, reply.affected), (false, 1));
+        }
+        let begun = session.query(Label::default(), "BEGIN").await;
+        assert_eq!(begun, Ok(Reply::default()), "it changes nothing");
+        let mut rows = Rows::default();
+        let sql = "SELECT id, x AS y, c FROM d ORDER BY id";
+        let reply = session.fetch(sql, &mut rows).await.unwrap();
+        let expected = Reply {
+            has_result: true,
+            rows: 2,
+            affected: 0,
+        };
+        assert_eq!(reply, expected);
+        assert_eq!(session.query(Label::default(), sql).await, Ok(expected));
+        assert_eq!(rows.columns, ["id", "y", "c"]);
+        let first = [Some("1"), Some("1.5"), Some("it's ?")];
+        let wanted = [first, [Some("2"), None, None]];
+        assert_eq!(rows.rows, wanted.map(|row| row.map(|cell| cell.map(str::to_owned))));
+        session.rollback().await.unwrap();
+    }
+
+    #[test]
+    fn a_script_prepares_statements_and_reads_results() {
+        let target = Arc::new(SqliteTarget::parse("sqlite:", None).unwrap());
+        let connector = SqliteConnector { target };
+        let reactor = Reactor::new().unwrap();
+        reactor.block_on(prepare_and_read(&connector)).unwrap();
+    }
 }

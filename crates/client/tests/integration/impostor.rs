@@ -66,7 +66,8 @@ impl Impostor for Mysql {
 
     fn two_rows() -> Vec<u8> {
         let end: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
-        packets(1, &[b"\x01", b"\x03def", b"\x05hello", b"\x05world", end])
+        let column = b"\x03def\0\0\0\x01c\0";
+        packets(1, &[b"\x01", column, b"\x05hello", b"\x05world", end])
     }
 
     fn read_login(stream: &mut TcpStream) -> io::Result<Vec<u8>> {

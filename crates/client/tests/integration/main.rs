@@ -17,6 +17,7 @@ mod logins;
 mod many;
 mod postgres;
 mod route;
+mod scripts;
 mod statements;
 mod thieves;
 mod tls;

@@ -9,9 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::sqlite::{DIALECT, SqliteConnector, SqliteTarget, error_remedy, session_error};
+use client::sqlite::{DIALECT, SqliteConnector, SqliteTarget, cell, error_remedy, session_error};
 use plan::Failure;
-use rusqlite::types::Value;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
@@ -184,18 +183,8 @@ impl Sql for rusqlite::Connection {
 fn rows(connection: &rusqlite::Connection, sql: &str) -> rusqlite::Result<Rows> {
     let mut statement = connection.prepare(sql)?;
     let columns = statement.column_count();
-    let texts = |row: &rusqlite::Row<'_>| (0..columns).map(|at| text(row, at)).collect();
+    let texts = |row: &rusqlite::Row<'_>| (0..columns).map(|at| cell(row, at)).collect();
     statement.query_map([], texts)?.collect()
-}
-
-fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
-    Ok(match row.get(at)? {
-        Value::Null => None,
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Real(number) => Some(number.to_string()),
-        Value::Text(text) => Some(text),
-        Value::Blob(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-    })
 }
 
 /// The statements that read a table.

@@ -346,7 +346,7 @@ where
         let worker = self.0.workers.borrow().len();
         let mut tasks = self.0.tasks.borrow_mut();
         let first = tasks.len();
-        tasks.extend(setup.into_tasks(self.clone()).map(|future| Task {
+        tasks.extend(setup.into_tasks(self.clone())?.map(|future| Task {
             worker,
             future: Some(Box::pin(future)),
         }));

@@ -36,11 +36,11 @@ fn task_bytes<P: Protocol>() -> usize {
             stamp_replies: true,
         }),
         catalog,
-        users: vec![workload.user(0).unwrap()],
+        users: workload.users(0..1),
         spec: super::spec(),
     };
     let clock = SystemClock::new(Instant::now());
-    let task = setup.into_tasks(clock).next().unwrap();
+    let task = setup.into_tasks(clock).unwrap().next().unwrap();
     size_of_val(&task)
 }
 

@@ -7,14 +7,19 @@ const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_CLOSE: u8 = 0x19;
 
+const TYPE_DOUBLE: u8 = 0x05;
+const TYPE_NULL: u8 = 0x06;
 const TYPE_LONGLONG: u8 = 0x08;
 const TYPE_VAR_STRING: u8 = 0xfd;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     Int(i64),
+    Double(f64),
     Bytes(&'a [u8]),
+    Null,
 }
 
 pub fn quit(out: &mut Vec<u8>) {
@@ -35,8 +40,16 @@ pub fn prepare(out: &mut Vec<u8>, sql: &str) -> u8 {
     })
 }
 
+/// Frees a prepared statement, which has no reply.
+pub fn close(out: &mut Vec<u8>, statement: u32) {
+    packet::write(out, 0, |out| {
+        out.push(COM_STMT_CLOSE);
+        out.extend_from_slice(&statement.to_le_bytes());
+    });
+}
+
 /// Executes a prepared statement without a cursor. The server remembers the parameters'
-/// types, so only a statement's first execution needs `with_types`.
+/// types, so an execution needs `with_types` only if one differs from what it was; NULL fits any.
 pub fn execute<'a>(
     out: &mut Vec<u8>,
     statement: u32,
@@ -50,22 +63,26 @@ pub fn execute<'a>(
         if values.len() == 0 {
             return;
         }
-        // No value is NULL.
-        out.resize(out.len() + values.len().div_ceil(8), 0);
+        let nulls = out.len();
+        out.resize(nulls + values.len().div_ceil(8), 0);
         out.push(u8::from(with_types));
         if with_types {
             for value in values.clone() {
                 let kind = match value {
                     Value::Int(_) => TYPE_LONGLONG,
+                    Value::Double(_) => TYPE_DOUBLE,
                     Value::Bytes(_) => TYPE_VAR_STRING,
+                    Value::Null => TYPE_NULL,
                 };
                 out.extend_from_slice(&[kind, 0]);
             }
         }
-        for value in values {
+        for (index, value) in values.enumerate() {
             match value {
                 Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
+                Value::Double(number) => out.extend_from_slice(&number.to_le_bytes()),
                 Value::Bytes(bytes) => lenenc::put_bytes(out, bytes),
+                Value::Null => out[nulls + index / 8] |= 1 << (index % 8),
             }
         }
     })

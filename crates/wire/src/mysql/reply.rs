@@ -42,7 +42,7 @@ pub struct ReplyReader {
     state: State,
     done: Done,
     /// The server's status flags in the last reply.
-    status: u16,
+    pub(super) status: u16,
     /// Sequence number of the next packet.
     sequence: u8,
     /// Bytes of a skipped packet that are still to come.

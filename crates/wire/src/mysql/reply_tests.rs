@@ -37,6 +37,14 @@ fn read_in_pieces(start: fn(&mut ReplyReader, u8), eof: bool, bytes: &[u8]) -> R
     whole
 }
 
+fn done(has_result: bool, rows: u64, affected: u64) -> Reply {
+    Reply::Done(Done {
+        has_result,
+        rows,
+        affected,
+    })
+}
+
 const OK: &[u8] = &[0, 1, 0, 2, 0, 0, 0];
 const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
 const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
@@ -44,13 +52,7 @@ const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 #[test]
 fn an_ok_gives_the_rows_matched() {
     let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(&[OK]));
-    assert!(matches!(
-        reply,
-        Reply::Done(Done {
-            rows: 0,
-            affected: 1
-        })
-    ));
+    assert_eq!(reply, done(false, 0, 1));
 }
 
 #[test]
@@ -60,17 +62,15 @@ fn rows_are_counted_with_and_without_eof_packets() {
     let old = [&[&[1_u8][..], b"\x03def", EOF], rows, &[EOF]].concat();
     for (eof, packets) in [(false, new), (true, old)] {
         let reply = read_in_pieces(ReplyReader::expect_result, eof, &stream(&packets));
-        assert!(
-            matches!(
-                reply,
-                Reply::Done(Done {
-                    rows: 3,
-                    affected: 0
-                })
-            ),
-            "{reply:?}"
-        );
+        assert_eq!(reply, done(true, 3, 0));
     }
+}
+
+#[test]
+fn a_result_set_may_be_empty() {
+    let packets: &[&[u8]] = &[&[1], b"\x03def", END];
+    let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
+    assert_eq!(reply, done(true, 0, 0));
 }
 
 #[test]
@@ -78,13 +78,15 @@ fn several_results_are_one_reply() {
     let more: &[u8] = &[0xfe, 0, 0, 8, 0, 0, 0];
     let packets: &[&[u8]] = &[&[1], b"\x03def", &[0, 0, 1], more, OK];
     let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
-    assert!(matches!(
-        reply,
-        Reply::Done(Done {
-            rows: 1,
-            affected: 1
-        })
-    ));
+    assert_eq!(reply, done(true, 1, 1));
+    // Also if the first of them, an empty one, comes in one piece.
+    let packets: &[&[u8]] = &[&[1], b"\x03def", more, OK];
+    let bytes = stream(packets);
+    let mut reader = reader(true);
+    reader.expect_result(1);
+    let (first, second) = bytes.split_at(bytes.len() - OK.len() - HEADER_BYTES);
+    assert_eq!(reader.feed(first).unwrap(), None);
+    assert_eq!(reader.feed(second).unwrap(), Some(done(true, 0, 1)));
 }
 
 #[test]
@@ -156,11 +158,7 @@ fn definitions_that_the_client_has_may_be_omitted() {
             reader.expect_result(1);
             let mut pieces = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
             let reply = pieces.find_map(|reply| reply);
-            let two_rows = Done {
-                rows: 2,
-                affected: 0,
-            };
-            assert_eq!(reply, Some(Reply::Done(two_rows)), "cut every {size} bytes");
+            assert_eq!(reply, Some(done(true, 2, 0)), "cut every {size} bytes");
         }
     };
     let caching = capability::CACHE_METADATA | capability::DEPRECATE_EOF;

@@ -1,6 +1,7 @@
 //! Messages to the server once the connection is open.
 
 use super::message::{self, put_text};
+use super::reply::Description;
 
 /// Type OIDs (`pg_type.oid`) of parameters that are sent in binary.
 mod oid {
@@ -8,6 +9,7 @@ mod oid {
     pub(super) const INT2: u32 = 21;
     pub(super) const INT4: u32 = 23;
     pub(super) const TEXT: u32 = 25;
+    pub(super) const FLOAT8: u32 = 701;
     pub(super) const BPCHAR: u32 = 1042;
     pub(super) const VARCHAR: u32 = 1043;
 }
@@ -19,12 +21,16 @@ const SYNC: [u8; 5] = *b"S\0\0\0\x04";
 const ALL_BINARY: [u8; 4] = [0, 1, 0, 1];
 /// No format code: all parameters are text.
 const ALL_TEXT: [u8; 2] = [0, 0];
+/// The length of NULL: -1.
+const NULL: [u8; 4] = [0xff; 4];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     Int(i64),
+    Double(f64),
     /// Text in the client encoding.
     Text(&'a str),
+    Null,
 }
 
 /// A statement that the server has prepared.
@@ -33,14 +39,17 @@ pub struct Statement {
     /// What a Bind begins with: the unnamed portal and the statement's name.
     names: Box<[u8]>,
     types: Box<[u32]>,
+    /// Whether it has a result set.
+    pub has_result: bool,
 }
 
 impl Statement {
-    /// The statement that was prepared with this number; `types` are its parameters' OIDs.
-    pub fn new(number: u32, types: Vec<u32>) -> Self {
+    /// The statement that was prepared with this number.
+    pub fn new(number: u32, description: Description) -> Self {
         Self {
             names: format!("\0s{number}\0").into_bytes().into(),
-            types: types.into(),
+            types: description.types.into(),
+            has_result: description.has_result,
         }
     }
 }
@@ -66,6 +75,16 @@ pub fn prepare(out: &mut Vec<u8>, number: u32, sql: &str) {
     message::write(out, b'D', |out| {
         out.push(b'S');
         put_text(out, &name);
+    });
+    out.extend_from_slice(&SYNC);
+}
+
+/// Frees a prepared statement: Close and Sync.
+pub fn close(out: &mut Vec<u8>, statement: &Statement) {
+    message::write(out, b'C', |out| {
+        out.push(b'S');
+        // Without the portal's name, which is empty.
+        out.extend_from_slice(&statement.names[1..]);
     });
     out.extend_from_slice(&SYNC);
 }
@@ -122,6 +141,8 @@ fn put_binary(out: &mut Vec<u8>, oid: u32, value: Value<'_>) -> bool {
         (oid::TEXT | oid::VARCHAR | oid::BPCHAR, Value::Text(text)) => {
             put_bytes(out, text.as_bytes());
         }
+        (oid::FLOAT8, Value::Double(number)) => put_bytes(out, &number.to_be_bytes()),
+        (_, Value::Null) => out.extend_from_slice(&NULL),
         _ => return false,
     }
     true
@@ -139,7 +160,9 @@ fn bind_text<'a>(
         for value in values {
             match value {
                 Value::Int(number) => put_bytes(out, number.to_string().as_bytes()),
+                Value::Double(number) => put_bytes(out, number.to_string().as_bytes()),
                 Value::Text(text) => put_bytes(out, text.as_bytes()),
+                Value::Null => out.extend_from_slice(&NULL),
             }
         }
         out.extend_from_slice(&ALL_TEXT);

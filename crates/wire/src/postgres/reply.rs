@@ -8,11 +8,13 @@ use crate::error::check_length;
 use crate::reply::{self, Done};
 use crate::{ProtocolError, ServerError};
 use interpret::is_skipped;
+pub(super) use interpret::{affected, is_in_transaction};
 use whole::Messages;
 
 /// The types of messages in a reply.
 mod kind {
     pub(super) const BIND_COMPLETE: u8 = b'2';
+    pub(super) const CLOSE_COMPLETE: u8 = b'3';
     pub(super) const COMMAND_COMPLETE: u8 = b'C';
     pub(super) const COPY_IN: u8 = b'G';
     pub(super) const DATA_ROW: u8 = b'D';
@@ -32,9 +34,18 @@ mod kind {
 /// their descriptions are skipped and have no limit but the server's.
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
-/// A whole reply. A prepared statement is described by its parameters' type OIDs; after a COPY
-/// FROM STDIN's data was sent, [`ReplyReader::expect_copied`] reads the result.
-pub type Reply = reply::Reply<Vec<u32>, ()>;
+/// A whole reply. After a COPY FROM STDIN's data was sent, [`ReplyReader::expect_copied`] reads the
+/// result.
+pub type Reply = reply::Reply<Description, ()>;
+
+/// What the server says about a prepared statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Type OIDs of the parameters.
+    pub types: Vec<u32>,
+    /// Whether it has a result set.
+    pub has_result: bool,
+}
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Expected {
@@ -48,6 +59,8 @@ enum Expected {
     Query,
     /// To the end of the lines of a COPY.
     Copied,
+    /// To Close and Sync.
+    Closing,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +79,8 @@ pub struct ReplyReader {
     expected: Expected,
     phase: Phase,
     done: Done,
-    is_in_transaction: bool,
-    types: Vec<u32>,
+    pub(super) is_in_transaction: bool,
+    description: Description,
     error: Option<Box<ServerError>>,
     /// Bytes of a skipped message that are still to come.
     skip: usize,
@@ -76,10 +89,12 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// A Bind, Execute and Sync were sent: their reply comes next.
+    /// A Bind, Execute and Sync were sent: their reply comes next. It does not say itself whether
+    /// the statement has a result set.
     #[inline]
-    pub fn expect_execution(&mut self) {
+    pub fn expect_execution(&mut self, has_result: bool) {
         self.expect(Expected::Execution);
+        self.done.has_result = has_result;
     }
 
     /// A Parse, Describe and Sync were sent.
@@ -96,6 +111,11 @@ impl ReplyReader {
     /// The lines of a COPY and their end were sent.
     pub fn expect_copied(&mut self) {
         self.expect(Expected::Copied);
+    }
+
+    /// A Close and Sync were sent.
+    pub fn expect_closed(&mut self) {
+        self.expect(Expected::Closing);
     }
 
     /// The beginning of a message that followed the last reply is kept.

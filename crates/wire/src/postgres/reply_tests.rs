@@ -38,7 +38,20 @@ fn read_in_pieces(expected: Expected, bytes: &[u8]) -> (Reply, bool) {
 }
 
 fn done(rows: u64, affected: u64) -> Reply {
-    Reply::Done(Done { rows, affected })
+    Reply::Done(Done {
+        has_result: false,
+        rows,
+        affected,
+    })
+}
+
+/// The reply to a query with a result set.
+fn selected(rows: u64, affected: u64) -> Reply {
+    Reply::Done(Done {
+        has_result: true,
+        rows,
+        affected,
+    })
 }
 
 const BOUND: Sent<'static> = (b'2', b"");
@@ -56,7 +69,10 @@ fn rows_are_counted() {
     assert_eq!(read, (done(2, 0), false));
     let bytes = stream(&[(b'T', b"\0\0"), ROW, SELECTED, (b'Z', b"T")]);
     let read = read_in_pieces(Expected::Query, &bytes);
-    assert_eq!(read, (done(1, 0), true));
+    assert_eq!(read, (selected(1, 0), true));
+    let bytes = stream(&[(b'T', b"\0\0"), SELECTED, IDLE]);
+    let read = read_in_pieces(Expected::Query, &bytes);
+    assert_eq!(read, (selected(0, 0), false));
 }
 
 #[test]
@@ -87,7 +103,7 @@ fn changed_rows_are_counted_by_the_tag() {
 fn several_statements_in_one_query_are_one_reply() {
     let update: Sent<'static> = (b'C', b"UPDATE 2\0");
     let bytes = stream(&[update, (b'T', b"\0\0"), ROW, SELECTED, NOTICE, update, IDLE]);
-    assert_eq!(read_in_pieces(Expected::Query, &bytes).0, done(1, 4));
+    assert_eq!(read_in_pieces(Expected::Query, &bytes).0, selected(1, 4));
 }
 
 #[test]
@@ -102,11 +118,33 @@ fn notices_and_settings_may_come_at_any_time() {
 #[test]
 fn a_prepared_statement_has_the_types_of_its_parameters() {
     let types: Sent<'static> = (b't', b"\0\x02\0\0\0\x17\0\0\x04\x13");
-    for description in [(b'T', &b"\0\0"[..]), (b'n', b"")] {
+    for (description, has_result) in [((b'T', &b"\0\0"[..]), true), ((b'n', &b""[..]), false)] {
         let bytes = stream(&[(b'1', b""), types, description, IDLE]);
         let (reply, _) = read_in_pieces(Expected::Preparation, &bytes);
-        assert_eq!(reply, Reply::Prepared(vec![23, 1043]));
+        let types = vec![23, 1043];
+        let expected = Description { types, has_result };
+        assert_eq!(reply, Reply::Prepared(expected));
     }
+}
+
+#[test]
+fn an_execution_has_the_result_set_of_its_statement() {
+    let bytes = stream(&[BOUND, (b'C', b"SELECT 0\0"), IDLE]);
+    for size in 1..=bytes.len() {
+        for (has_result, expected) in [(false, done(0, 0)), (true, selected(0, 0))] {
+            let mut reader = ReplyReader::default();
+            reader.expect_execution(has_result);
+            let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
+            assert_eq!(replies.find_map(|reply| reply), Some(expected));
+        }
+    }
+}
+
+#[test]
+fn a_statement_is_closed() {
+    let bytes = stream(&[NOTICE, (b'3', b""), (b'Z', b"T")]);
+    let read = read_in_pieces(Expected::Closing, &bytes);
+    assert_eq!(read, (done(0, 0), true));
 }
 
 #[test]
@@ -148,25 +186,25 @@ fn a_reader_reads_one_reply_after_another() {
     let bytes = stream(&[BOUND, ROW, SELECTED, IDLE]);
     let mut reader = ReplyReader::default();
     for _ in 0..3 {
-        reader.expect_execution();
+        reader.expect_execution(false);
         assert_eq!(reader.feed(&bytes).unwrap(), Some(done(1, 0)));
-        reader.expect_execution();
+        reader.expect_execution(false);
         assert_eq!(reader.feed(&bytes[..9]).unwrap(), None);
         assert_eq!(reader.feed(&bytes[9..]).unwrap(), Some(done(1, 0)));
     }
     // A message may begin behind one reply and end before the next.
     let notice = stream(&[NOTICE]);
-    reader.expect_execution();
+    reader.expect_execution(false);
     let first = reader.feed(&[&bytes[..], &notice[..7]].concat()).unwrap();
     assert_eq!(first, Some(done(1, 0)));
-    reader.expect_execution();
+    reader.expect_execution(false);
     let second = reader.feed(&[&notice[7..], &bytes[..]].concat()).unwrap();
     assert_eq!(second, Some(done(1, 0)));
 }
 
 #[test]
 fn what_is_out_of_place_is_refused() {
-    let cases: [(Expected, &[Sent<'_>]); 9] = [
+    let cases: [(Expected, &[Sent<'_>]); 10] = [
         (Expected::Execution, &[BOUND, SELECTED, IDLE, IDLE]),
         (Expected::Execution, &[BOUND, SELECTED, IDLE, BOUND]),
         (Expected::Execution, &[IDLE]),
@@ -176,6 +214,7 @@ fn what_is_out_of_place_is_refused() {
         (Expected::Query, &[ROW]),
         (Expected::Preparation, &[SELECTED]),
         (Expected::Copied, &[ROW]),
+        (Expected::Closing, &[IDLE]),
     ];
     for (expected, messages) in cases {
         let bytes = stream(messages);

@@ -14,21 +14,27 @@ use wire::mysql::packet::{MAX_PAYLOAD_BYTES, Message};
 #[derive(Debug, Clone)]
 enum Parameter {
     Int(i64),
+    Double(f64),
     Text(Vec<u8>),
+    Null,
 }
 
 impl Parameter {
     fn ours(&self) -> Value<'_> {
         match self {
             Self::Int(number) => Value::Int(*number),
+            Self::Double(number) => Value::Double(*number),
             Self::Text(bytes) => Value::Bytes(bytes),
+            Self::Null => Value::Null,
         }
     }
 
     fn oracles(&self) -> OracleValue {
         match self {
             Self::Int(number) => OracleValue::Int(*number),
+            Self::Double(number) => OracleValue::Double(*number),
             Self::Text(bytes) => OracleValue::Bytes(bytes.clone()),
+            Self::Null => OracleValue::NULL,
         }
     }
 }
@@ -41,7 +47,12 @@ fn parameters() -> impl Strategy<Value = Vec<Parameter>> {
     ];
     let text = text.prop_map(|length| Parameter::Text(vec![b'x'; length]));
     vec(
-        prop_oneof![any::<i64>().prop_map(Parameter::Int), text],
+        prop_oneof![
+            any::<i64>().prop_map(Parameter::Int),
+            any::<f64>().prop_map(Parameter::Double),
+            text,
+            Just(Parameter::Null),
+        ],
         0..40,
     )
 }
@@ -87,6 +98,13 @@ proptest! {
         prop_assert_eq!(query, oracles_packets(&[&[3], sql.as_bytes()].concat()));
         prop_assert_eq!(prepare, oracles_packets(&[&[22], sql.as_bytes()].concat()));
     }
+}
+
+#[test]
+fn a_statement_is_freed_by_its_number() {
+    let mut out = Vec::new();
+    command::close(&mut out, 0x0403_0201);
+    assert_eq!(out, oracles_packets(&[0x19, 1, 2, 3, 4]));
 }
 
 #[test]

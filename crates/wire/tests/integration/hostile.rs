@@ -92,8 +92,9 @@ proptest! {
     #[test]
     fn text_results_survive(messages in vec(bytes(60), 0..30), deprecate_eof: bool) {
         let mut result = TextResult::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         for message in messages {
-            if !matches!(result.message(&message_of(message)), Ok(None)) {
+            if !matches!(result.message(&message_of(message), &mut reader), Ok(None)) {
                 break;
             }
         }
@@ -103,14 +104,15 @@ proptest! {
 /// A row of NULLs is a byte for each on the wire, and a cell for each in memory.
 #[test]
 fn a_result_of_nothing_but_nulls_is_bounded() {
-    let mut result = TextResult::new(true);
+    let (mut result, mut reader) = (TextResult::new(true), common::reader(true));
+    let mut take = |message: &Message| result.message(message, &mut reader);
     let columns = [&[0xfc], &4096_u16.to_le_bytes()[..]].concat();
-    result.message(&message_of(columns)).unwrap();
-    let definition = message_of(b"\x03def".to_vec());
+    take(&message_of(columns)).unwrap();
+    let definition = message_of(b"\x03def\0\0\0\x01c\0".to_vec());
     for _ in 0..4096 {
-        result.message(&definition).unwrap();
+        take(&definition).unwrap();
     }
     let row = message_of(vec![0xfb; 4096]);
-    let refused = (0..100_000).find_map(|_| result.message(&row).err());
-    assert!(matches!(refused, Some(ProtocolError::TooLong { .. })));
+    let refused = (0..100_000).find_map(|_| take(&row).err());
+    assert_eq!(refused, Some(ProtocolError::LargeResult));
 }

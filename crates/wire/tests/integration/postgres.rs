@@ -20,11 +20,11 @@ use wire::postgres::certificate;
 use wire::postgres::command::{self, Statement, Value};
 use wire::postgres::login::{self, Next};
 use wire::postgres::message;
-use wire::postgres::reply::{Reply, ReplyReader};
+use wire::postgres::reply::{Description, Reply, ReplyReader};
 use wire::postgres::rows::TextResult;
 use wire::postgres::scram::{self, ChannelBinding, Scram};
 use wire::reply::Done;
-use wire::rows::TextReply;
+use wire::rows::{TextReply, TextRows};
 
 /// What one function appends.
 fn ours(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -43,15 +43,19 @@ fn oracle(write: impl FnOnce(&mut BytesMut)) -> Vec<u8> {
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const INT8: u32 = 20;
+const FLOAT8: u32 = 701;
 const VARCHAR: u32 = 1043;
 const NUMERIC: u32 = 1700;
 
 type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
 
-/// A Bind, Execute and Sync as the oracle writes them.
-fn oracle_execute(number: u32, formats: &[i16], values: &[Vec<u8>]) -> Vec<u8> {
+/// A Bind, Execute and Sync as the oracle writes them; `None` is NULL.
+fn oracle_execute(number: u32, formats: &[i16], values: &[Option<Vec<u8>>]) -> Vec<u8> {
     oracle(|out| {
-        let put = |value: &Vec<u8>, out: &mut BytesMut| -> Encoded {
+        let put = |value: &Option<Vec<u8>>, out: &mut BytesMut| -> Encoded {
+            let Some(value) = value else {
+                return Ok(IsNull::Yes);
+            };
             out.extend_from_slice(value);
             Ok(IsNull::No)
         };
@@ -63,6 +67,12 @@ fn oracle_execute(number: u32, formats: &[i16], values: &[Vec<u8>]) -> Vec<u8> {
         frontend::execute("", 0, out).unwrap();
         frontend::sync(out);
     })
+}
+
+/// A statement with parameters of these types.
+fn statement(number: u32, types: Vec<u32>) -> Statement {
+    let has_result = false;
+    Statement::new(number, Description { types, has_result })
 }
 
 #[test]
@@ -96,6 +106,14 @@ fn messages_are_the_oracles() {
         ours(|out| command::copy_data(out, |out| out.extend_from_slice(b"1\tx\n"))),
         oracle(|out| frontend::CopyData::new(&b"1\tx\n"[..]).unwrap().write(out))
     );
+    let statement = statement(12, Vec::new());
+    assert_eq!(
+        ours(|out| command::close(out, &statement)),
+        oracle(|out| {
+            frontend::close(b'S', "s12", out).unwrap();
+            frontend::sync(out);
+        })
+    );
     assert_eq!(ours(command::copy_done), oracle(frontend::copy_done));
     assert_eq!(ours(command::terminate), oracle(frontend::terminate));
 }
@@ -105,7 +123,10 @@ enum Typed {
     Small(i16),
     Int(i32),
     Big(i64),
+    Double(f64),
     Text(String),
+    /// NULL of this type.
+    Null(u32),
 }
 
 fn typed() -> impl Strategy<Value = Typed> {
@@ -113,7 +134,9 @@ fn typed() -> impl Strategy<Value = Typed> {
         any::<i16>().prop_map(Typed::Small),
         any::<i32>().prop_map(Typed::Int),
         any::<i64>().prop_map(Typed::Big),
+        any::<f64>().prop_map(Typed::Double),
         "\\PC{0,30}".prop_map(Typed::Text),
+        any::<u32>().prop_map(Typed::Null),
     ]
 }
 
@@ -123,7 +146,9 @@ impl Typed {
             Self::Small(_) => INT2,
             Self::Int(_) => INT4,
             Self::Big(_) => INT8,
+            Self::Double(_) => FLOAT8,
             Self::Text(_) => VARCHAR,
+            Self::Null(oid) => *oid,
         }
     }
 
@@ -132,24 +157,30 @@ impl Typed {
             Self::Small(number) => Value::Int((*number).into()),
             Self::Int(number) => Value::Int((*number).into()),
             Self::Big(number) => Value::Int(*number),
+            Self::Double(number) => Value::Double(*number),
             Self::Text(text) => Value::Text(text),
+            Self::Null(_) => Value::Null,
         }
     }
 
-    fn binary(&self) -> Vec<u8> {
-        match self {
+    fn binary(&self) -> Option<Vec<u8>> {
+        Some(match self {
             Self::Small(number) => number.to_be_bytes().to_vec(),
             Self::Int(number) => number.to_be_bytes().to_vec(),
             Self::Big(number) => number.to_be_bytes().to_vec(),
+            Self::Double(number) => number.to_be_bytes().to_vec(),
             Self::Text(text) => text.clone().into_bytes(),
-        }
+            Self::Null(_) => return None,
+        })
     }
 
-    fn text(&self) -> Vec<u8> {
-        match self.value() {
+    fn text(&self) -> Option<Vec<u8>> {
+        Some(match self.value() {
             Value::Int(number) => number.to_string().into_bytes(),
+            Value::Double(number) => number.to_string().into_bytes(),
             Value::Text(text) => text.as_bytes().to_vec(),
-        }
+            Value::Null => return None,
+        })
     }
 }
 
@@ -187,13 +218,25 @@ fn put_row(out: &mut Vec<u8>, row: &[Option<String>]) {
     });
 }
 
+const COLUMNS: [&str; 3] = ["id", "", "länge"];
+
+/// A RowDescription's payload.
+fn description() -> Vec<u8> {
+    let mut out = (COLUMNS.len() as u16).to_be_bytes().to_vec();
+    for name in COLUMNS {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(&[0; 19]);
+    }
+    out
+}
+
 /// The reply to a Query with these statements.
 fn query_reply(parts: &[Part]) -> Vec<u8> {
     let mut out = Vec::new();
     for part in parts {
         match part {
             Part::Rows(rows) => {
-                put(&mut out, b'T', b"\0\0");
+                put(&mut out, b'T', &description());
                 rows.iter().for_each(|row| put_row(&mut out, row));
                 let done = format!("SELECT {}\0", rows.len());
                 put(&mut out, b'C', done.as_bytes());
@@ -212,7 +255,10 @@ fn query_reply(parts: &[Part]) -> Vec<u8> {
 }
 
 fn expected(parts: &[Part]) -> Done {
-    let mut done = Done::default();
+    let mut done = Done {
+        has_result: parts.iter().any(|part| matches!(part, Part::Rows(_))),
+        ..Done::default()
+    };
     for part in parts {
         match part {
             Part::Rows(rows) => done.rows += rows.len() as u64,
@@ -249,7 +295,7 @@ proptest! {
 
     #[test]
     fn parameters_are_binary_where_their_types_are_known(typed in vec(typed(), 0..12), number: u32) {
-        let statement = Statement::new(number, typed.iter().map(Typed::oid).collect());
+        let statement = statement(number, typed.iter().map(Typed::oid).collect());
         let written = ours(|out| command::execute(out, &statement, typed.iter().map(Typed::value)));
         let values: Vec<_> = typed.iter().map(Typed::binary).collect();
         prop_assert_eq!(written, oracle_execute(number, &[1], &values));
@@ -257,9 +303,10 @@ proptest! {
 
     #[test]
     fn parameters_of_other_types_are_text(typed in vec(typed(), 1..12), at: prop::sample::Index) {
+        prop_assume!(!matches!(at.get(&typed), Typed::Null(_)));
         let mut types: Vec<_> = typed.iter().map(Typed::oid).collect();
         *at.get_mut(&mut types) = NUMERIC;
-        let statement = Statement::new(7, types);
+        let statement = statement(7, types);
         let written = ours(|out| command::execute(out, &statement, typed.iter().map(Typed::value)));
         let values: Vec<_> = typed.iter().map(Typed::text).collect();
         prop_assert_eq!(written, oracle_execute(7, &[], &values));
@@ -288,18 +335,24 @@ proptest! {
     fn text_results_are_gathered_whole(parts in vec(part(), 0..5), lengths in vec(1..200_usize, 1..8)) {
         let mut gatherer = Gatherer::new(1 << 20);
         let mut result = TextResult::default();
+        let mut reader = ReplyReader::default();
         let mut replies = Vec::new();
         for piece in common::pieces(&query_reply(&parts), &lengths) {
             gatherer.push(piece);
             while let Some(message) = gatherer.take_message().unwrap() {
-                replies.extend(result.message(&message).unwrap());
+                replies.extend(result.message(&message, &mut reader).unwrap());
             }
         }
-        let rows = parts.iter().flat_map(|part| match part {
-            Part::Rows(rows) => rows.clone(),
-            _ => Vec::new(),
-        });
-        prop_assert_eq!(replies, vec![TextReply::Rows(rows.collect())]);
+        let mut text = TextRows { done: expected(&parts), ..TextRows::default() };
+        for part in &parts {
+            if let Part::Rows(rows) = part {
+                text.columns = COLUMNS.map(str::to_owned).to_vec();
+                text.earlier = text.rows.len();
+                text.rows.extend_from_slice(rows);
+            }
+        }
+        prop_assert_eq!(replies, vec![TextReply::Rows(text)]);
+        prop_assert!(reader.is_in_transaction());
     }
 
     /// Bytes of nobody's making are an error or not enough, and never a panic.
@@ -307,7 +360,7 @@ proptest! {
     fn any_bytes_are_understood_or_refused(bytes in vec(any::<u8>(), 0..300), how in 0..4_u8) {
         let mut reader = ReplyReader::default();
         match how {
-            0 => reader.expect_execution(),
+            0 => reader.expect_execution(false),
             1 => reader.expect_preparation(),
             2 => reader.expect_query(),
             _ => reader.expect_copied(),
@@ -319,7 +372,7 @@ proptest! {
         let mut result = TextResult::default();
         while let Ok(Some(message)) = gatherer.take_message() {
             let _ = Next::parse(&message);
-            let _ = result.message(&message);
+            let _ = result.message(&message, &mut reader);
         }
         let _ = login::not_postgres(&bytes).to_string();
         let _ = Scram::new("n", ChannelBinding::Unsupported).prove("p", &bytes);

@@ -16,7 +16,7 @@ use wire::mysql::SERVER_MORE_RESULTS_EXISTS;
 use wire::mysql::reply::{Reply, ReplyReader};
 use wire::mysql::rows::TextResult;
 use wire::reply::Done;
-use wire::rows::TextReply;
+use wire::rows::{TextReply, TextRows};
 
 type Row = Vec<Option<String>>;
 
@@ -157,7 +157,10 @@ fn binary_row(values: &[u8]) -> Vec<u8> {
 }
 
 fn expected(parts: &[Part]) -> Done {
-    let mut done = Done::default();
+    let mut done = Done {
+        has_result: parts.iter().any(|part| !matches!(part, Part::Ok { .. })),
+        ..Done::default()
+    };
     for part in parts {
         match part {
             Part::Rows { rows, .. } => done.rows += rows.len() as u64,
@@ -209,18 +212,23 @@ proptest! {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, 0));
         let mut gatherer = Gatherer::new(1 << 20);
         let mut result = TextResult::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         let mut replies = Vec::new();
         for piece in common::pieces(&bytes, &lengths) {
             gatherer.push(piece);
             while let Some(message) = gatherer.take_message().unwrap() {
-                replies.extend(result.message(&message).unwrap());
+                replies.extend(result.message(&message, &mut reader).unwrap());
             }
         }
-        let rows = parts.iter().flat_map(|part| match part {
-            Part::Rows { rows, .. } => rows.clone(),
-            _ => Vec::new(),
-        });
-        prop_assert_eq!(replies, vec![TextReply::Rows(rows.collect())]);
+        let mut text = TextRows { done: expected(&parts), ..TextRows::default() };
+        for part in &parts {
+            if let Part::Rows { columns, rows } = part {
+                text.columns = (0..*columns).map(|number| format!("c{number}")).collect();
+                text.earlier = text.rows.len();
+                text.rows.extend_from_slice(rows);
+            }
+        }
+        prop_assert_eq!(replies, vec![TextReply::Rows(text)]);
     }
 
     #[test]
@@ -283,7 +291,25 @@ proptest! {
         reader.expect_result(sent);
         let end = common::stream(sent, &[ok(0, 7, 0, 2, 1, "Records: 7")]);
         let reply = feed(&mut reader, &end, &lengths);
-        prop_assert_eq!(reply, Reply::Done(Done { rows: 0, affected: 7 }));
+        prop_assert_eq!(reply, Reply::Done(Done { affected: 7, ..Done::default() }));
+    }
+}
+
+#[test]
+fn a_text_result_says_whether_a_transaction_is_open() {
+    let end = |status| ok(0, 1, 0, status, 0, "");
+    let error = ServerError::new(1064, Some(SqlState::new(*b"42000")), &b"no"[..]);
+    let error = common::bytes_of(&ErrPacket::Error(error));
+    let mut reader = common::reader(true);
+    for (message, is_in_transaction) in
+        [(end(3), true), (end(2), false), (error, true), (end(2), false)]
+    {
+        let mut gatherer = Gatherer::new(100);
+        gatherer.push(&common::stream(1, &[message]));
+        let message = gatherer.take_message().unwrap().unwrap();
+        let reply = TextResult::new(true).message(&message, &mut reader);
+        assert!(reply.unwrap().is_some());
+        assert_eq!(reader.is_in_transaction(), is_in_transaction);
     }
 }
 

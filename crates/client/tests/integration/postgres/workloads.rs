@@ -1,13 +1,16 @@
 //! Every workload against a real server, by both protocols.
 
+use std::time::Duration;
+
 use client::StatementProtocol;
-use client::postgres::{Connection, Connector, DIALECT};
+use client::postgres::{Connection, Connector, DIALECT, PostgresSession};
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
+use workload::catalog::Label;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::{drop_table, table_name};
-use workload::session::{Connect, Session};
+use workload::session::{Connect, Connections, Param, Reply, Rows, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
 use super::root;
@@ -15,6 +18,45 @@ use crate::common::{connector, run};
 
 const SEED: u64 = 7;
 const TRANSACTIONS: u32 = 30;
+
+/// A user's only connection, which is open.
+struct Only(PostgresSession);
+
+impl Session for Only {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<Reply, SessionError> {
+        self.0.execute(statement, params).await
+    }
+
+    async fn query(&mut self, label: Label, sql: &str) -> Result<Reply, SessionError> {
+        self.0.query(label, sql).await
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        self.0.rollback().await
+    }
+}
+
+impl Connections for Only {
+    async fn open(&mut self) -> Result<u32, SessionError> {
+        Ok(0)
+    }
+
+    fn select(&mut self, _: u32) {}
+
+    async fn shut(&mut self) {}
+
+    async fn run(&mut self, sql: &str, _: Option<&mut Rows>) -> Result<Reply, SessionError> {
+        self.query(Label::default(), sql).await
+    }
+
+    async fn pause(&mut self, _: Duration) {}
+
+    fn caught(&mut self, _: &SessionError) {}
+}
 
 /// Makes a workload's tables with their rows.
 async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &Options) {
@@ -55,8 +97,8 @@ fn every_workload_runs() {
                 let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
                 let mut connector: Connector = connector(root(&server));
                 (connector.protocol, connector.stamp_replies) = (protocol, false);
-                let mut session = connector.connect(workload.catalog()).await.unwrap();
-                let mut user = workload.user(0).unwrap();
+                let mut session = Only(connector.connect(workload.catalog()).await.unwrap());
+                let mut user = workload.users(0..1)().unwrap().remove(0);
                 let mut lookups = 0;
                 for _ in 0..TRANSACTIONS {
                     let done = user.transaction(&mut session).await;
@@ -67,7 +109,7 @@ fn every_workload_runs() {
                     lookups += done.lookups;
                 }
                 user.finish(&mut session).await.unwrap();
-                session.close().await;
+                session.0.close().await;
                 if name == WorkloadName::OltpPointSelect {
                     assert_eq!(lookups, TRANSACTIONS);
                 }

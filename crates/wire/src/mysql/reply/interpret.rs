@@ -96,6 +96,7 @@ impl ReplyReader {
                 let Some(columns @ 1..=MAX_COLUMNS) = lenenc::integer(&mut fields)? else {
                     return Err(ProtocolError::unexpected(first, "in a reply"));
                 };
+                self.done.has_result = true;
                 let are_omitted = self.may_omit_columns && fields.u8()? == 0;
                 self.state = match are_omitted {
                     true => self.after_columns(),

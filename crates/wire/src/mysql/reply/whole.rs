@@ -22,6 +22,7 @@ impl ReplyReader {
         let mut done = Done::default();
         let mut last = packets.next()?;
         if last.first != 0x00 {
+            done.has_result = true;
             let columns = match *last.payload {
                 [columns @ 1..=0xfa] if !self.may_omit_columns => columns,
                 [1..=0xfa, 0] if self.may_omit_columns => 0,

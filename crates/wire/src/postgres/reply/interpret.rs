@@ -2,8 +2,9 @@
 
 use super::super::parse_error;
 use super::kind::{
-    BIND_COMPLETE, COMMAND_COMPLETE, COPY_IN, DATA_ROW, EMPTY_QUERY, ERROR, NO_DATA, NOTICE,
-    NOTIFICATION, PARAMETER_STATUS, PARAMETER_TYPES, PARSE_COMPLETE, READY, ROW_DESCRIPTION,
+    BIND_COMPLETE, CLOSE_COMPLETE, COMMAND_COMPLETE, COPY_IN, DATA_ROW, EMPTY_QUERY, ERROR,
+    NO_DATA, NOTICE, NOTIFICATION, PARAMETER_STATUS, PARAMETER_TYPES, PARSE_COMPLETE, READY,
+    ROW_DESCRIPTION,
 };
 use super::{Expected, Phase, Reply, ReplyReader};
 use crate::ProtocolError;
@@ -12,7 +13,7 @@ use crate::fields::Fields;
 impl ReplyReader {
     /// Notes a message that is skipped.
     pub(super) fn pass(&mut self, kind: u8) -> Result<(), ProtocolError> {
-        use Expected::{Execution, Preparation, Query};
+        use Expected::{Closing, Execution, Preparation, Query};
         use Phase::{Begin, Body, Complete};
         self.phase = match (self.expected, self.phase, kind) {
             // These may come at any time.
@@ -21,10 +22,16 @@ impl ReplyReader {
                 self.done.rows += 1;
                 Body
             }
-            (Execution, Begin, BIND_COMPLETE)
-            | (Preparation, Begin, PARSE_COMPLETE)
-            | (Query, Begin | Complete, ROW_DESCRIPTION) => Body,
-            (Preparation, Body, ROW_DESCRIPTION | NO_DATA) => Complete,
+            (Execution, Begin, BIND_COMPLETE) | (Preparation, Begin, PARSE_COMPLETE) => Body,
+            (Query, Begin | Complete, ROW_DESCRIPTION) => {
+                self.done.has_result = true;
+                Body
+            }
+            (Preparation, Body, ROW_DESCRIPTION | NO_DATA) => {
+                self.description.has_result = kind == ROW_DESCRIPTION;
+                Complete
+            }
+            (Closing, Begin, CLOSE_COMPLETE) => Complete,
             _ => return Err(self.unexpected(kind)),
         };
         Ok(())
@@ -36,7 +43,7 @@ impl ReplyReader {
         kind: u8,
         payload: &[u8],
     ) -> Result<Option<Reply>, ProtocolError> {
-        use Expected::{Copied, Execution, Nothing, Preparation, Query};
+        use Expected::{Closing, Copied, Execution, Nothing, Preparation, Query};
         use Phase::{Begin, Body, Complete};
         match (self.expected, self.phase, kind) {
             (_, _, ERROR) => return self.refused(payload),
@@ -47,12 +54,14 @@ impl ReplyReader {
                 self.phase = Complete;
             }
             (Execution, Body, EMPTY_QUERY) | (Query, Begin, EMPTY_QUERY) => self.phase = Complete,
-            (Preparation, Body, PARAMETER_TYPES) => self.types = parameter_types(payload)?,
+            (Preparation, Body, PARAMETER_TYPES) => {
+                self.description.types = parameter_types(payload)?;
+            }
             (Query, Begin | Complete, COPY_IN) => {
                 self.expected = Nothing;
                 return Ok(Some(Reply::WantsData(())));
             }
-            (Execution | Query | Preparation | Copied, Complete, READY) => {
+            (Execution | Query | Preparation | Copied | Closing, Complete, READY) => {
                 self.is_in_transaction = is_in_transaction(payload)?;
                 return Ok(Some(self.finish()));
             }
@@ -78,10 +87,10 @@ impl ReplyReader {
 
     fn finish(&mut self) -> Reply {
         let expected = std::mem::replace(&mut self.expected, Expected::Nothing);
-        let types = std::mem::take(&mut self.types);
+        let description = std::mem::take(&mut self.description);
         match (self.error.take(), expected) {
             (Some(error), _) => Reply::Refused(error),
-            (None, Expected::Preparation) => Reply::Prepared(types),
+            (None, Expected::Preparation) => Reply::Prepared(description),
             (None, _) => Reply::Done(self.done),
         }
     }
@@ -104,7 +113,7 @@ pub(super) fn is_skipped(kind: u8) -> bool {
 
 /// The rows that a command changed, according to its tag: `INSERT 0 1`, `UPDATE 3`, `COPY 500`.
 #[inline]
-pub(super) fn affected(tag: &[u8]) -> u64 {
+pub(in crate::postgres) fn affected(tag: &[u8]) -> u64 {
     // SELECT, FETCH and MOVE count rows read; BEGIN and the like have no count.
     if !matches!(tag.first(), Some(b'I' | b'U' | b'D' | b'M' | b'C')) || tag.starts_with(b"MOVE") {
         return 0;
@@ -131,7 +140,7 @@ pub(super) fn affected(tag: &[u8]) -> u64 {
 
 /// Parses ReadyForQuery's transaction status: idle, in a transaction, or in a failed one.
 #[inline]
-pub(super) fn is_in_transaction(payload: &[u8]) -> Result<bool, ProtocolError> {
+pub(in crate::postgres) fn is_in_transaction(payload: &[u8]) -> Result<bool, ProtocolError> {
     match payload {
         b"I" => Ok(false),
         b"T" | b"E" => Ok(true),

@@ -17,14 +17,15 @@ impl ReplyReader {
         }
         let mut messages = Messages(bytes);
         let mut message = messages.next()?;
+        let mut done = self.done;
         match (self.expected, message.kind) {
             (Expected::Execution, BIND_COMPLETE) | (Expected::Query, ROW_DESCRIPTION) => {
+                done.has_result |= message.kind == ROW_DESCRIPTION;
                 message = messages.next()?;
             }
             (Expected::Query, COMMAND_COMPLETE) => {}
             _ => return None,
         }
-        let mut done = Done::default();
         while message.kind == DATA_ROW {
             done.rows += 1;
             message = messages.next()?;
