@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::report::{Answer, Report};
+use ::report::{Answer, Report, parts};
 use measure::result::RunResult;
 use store::{ResultDir, StoreError, names};
 
@@ -88,6 +88,8 @@ pub(crate) fn write(
         (names::SEARCHES, ::report::search::csv(result)),
         (names::FAULTS_CSV, ::report::recovery::csv(result)),
         (names::SCALING, ::report::scale::csv(result)),
+        (names::WORKLOADS, parts::csv(result, |trial| &trial.by_workload)),
+        (names::PHASES, parts::csv(result, |trial| &trial.by_phase)),
         (names::MARKDOWN, Some(report.markdown())),
     ];
     for (name, text) in texts {

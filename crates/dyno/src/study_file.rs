@@ -8,6 +8,7 @@ use measure::result::{Design, Table};
 use measure::threshold::Threshold;
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl, TextError};
 use study::{Study, Vocabulary};
+use workload::mix::Mix;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -130,7 +131,7 @@ impl PlannedStudy {
         run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
-        let workload: WorkloadName = load.workload.parse().map_err(Failure::usage)?;
+        let workload: Mix = load.workload.parse().map_err(Failure::usage)?;
         let options = Options::of(planned).map_err(|error| {
             let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
             let message = error.to_string();

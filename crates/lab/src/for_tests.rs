@@ -30,7 +30,7 @@ pub(crate) fn trial() -> Trial {
     Trial {
         planned: study.plan().trials.remove(0),
         target: Target::Temporary(engine::in_process().next().unwrap()),
-        workload: WorkloadName::OltpPointSelect,
+        workload: WorkloadName::OltpPointSelect.into(),
         options: Options {
             data: Data {
                 tables: 1,

@@ -1,7 +1,6 @@
 //! Which trials take turns: the variants of a start of a comparison.
 
 use plan::{Alternate, Devices, Reset};
-use workload::name::WorkloadName;
 
 use crate::{Failure, Target, Trial};
 
@@ -101,6 +100,7 @@ impl Trial {
             }
             Some(spec) if spec.port.is_some() => "their servers use the same port",
             _ if has_device => "their servers use the same device",
+            _ if load.phase.is_some() => "the load has phases",
             _ if load.rate.is_some() => "transactions arrive at a given rate",
             _ if load.events.is_some() => "the measurement ends after a number of transactions",
             _ if load.until.is_some() => "the measurement ends when it is precise",
@@ -108,7 +108,7 @@ impl Trial {
             _ if load.time < block => "the measurement is shorter than a turn",
             _ if self.has_faults() || planned.chaos.is_some() => "there are faults",
             _ if planned.ledger.is_some() => "there is a ledger",
-            _ if self.workload == WorkloadName::BulkInsert => {
+            _ if self.workload.first().begins_empty() => {
                 "bulk_insert keeps rows for its next turn"
             }
             _ => return None,

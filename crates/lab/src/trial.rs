@@ -10,7 +10,7 @@ use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
 use plan::{EngineSpec, Follow, StatementClass};
 use workload::ledger::APPENDERS;
-use workload::name::WorkloadName;
+use workload::mix::Mix;
 use workload::options::Options;
 
 use crate::drive::find_max::MAX_SEARCH_TRIALS;
@@ -33,7 +33,7 @@ const IN_PROCESS_CONNECTION: u64 = 4;
 pub struct Trial {
     pub planned: plan::Trial,
     pub target: Target,
-    pub workload: WorkloadName,
+    pub workload: Mix,
     /// Options of the workload.
     pub options: Options,
     /// Seed of all random choices of virtual users.
@@ -134,7 +134,7 @@ impl Trial {
 
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
-            workload: self.workload,
+            workload: self.workload.first(),
             options: &self.options,
             seed: self.planned.data.seed,
             users: self.planned.load.threads,
@@ -193,6 +193,7 @@ impl Trial {
         Setup {
             tables: self
                 .workload
+                .first()
                 .tables(&self.options, self.planned.load.threads),
             directory: match self.target {
                 Target::Private(_) => self.data_directory().map(|path| path.display().to_string()),
@@ -220,6 +221,7 @@ impl Trial {
             time: load.longest(),
             events: load.events,
             pace: load.pace(),
+            phases: load.phases(),
             think: load.think(),
             // Users of different instances must differ.
             seed: self.load_seed.wrapping_add(index as u64),

@@ -9,13 +9,14 @@
 //! Due arrivals are not stored, so overload needs no memory.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use plan::Arrivals;
 
-const NS_PER_S: f64 = 1e9;
+use crate::schedule::Schedule;
 
 /// The arrivals of an open loop, on the load's clock.
 #[derive(Debug)]
@@ -45,27 +46,31 @@ pub(crate) enum NextAction {
 #[derive(Debug, Clone)]
 struct ArrivalSequence {
     arrivals: Arrivals,
-    gap_ns: f64,
-    next_ns: f64,
+    rate: Arc<Schedule>,
+    /// The integral of the rate up to the next arrival.
+    expected: f64,
+    next_ns: u64,
     count: u64,
     rng: Xoshiro256PlusPlus,
 }
 
 impl ArrivalQueue {
-    /// Arrivals from `start_ns` on, `per_s` per second.
-    pub(crate) fn new(arrivals: Arrivals, per_s: f64, start_ns: u64, seed: u64) -> Self {
+    /// Arrivals at a rate per second.
+    pub(crate) fn new(arrivals: Arrivals, rate: Schedule, seed: u64) -> Self {
         let mut first = ArrivalSequence {
             arrivals,
-            gap_ns: NS_PER_S / per_s,
-            next_ns: start_ns as f64,
+            rate: Arc::new(rate),
+            expected: 0.0,
+            next_ns: 0,
             count: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
         };
-        first.next_ns += match arrivals {
+        let gap = match arrivals {
             // Half a gap, so that a whole number of seconds has the expected number of arrivals.
-            Arrivals::Constant => first.gap_ns / 2.0,
+            Arrivals::Constant => 0.5,
             Arrivals::Poisson => first.gap(),
         };
+        first.skip(gap);
         Self {
             awaited: VecDeque::new(),
             next: first.clone(),
@@ -77,7 +82,7 @@ impl ArrivalQueue {
     /// What a user does next that is free at `now_ns`.
     pub(crate) fn take(&mut self, now_ns: u64) -> NextAction {
         let oldest_ns = self.awaited.front().copied();
-        let due_ns = oldest_ns.unwrap_or(self.next.next_ns as u64);
+        let due_ns = oldest_ns.unwrap_or(self.next.next_ns);
         if due_ns <= now_ns {
             if self.awaited.pop_front().is_none() {
                 self.next.advance();
@@ -88,14 +93,14 @@ impl ArrivalQueue {
                 was_awaited: oldest_ns.is_some(),
             };
         }
-        let until_ns = self.next.advance() as u64;
+        let until_ns = self.next.advance();
         self.awaited.push_back(until_ns);
         NextAction::Sleep { until_ns }
     }
 
     /// Arrivals that are due at `now_ns` but not started.
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
-        while self.due.next_ns as u64 <= now_ns {
+        while self.due.next_ns <= now_ns {
             self.due.advance();
         }
         self.due.count.saturating_sub(self.started)
@@ -104,18 +109,27 @@ impl ArrivalQueue {
 
 impl ArrivalSequence {
     /// Returns the next arrival and advances.
-    fn advance(&mut self) -> f64 {
+    fn advance(&mut self) -> u64 {
         let at_ns = self.next_ns;
-        self.next_ns += self.gap();
+        let gap = self.gap();
+        self.skip(gap);
         self.count += 1;
         at_ns
     }
 
+    /// Sets the next arrival to where the integral of the rate has grown by `gap`.
+    fn skip(&mut self, gap: f64) {
+        self.expected += gap;
+        self.next_ns = self.rate.filled_ns(self.expected);
+    }
+
+    /// A process with the gaps of one arrival per second: with the integral of a rate as its clock,
+    /// it has that rate, however it changes.
     fn gap(&mut self) -> f64 {
         match self.arrivals {
-            Arrivals::Constant => self.gap_ns,
+            Arrivals::Constant => 1.0,
             // Inverse transform sampling; 1 - u is never 0.
-            Arrivals::Poisson => -(1.0 - self.rng.random::<f64>()).ln() * self.gap_ns,
+            Arrivals::Poisson => -(1.0 - self.rng.random::<f64>()).ln(),
         }
     }
 }
@@ -137,7 +151,7 @@ mod tests {
 
     #[test]
     fn constant_arrivals_are_evenly_spaced() {
-        let mut queue = ArrivalQueue::new(Arrivals::Constant, 4.0, 1000, 1);
+        let mut queue = ArrivalQueue::new(Arrivals::Constant, Schedule::constant(4.0, 1000), 1);
         let expected = [125_001_000, 375_001_000, 625_001_000];
         assert_eq!(instants(&mut queue, 3), expected);
     }
@@ -146,7 +160,7 @@ mod tests {
     fn poisson_arrivals_have_the_rate_and_spread_of_independent_customers() {
         let seed = 7;
         println!("seed {seed}");
-        let mut queue = ArrivalQueue::new(Arrivals::Poisson, 1000.0, 0, seed);
+        let mut queue = ArrivalQueue::new(Arrivals::Poisson, Schedule::constant(1000.0, 0), seed);
         let instants = instants(&mut queue, 100_000);
         let gaps: Vec<f64> = instants.windows(2).map(|p| (p[1] - p[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -158,7 +172,7 @@ mod tests {
 
     #[test]
     fn due_arrivals_that_did_not_start_are_the_backlog() {
-        let mut queue = ArrivalQueue::new(Arrivals::Poisson, 100.0, 0, 3);
+        let mut queue = ArrivalQueue::new(Arrivals::Poisson, Schedule::constant(100.0, 0), 3);
         let now_ns = 10 * SECOND_NS;
         let due = queue.backlog(now_ns);
         assert!((800..1200).contains(&due), "{due}");
@@ -176,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_first_user_to_wake_starts_the_oldest_due_arrival() {
-        let mut queue = ArrivalQueue::new(Arrivals::Constant, 1000.0, 0, 1);
+        let mut queue = ArrivalQueue::new(Arrivals::Constant, Schedule::constant(1000.0, 0), 1);
         let sleep = |until_ns| NextAction::Sleep { until_ns };
         let start = |due_ns, was_awaited| NextAction::Start {
             due_ns,

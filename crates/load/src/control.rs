@@ -1,13 +1,14 @@
 //! The state that the main thread and the workers of a load share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering, fence};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use workload::session::SessionError;
 
 use crate::arrivals::{ArrivalQueue, NextAction};
+use crate::schedule::Schedule;
 
 const UNLIMITED: i64 = i64::MAX;
 
@@ -33,6 +34,8 @@ pub(crate) struct Control {
     tickets: AtomicI64,
     /// The arrivals of an open loop, once it has started.
     arrivals: Mutex<Option<ArrivalQueue>>,
+    /// The number of active users, if it changes, once the load has started.
+    active: OnceLock<Schedule>,
     connected: AtomicU32,
     ended: AtomicU32,
     users: u32,
@@ -123,6 +126,20 @@ impl Control {
     pub(crate) fn backlog(&self, now_ns: u64) -> Option<u64> {
         let mut arrivals = lock(&self.arrivals);
         arrivals.as_mut().map(|queue| queue.backlog(now_ns))
+    }
+
+    /// Starts the load of a number of active users.
+    pub(crate) fn activate(&self, users: Schedule) {
+        let _ = self.active.set(users);
+    }
+
+    /// Until when a user is not active: the one of this rank, from 0, is while the number of active
+    /// users, rounded, exceeds it. `None` if it is active at `now_ns`.
+    #[inline]
+    pub(crate) fn inactive_until(&self, rank: u32, now_ns: impl FnOnce() -> u64) -> Option<u64> {
+        let (active, now_ns) = (self.active.get()?, now_ns());
+        let until_ns = active.reached_ns(f64::from(rank) + 0.5, now_ns);
+        (until_ns > now_ns).then_some(until_ns)
     }
 
     /// Lets `count` more transactions start.

@@ -18,6 +18,7 @@ mod pulse;
 mod record;
 mod run;
 mod runtime;
+mod schedule;
 mod spec;
 mod stop;
 mod timed_session;

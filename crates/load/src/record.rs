@@ -17,6 +17,8 @@ use crate::pulse::Pulse;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     slice: Mutex<Slice>,
+    /// The numbers of labels of statements, and of kinds of transactions if these are told apart.
+    sizes: (usize, usize),
     /// The intended start of each user's running transaction plus one; 0 without a transaction.
     running: Box<[AtomicU64]>,
     /// When the last transaction ended; 0 before the first one ends.
@@ -28,9 +30,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(labels: usize, users: usize, pulse: Option<Arc<Pulse>>) -> Self {
+    pub(crate) fn new(sizes: (usize, usize), users: usize, pulse: Option<Arc<Pulse>>) -> Self {
         Self {
-            slice: Mutex::new(Slice::new(labels)),
+            slice: Mutex::new(Slice::of_kinds(sizes.0, sizes.1)),
+            sizes,
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
             last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
@@ -40,9 +43,8 @@ impl Recorder {
 
     /// Takes what was recorded.
     pub(crate) fn take(&self) -> Slice {
-        let kinds = lock(&self.slice).statements.len();
         // Allocated without the lock, so that the worker does not wait.
-        let empty = Slice::new(kinds);
+        let empty = Slice::of_kinds(self.sizes.0, self.sizes.1);
         std::mem::replace(&mut *lock(&self.slice), empty)
     }
 
@@ -85,6 +87,9 @@ impl Recorder {
         }
         let mut slice = lock(&self.slice);
         slice.response.record(response_ns);
+        if let Some(of_kind) = slice.kinds.get_mut(done.kind as usize) {
+            of_kind.record(response_ns);
+        }
         if let Some(service_ns) = service_ns {
             slice.service.record(service_ns);
         }

@@ -2,7 +2,6 @@
 
 mod turns;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
+use crate::schedule::Schedule;
 use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
 use crate::turns::Seat;
@@ -70,7 +70,9 @@ pub(crate) fn run_on<C, W: Workload>(
     pulse: Option<&Arc<Pulse>>,
     on_event: &mut dyn FnMut(LoadEvent),
 ) -> Result<LoadOutcome, LoadError> {
-    let mut load = Load::new(runtime, spec, workload.catalog().labels.count(), pulse);
+    let kinds = Some(workload.kinds()).filter(|kinds| *kinds > 1);
+    let sizes = (workload.catalog().labels.count(), kinds.unwrap_or(0));
+    let mut load = Load::new(runtime, spec, sizes, pulse);
     let connected = load
         .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, on_event));
@@ -114,10 +116,16 @@ struct Load<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> Load<'a, R> {
-    fn new(runtime: R, spec: &'a LoadSpec, labels: usize, pulse: Option<&Arc<Pulse>>) -> Self {
+    /// `sizes` are those of recorders.
+    fn new(
+        runtime: R,
+        spec: &'a LoadSpec,
+        sizes: (usize, usize),
+        pulse: Option<&Arc<Pulse>>,
+    ) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
-            let users = share(spec.users, spec, worker).len();
-            Arc::new(Recorder::new(labels, users, pulse.cloned()))
+            let users = spec.share(spec.users, worker).len();
+            Arc::new(Recorder::new(sizes, users, pulse.cloned()))
         });
         let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
         let turn = spec.turn.as_ref();
@@ -142,10 +150,11 @@ impl<'a, R: Runtime> Load<'a, R> {
     {
         let spec = self.spec;
         for (worker, recorder) in (0..).zip(&self.recorders) {
-            let indexes = share(spec.users, spec, worker);
-            let connect_limit = share(spec.connect_limit, spec, worker).len();
+            let indexes = spec.share(spec.users, worker);
+            let connect_limit = spec.share(spec.connect_limit, worker).len();
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
             self.runtime.spawn(WorkerSetup {
+                number: worker,
                 control: Arc::clone(&self.control),
                 recorder: Arc::clone(recorder),
                 connector: Arc::clone(connector),
@@ -208,9 +217,17 @@ impl<'a, R: Runtime> Load<'a, R> {
 
     /// Starts the transactions. Arrivals are scheduled from `start_ns` on.
     fn begin(&mut self, start_ns: u64) {
-        if let Pace::Open { per_s, arrivals } = self.spec.pace {
-            let arrivals = ArrivalQueue::new(arrivals, per_s, start_ns, self.spec.seed);
-            self.control.open(arrivals);
+        let spec = self.spec;
+        let phases = spec.phases.as_ref();
+        let phases = phases.map(|phases| Schedule::of(phases, spec.warmup, start_ns));
+        match (spec.pace, phases) {
+            (Pace::Open { per_s, arrivals }, phases) => {
+                let rate = phases.unwrap_or_else(|| Schedule::constant(per_s, start_ns));
+                let arrivals = ArrivalQueue::new(arrivals, rate, spec.seed);
+                self.control.open(arrivals);
+            }
+            (Pace::Closed, Some(users)) => self.control.activate(users),
+            (Pace::Closed, None) => {}
         }
         self.start_ns = start_ns;
         self.cutter.begin(&self.recorders, start_ns);
@@ -377,13 +394,6 @@ impl<R: Runtime> Drop for Load<'_, R> {
             self.cancel();
         }
     }
-}
-
-/// The part of `total` that a worker gets.
-fn share(total: u32, spec: &LoadSpec, worker: u32) -> Range<u32> {
-    let first =
-        |worker| (u64::from(total) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32;
-    first(worker)..first(worker + 1)
 }
 
 /// When the next second ends. A stall of this thread makes one second longer, but never the next

@@ -1,8 +1,9 @@
 //! The settings of a load, and the ways in which it can end.
 
+use std::ops::Range;
 use std::time::Duration;
 
-use plan::{Pace, Think};
+use plan::{Pace, Phases, Think};
 
 use crate::turns::Turn;
 
@@ -26,6 +27,9 @@ pub struct LoadSpec {
     /// Maximum number of transactions that start in the measurement; `None` for no limit.
     pub events: Option<u64>,
     pub pace: Pace,
+    /// How the rate of an open loop, or the number of active users of a closed one, changes over
+    /// `time`, which is the length of the phases. The warm-up is like the beginning of the first.
+    pub phases: Option<Phases>,
     /// Pause of a virtual user after each transaction.
     pub think: Think,
     pub seed: u64,
@@ -44,6 +48,26 @@ pub struct LoadSpec {
     pub stall_limit: Duration,
     /// How long running transactions may take after the end of the load.
     pub grace: Duration,
+}
+
+impl LoadSpec {
+    /// The part of `total` that a worker gets.
+    pub(crate) fn share(&self, total: u32, worker: u32) -> Range<u32> {
+        let workers = u64::from(self.workers.max(1));
+        let first = |worker| (u64::from(total) * u64::from(worker) / workers) as u32;
+        first(worker)..first(worker + 1)
+    }
+
+    /// The rank of a user by its index on a worker: first come the first users of all workers, so
+    /// that active users are spread over all workers.
+    pub(crate) fn rank(&self, worker: u32, index: u32) -> u32 {
+        let each = self.users / self.workers.max(1);
+        match index < each {
+            true => index * self.workers + worker,
+            // Some workers have one user more.
+            false => each * self.workers + self.share(self.users, worker).start - worker * each,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -108,6 +108,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Waits for the next transaction; returns its intended start, `None` if no further one may
     /// start.
     async fn next_start(&mut self) -> Option<u64> {
+        self.become_active().await;
         let worker = self.worker;
         let intended_ns = match worker.is_open_loop {
             true => self.next_arrival().await?,
@@ -115,6 +116,19 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         };
         let control = &worker.control;
         (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
+    }
+
+    /// Waits while the phase of the load has too few active users.
+    async fn become_active(&mut self) {
+        let worker = self.worker;
+        let rank = worker.spec.rank(worker.number, self.index as u32);
+        let control = &worker.control;
+        while !control.reached(Stage::Stop)
+            && let Some(until_ns) = control.inactive_until(rank, || self.session.now_ns())
+        {
+            worker.sleep_until(until_ns).await;
+            self.session.waited();
+        }
     }
 
     /// Waits for an arrival; returns when it was due, or `None` if the load stops.

@@ -22,6 +22,7 @@ use crate::spec::{ANY_ERROR, LoadSpec};
 /// A worker, from the point of view of its users.
 #[derive(Debug)]
 pub(crate) struct Worker<C, K> {
+    pub(crate) number: u32,
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
@@ -53,6 +54,8 @@ impl Drop for EndedGuard {
 }
 
 pub(crate) struct WorkerSetup<C, U> {
+    /// From 0.
+    pub(crate) number: u32,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) connector: Arc<C>,
@@ -73,6 +76,7 @@ where
     ) -> std::io::Result<impl Iterator<Item = impl Future<Output = ()> + 'static>> {
         let users = (self.users)().map_err(std::io::Error::other)?;
         let worker = Rc::new(Worker {
+            number: self.number,
             clock,
             control: self.control,
             recorder: self.recorder,

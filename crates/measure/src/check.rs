@@ -49,8 +49,9 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(other_programs(summary));
     found.extend(stolen(summary));
     found.extend(generator(summary));
-    // Blocks with gaps between them are no series.
-    let has_series = summary.setup.planned.turns().is_none();
+    // Blocks with gaps between them are no series, and phases are no steady state.
+    let planned = &summary.setup.planned;
+    let has_series = planned.turns().is_none() && planned.load.phase.is_none();
     if has_series && seconds.len() < MIN_POINTS {
         let measured_s = summary.measured_s;
         found.push(Warning::Short { measured_s });
@@ -177,7 +178,8 @@ fn backlog(seconds: &[SecondTotals]) -> Option<Estimate> {
 }
 
 /// Only for a load that ran to its end with all its users: at a limit of transactions, users stop
-/// one by one. A pause goes on while another variant has its turn, and ends in no block.
+/// one by one. A pause goes on while another variant has its turn, and ends in no block. Phases
+/// change the number of active users.
 pub(crate) fn little(
     summary: &TrialSummary,
     responses: &TotalLatency,
@@ -186,7 +188,9 @@ pub(crate) fn little(
     let planned = &summary.setup.planned;
     let load = &planned.load;
     let pauses_in_gaps = planned.turns().is_some() && !load.think.is_zero();
-    if summary.outcome != Outcome::Completed || load.events.is_some() || pauses_in_gaps {
+    let users_change = load.phase.is_some() && load.rate.is_none();
+    let has_limit = load.events.is_some();
+    if summary.outcome != Outcome::Completed || has_limit || pauses_in_gaps || users_change {
         return None;
     }
     Little::of(summary, responses, backlog(seconds))

@@ -18,6 +18,7 @@ pub mod little;
 mod long_run;
 pub mod metric;
 pub mod others;
+pub mod parts;
 pub mod point_estimate;
 pub mod quantile;
 pub mod recovery;

@@ -43,6 +43,9 @@ pub struct Slice<C: Counter = u32> {
     pub response: Latency<C>,
     /// Service times: from the actual start. Empty in a closed loop, where both are equal.
     pub service: Latency<C>,
+    /// Response times of each kind of transaction, such as the workloads of a mix; accurate to 1 %.
+    /// Empty if there is only one.
+    pub kinds: Vec<Latency<C>>,
     /// How late the generator noticed arrivals; open loop only.
     pub lateness: Latency<C>,
     /// How late the generator read replies: from their arrival, as stamped by the kernel, until
@@ -78,6 +81,7 @@ impl<C: Counter> Slice<C> {
         Self {
             response: Latency::default(),
             service: Latency::default(),
+            kinds: Vec::new(),
             lateness: Latency::default(),
             delay: Latency::default(),
             refused_stamps: 0,
@@ -89,6 +93,14 @@ impl<C: Counter> Slice<C> {
         }
     }
 
+    /// The same for several kinds of transactions.
+    pub fn of_kinds(statements: usize, transactions: usize) -> Self {
+        Self {
+            kinds: vec![Latency::coarse(); transactions],
+            ..Self::new(statements)
+        }
+    }
+
     pub fn merge(&mut self, other: &Self) {
         self.combine(other, Latency::merge);
     }
@@ -97,6 +109,11 @@ impl<C: Counter> Slice<C> {
     fn combine<D: Counter>(&mut self, other: &Slice<D>, add: fn(&mut Latency<C>, &Latency<D>)) {
         add(&mut self.response, &other.response);
         add(&mut self.service, &other.service);
+        let kinds = self.kinds.len().max(other.kinds.len());
+        self.kinds.resize(kinds, Latency::coarse());
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            add(mine, theirs);
+        }
         add(&mut self.lateness, &other.lateness);
         add(&mut self.delay, &other.delay);
         self.refused_stamps += other.refused_stamps;
@@ -204,6 +221,8 @@ pub(crate) struct SecondTotals {
     /// Over its length in seconds, like the statements.
     pub(crate) transactions: Part,
     pub(crate) statements: Part,
+    /// Transactions of each kind.
+    pub(crate) kinds: Vec<u64>,
     /// Over the number of transactions, like the service times.
     pub(crate) response_ms: Part,
     pub(crate) service_ms: Part,
@@ -224,6 +243,7 @@ impl SecondTotals {
                 total: second.slice.statement_count() as f64,
                 ..transactions
             },
+            kinds: second.slice.kinds.iter().map(Latency::count).collect(),
             response_ms: times_ms(&second.slice.response),
             service_ms: times_ms(&second.slice.service),
             backlog: second.backlog,
@@ -240,6 +260,9 @@ impl SecondTotals {
         }
         self.transactions += rest.transactions;
         self.statements += rest.statements;
+        for (mine, rest) in self.kinds.iter_mut().zip(&rest.kinds) {
+            *mine += rest;
+        }
         self.response_ms += rest.response_ms;
         self.service_ms += rest.service_ms;
         self.backlog = rest.backlog.or(self.backlog);

@@ -1,12 +1,13 @@
 //! Summarizes the seconds of a trial.
 
-use plan::{ReplyTime, StatementClass};
+use plan::{Load, ReplyTime, StatementClass};
 
 use crate::check;
 use crate::compare::TURNS;
 use crate::curve::curve;
 use crate::interval::{Part, half_width, sum};
 use crate::latency::{TotalLatency, ms};
+use crate::parts::{PhaseTotals, by_workload};
 use crate::quantile::Stretches;
 use crate::setup::{Ended, StatementKind};
 use crate::slice::{Busy, Phase, Second, SecondTotals, TotalSlice};
@@ -29,6 +30,7 @@ pub struct Summarizer {
     warmup: Vec<Part>,
     responses: Stretches,
     services: Stretches,
+    phases: PhaseTotals,
 }
 
 /// The summary of a trial with all its seconds.
@@ -50,7 +52,14 @@ impl Summarizer {
             warmup: Vec::new(),
             responses: Stretches::new(),
             services: Stretches::new(),
+            phases: PhaseTotals::default(),
         }
+    }
+
+    /// Also summarizes the phases of the load, if it has any.
+    pub fn in_phases_of(self, load: &Load) -> Self {
+        let phases = PhaseTotals::of(load);
+        Self { phases, ..self }
     }
 
     /// Adds one second. Only seconds of the measure phase count; those of the warm-up show when the
@@ -66,6 +75,7 @@ impl Summarizer {
     fn measured(&mut self, second: &Second) {
         let slice = &second.slice;
         self.total.accumulate(slice);
+        self.phases.add(second, self.seconds.len());
         let brief = SecondTotals::of(second);
         match self.seconds.last_mut() {
             Some(last) if second.is_partial() => {
@@ -104,6 +114,8 @@ impl Summarizer {
             }),
             response_curve: curve(&self.total.response),
             by_statement: self.statements(measured_s),
+            by_workload: by_workload(&trial.setup.planned.load, &self.total.kinds, &self.seconds),
+            by_phase: self.phases.summaries(&self.seconds),
             errors: self.errors(),
             reconnects: self.total.reconnects,
             lookups: self.lookups(),
@@ -111,11 +123,12 @@ impl Summarizer {
             steady: Steady::of(&self.warmup, &transactions),
             ..trial
         };
-        if summary.setup.planned.turns().is_some() {
+        let takes_turns = summary.setup.planned.turns().is_some();
+        if takes_turns || summary.setup.planned.load.phase.is_some() {
             without_series(&mut summary);
-            if !summary.setup.planned.server.is_restarted() {
-                summary.response_replicates_ms = self.responses.replicates(TURNS);
-            }
+        }
+        if takes_turns && !summary.setup.planned.server.is_restarted() {
+            summary.response_replicates_ms = self.responses.replicates(TURNS);
         }
         // Chance may have made the intervals narrower than at the check that ended it (`until.rs`).
         if let Some(Ended::Sure { reached, .. }) = summary.ended {
@@ -218,9 +231,13 @@ impl Summarizer {
 }
 
 /// Blocks with gaps between them are no series: nothing is known of how they depend on each other.
+/// The seconds of several phases have no common mean.
 fn without_series(summary: &mut TrialSummary) {
     summary.steady = None;
     summary.means_mut().for_each(|mean| mean.half_width = None);
+    let rates = summary.by_workload.iter_mut();
+    let rates = rates.filter_map(|part| part.transactions.per_s.as_mut());
+    rates.for_each(|per_s| per_s.half_width = None);
     let times = [&mut summary.response_ms, &mut summary.service_ms];
     for times in times.into_iter().flatten() {
         (times.p95_range, times.p99_range) = (None, None);

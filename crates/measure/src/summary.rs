@@ -12,6 +12,7 @@ use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
+use crate::parts::PartSummary;
 use crate::setup::{Ended, Outcome, Setup, Unfinished};
 use crate::slice::{Busy, Second};
 use crate::steady::Steady;
@@ -46,6 +47,12 @@ pub struct TrialSummary {
     pub service_ms: Option<LatencySummary>,
     pub response_curve: Vec<CurvePoint>,
     pub by_statement: Vec<StatementSummary>,
+    /// The workloads of a mix; empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_workload: Vec<PartSummary>,
+    /// The phases of the load that have begun, if it has phases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_phase: Vec<PartSummary>,
     pub errors: Vec<ErrorSummary>,
     /// Connections that were lost and reopened.
     pub reconnects: u64,
@@ -138,6 +145,8 @@ impl TrialSummary {
             service_ms: None,
             response_curve: Vec::new(),
             by_statement: Vec::new(),
+            by_workload: Vec::new(),
+            by_phase: Vec::new(),
             errors: Vec::new(),
             reconnects: 0,
             lookups: Lookups::default(),

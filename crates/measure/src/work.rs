@@ -15,7 +15,8 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 
 /// Whether an axis of a study changes the value of a key of the work.
 pub fn is_changed_by(key: &str, axis: &str) -> bool {
-    key == axis || (key, axis) == ("load.key_range", "data.rows")
+    let decides = [("load.key_range", "data.rows"), ("load.workload", "load.mix")];
+    key == axis || decides.contains(&(key, axis))
 }
 
 /// The value of each key that defines the work, in the order of [`keys`], for people.
@@ -29,10 +30,11 @@ pub fn values(trial: &Trial) -> Vec<String> {
 }
 
 /// Keys of the work that reports show separately.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 10] = [
     "data.tables",
     "data.rows",
     "load.workload",
+    "load.phase",
     "load.rate",
     "load.arrivals",
     "load.distribution",

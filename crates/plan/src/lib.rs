@@ -15,7 +15,9 @@ mod fault;
 mod fault_kind;
 pub mod key;
 mod load;
+mod mix;
 mod number;
+mod phases;
 mod point;
 mod quorum;
 mod random;
@@ -42,7 +44,9 @@ pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
+pub use mix::Mix;
 pub use number::{format_percent, grouped, grouped_by, parse_bytes, parse_percent, shown_bytes};
+pub use phases::{LoadPhase, Phases};
 pub use point::Point;
 pub use quorum::{Isolation, LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;

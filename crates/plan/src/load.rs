@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::text;
-use crate::{Spanned, key};
+use crate::{Mix, Phases, Spanned, key};
 
 /// What each server holds before the trial: the keys of `[data]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ defaults!(Transaction, "transaction", {
 /// What the virtual users of each server do: the keys of `[load]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Name of the workload; the caller knows which exist.
+    /// Name of the workload, or a [`Mix`]; the caller knows which exist.
     pub workload: Spanned<String>,
     /// Name of the distribution of rows; the caller knows which exist.
     pub distribution: Spanned<String>,
@@ -80,16 +80,18 @@ pub struct Load {
     #[serde(with = "text")]
     pub warmup: Duration,
     /// Length of the measurement; with `until` its minimum, with `find_max` that of a
-    /// step. Zero: no limit; `events` ends it.
+    /// step, with phases that of all of them. Zero: no limit; `events` ends it.
     #[serde(with = "text")]
     pub time: Duration,
+    /// [`Phases`] as text, with their repetitions. They decide `time`, and `rate` or `threads`.
+    pub phase: Option<String>,
     pub until: Option<Until>,
     /// The search for the highest rate, in place of a single trial.
     pub find_max: Option<FindMax>,
     /// Transactions after which the measurement ends early.
     pub events: Option<u64>,
-    /// Mean arrivals per second for each server; `None`: a closed loop, in which a virtual user
-    /// starts its next transaction when the last one has ended.
+    /// Mean arrivals per second for each server, over all phases; `None`: a closed loop, in which a
+    /// virtual user starts its next transaction when the last one has ended.
     pub rate: Option<f64>,
     pub arrivals: Arrivals,
     /// Mean pause of a virtual user after each transaction.
@@ -103,6 +105,16 @@ impl Load {
     pub fn longest(&self) -> Option<Duration> {
         let longest = self.until.map_or(self.time, |until| until.max);
         (!longest.is_zero()).then_some(longest)
+    }
+
+    /// The workloads, if there are several.
+    pub fn mix(&self) -> Option<Mix> {
+        let mix = self.workload.parse::<Mix>().ok();
+        mix.filter(|mix| mix.parts.len() > 1)
+    }
+
+    pub fn phases(&self) -> Option<Phases> {
+        self.phase.as_ref()?.parse().ok()
     }
 
     pub fn think(&self) -> Think {

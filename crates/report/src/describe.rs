@@ -37,7 +37,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Key distribution", Some(keys(setup))),
         ("Statements", Some(load.protocol.to_string())),
         ("Replies timed by", Some(replies)),
-        ("Arrivals", Some(load.pace().to_string())),
+        ("Arrivals", Some(pace(load))),
         ("Think time", Some(think_time(load))),
         ("Seed", Some(data.seed.to_string())),
         ("Warm-up", Some(seconds(load.warmup) + preload)),
@@ -126,12 +126,21 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         Some(format!("keys {}", keys(setup))),
         Some(format!("seed {}", data.seed)),
         Some(format!("{} statements", load.protocol)),
-        Some(load.pace().to_string()),
+        Some(pace(load)),
         think.map(|think| format!("think time {think}")),
         Some(format!("warm-up {}", seconds(load.warmup))),
         options.map(|options| format!("options {options}")),
     ];
     joined_known(parts, "; ") + "."
+}
+
+/// When transactions start.
+pub(crate) fn pace(load: &Load) -> String {
+    let Some(phases) = &load.phase else {
+        return load.pace().to_string();
+    };
+    let arrivals = load.rate.map(|_| load.arrivals.to_string());
+    joined_known([arrivals, Some(format!("in phases: {phases}"))], " ")
 }
 
 fn options(setup: &Setup) -> String {
@@ -235,6 +244,9 @@ pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
         Some(Steady::Never { reason }) => Some(format!("never: {reason}")),
         None if summary.setup.planned.turns().is_some() => {
             Some("not assessed: its variant took turns with others".to_owned())
+        }
+        None if summary.setup.planned.load.phase.is_some() => {
+            Some("not assessed: the load has phases".to_owned())
         }
         None if (0.0..MIN_SECONDS as f64).contains(&summary.measured_s) => Some(format!(
             "not assessed: requires a measurement of at least {MIN_SECONDS} s"

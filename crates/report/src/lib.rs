@@ -30,6 +30,7 @@ mod list;
 mod markdown;
 mod metric_comparison;
 mod number;
+pub mod parts;
 mod point;
 pub mod rank;
 pub mod recovery;

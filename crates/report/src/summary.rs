@@ -86,7 +86,7 @@ fn load(trial: &TrialSummary) -> String {
         "{}, {}{instances}, {}; {} of {}; {} after {} of warm-up",
         planned.load.workload.value,
         number::counted(planned.load.threads.into(), "virtual user"),
-        planned.load.pace(),
+        describe::pace(&planned.load),
         number::counted(setup.tables.into(), "table"),
         number::counted(planned.data.rows, "row"),
         number::seconds(trial.measured_s),

@@ -10,7 +10,7 @@ use crate::grid::{Columns, Grid, Head};
 use crate::list::{clause, joined_known};
 use crate::sheet::{Block, Facts, folded, known, tables};
 use crate::table::shown_in;
-use crate::{describe, ledger, number, recovery};
+use crate::{describe, ledger, number, parts, recovery};
 
 pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let mut blocks = vec![Block::Facts(facts(trial))];
@@ -24,6 +24,8 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
         ledger,
         anomalies,
         servers(trial),
+        parts::table("workload", trial, &trial.by_workload),
+        parts::table("phase", trial, &trial.by_phase),
         statements(trial),
         errors(trial),
     ]));

@@ -16,7 +16,7 @@
 //!     trial.json                        the summary, at the end
 //!   result.json                         all trials; replaced after each
 //!   report.html, report.md, results.csv, tables.csv, searches.csv,
-//!   faults.csv, scaling.csv, junit.xml
+//!   faults.csv, scaling.csv, workloads.csv, phases.csv, junit.xml
 //! ```
 //!
 //! A trial with a `trial.json` has ended; one without was interrupted. A resumed study runs

@@ -21,6 +21,10 @@ pub const SEARCHES: &str = "searches.csv";
 pub const FAULTS_CSV: &str = "faults.csv";
 /// Scalability: the measured points, and the laws that fit.
 pub const SCALING: &str = "scaling.csv";
+/// The workloads of mixes, one line for each of a trial.
+pub const WORKLOADS: &str = "workloads.csv";
+/// The phases of loads, one line for each of a trial.
+pub const PHASES: &str = "phases.csv";
 /// Whether the thresholds were met, for CI systems.
 pub const JUNIT: &str = "junit.xml";
 /// All numbers, one line per trial.

@@ -171,6 +171,9 @@ struct IntervalRecord<'a> {
     response: Histogram,
     /// By the time from their actual start; open loop only.
     service: Option<Histogram>,
+    /// The response times of each workload of a mix, in its order; absent for a single one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    workloads: Vec<Histogram>,
     /// How late the generator noticed an arrival; open loop only.
     lateness: Option<Histogram>,
     /// How late the generator read replies; absent without time stamps.
@@ -218,6 +221,7 @@ impl<'a> IntervalRecord<'a> {
             end_ns: second.end_ns,
             response: Histogram::of(&slice.response),
             service: Histogram::of_any(&slice.service),
+            workloads: slice.kinds.iter().map(Histogram::of).collect(),
             lateness: Histogram::of_any(&slice.lateness),
             delay: Histogram::of_any(&slice.delay),
             statements: sent.filter_map(named).collect(),

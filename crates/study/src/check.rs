@@ -12,8 +12,9 @@ use plan::{
 
 pub const MAX_TRIALS: usize = 10_000;
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
-const NOT_IN_A_SEARCH: [&str; 5] = [
+const NOT_IN_A_SEARCH: [&str; 6] = [
     "load.rate",
+    "load.phase",
     "load.arrivals",
     "load.events",
     "load.until.ci",

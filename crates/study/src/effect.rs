@@ -172,8 +172,9 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
 
 /// Why a key has no use without what it needs, and the remedy.
 #[rustfmt::skip] // A line for each.
-const LACKS: [(Needs, &str, &str); 9] = [
+const LACKS: [(Needs, &str, &str); 10] = [
     (Needs::Rate, " without `load.rate`", "add rate = … (transactions per second), or remove `arrivals`"),
+    (Needs::Phases, " without `load.phase`", "add [[load.phase]] with a time and a rate, or remove it"),
     (Needs::Until, " without `load.until.ci`", "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }"),
     (Needs::Cluster, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
     (Needs::Manager, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),

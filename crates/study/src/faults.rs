@@ -6,13 +6,15 @@ use crate::content::TypedFault;
 use crate::error::{Located, Report};
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, TextError, Trial, format_duration};
+use plan::{
+    ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, TextError, Trial, format_duration,
+};
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
     let servers = Servers::of(trial, at.engines);
     for (i, typed) in faults.iter().enumerate() {
-        within(typed, at);
+        within(typed, trial.load.time, at);
         let before = faults.get(..i).unwrap_or_default();
         let problem = refused(typed, &servers)
             .or_else(|| overlaps(typed, before, &servers))
@@ -24,27 +26,25 @@ pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
 }
 
 /// A fault begins, and is healed, during the measurement.
-fn within(typed: &TypedFault, at: &Point<'_>) {
+fn within(typed: &TypedFault, time: Duration, at: &Point<'_>) {
     let fault = &typed.fault;
-    let time = at.spanned::<Duration>("load.time");
-    if time.value.is_zero() {
+    if time.is_zero() {
         return;
     }
-    let lasts = format!(
-        "but the measurement lasts only {}",
-        format_duration(time.value)
-    );
-    if fault.at >= time.value {
+    let given = at.given("load.phase").or_else(|| at.given("load.time"));
+    let place = given.map_or(Span::NOWHERE, |given| given.span);
+    let lasts = format!("but the measurement lasts only {}", format_duration(time));
+    if fault.at >= time {
         let message = format!("this fault is at {}, {lasts}", format_duration(fault.at));
         let help = "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`";
-        at.refuse_also(typed.place("at"), time.span, message, help);
-    } else if let Some(healed) = fault.healed_at().filter(|healed| *healed >= time.value) {
+        at.refuse_also(typed.place("at"), place, message, help);
+    } else if let Some(healed) = fault.healed_at().filter(|healed| *healed >= time) {
         let message = format!(
             "this fault is healed at {}, {lasts}",
             format_duration(healed)
         );
         let help = "use a shorter `heal`, a longer `load.time`, or heal = \"never\"; the default is 10 s after `at`";
-        at.refuse_also(typed.place("heal"), time.span, message, help);
+        at.refuse_also(typed.place("heal"), place, message, help);
     }
 }
 

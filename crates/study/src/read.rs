@@ -1,6 +1,7 @@
 //! Reads the TOML value of a key.
 
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use toml::de::DeValue;
@@ -10,14 +11,15 @@ use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, TextError, Value, did_you_mean, listed, parse_bytes, parse_duration,
-    parse_frequency, parse_percent, shown,
+    CpuSet, FaultKind, Host, Mix, Phases, TextError, Value, did_you_mean, listed, parse_bytes,
+    parse_duration, parse_frequency, parse_percent, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
 /// Separates the paths of a list in its value.
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 const MAX_WORD_CHARS: usize = 60;
+const MAX_LIST_CHARS: usize = 20_000;
 const MAX_VERSION_PARTS: usize = 4;
 /// How to write a table of the report.
 pub(crate) const TABLES_EXAMPLE: &str =
@@ -72,8 +74,18 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Host => only_if(Host::is_name, string()?, "is not a host's name", || {
             format!("write a name without spaces and quotes, as ssh takes it: {short} = \"me@db1\"")
         }),
+        Kind::Mix => items::<Mix>(key, string()?),
+        Kind::Phases => items::<Phases>(key, string()?),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
+}
+
+/// A list as one text, whose items are `, ` apart.
+fn items<T: FromStr<Err = TextError>>(key: &Name, typed: &str) -> Result<Value, TextError> {
+    let items: Vec<&str> = typed.split(',').map(str::trim).collect();
+    let text = items.join(", ");
+    text.parse::<T>()?;
+    name(key, &text, MAX_LIST_CHARS)
 }
 
 /// A text for which `is_valid` holds.

@@ -1,9 +1,9 @@
 //! What the values of a point must have in common; what is wrong is reported at the point.
 
-use plan::key::{CHAOS, KEYS, LEDGER_RATE};
+use plan::key::{CHAOS, KEYS, LEDGER_RATE, THREADS};
 use plan::{
-    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial, Value,
-    alternatives, format_duration, parse_bytes, shown,
+    EngineTraits, Limited, Mix, Phases, Reset, ServerSpec, SiteKind, Span, Spanned, TextError,
+    Trial, Value, alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -20,14 +20,16 @@ const GUEST_BYTES: u64 = 256 << 20;
 const GUEST_CPUS: f64 = 255.0;
 /// Keys that trials which take turns cannot have: a queue of arrivals would grow between turns, each
 /// turn would have a share of the limit, and all servers are up at once.
-const NOT_IN_TURNS: [&str; 6] = [
+const NOT_IN_TURNS: [&str; 7] = [
     "load.rate",
+    "load.phase",
     "load.events",
     "load.until.ci",
     "server.port",
     LEDGER_RATE,
     CHAOS,
 ];
+const REPEAT: &str = "load.phases.repeat";
 const MAX_PORT: u32 = u16::MAX as u32;
 
 pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
@@ -40,6 +42,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     hosts(at);
     guests(at);
     measurement_ends(at, trial);
+    replaced(at, trial);
     turns(at, trial, content);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
@@ -305,6 +308,31 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
         let typed = typed.or_else(|| at.given("load.until.ci"));
         let place = typed.map_or(Span::NOWHERE, |typed| typed.span);
         at.refuse(place, message, help);
+    }
+}
+
+/// What mixes and phases say instead of other keys.
+fn replaced(at: &Point<'_>, trial: &Trial) {
+    let load = &trial.load;
+    let refuse = |part: &str, key: &str| {
+        if let (Some(one), Some(other)) = (at.find(part), at.find(key)) {
+            let message = format!("`{key}` cannot be combined with this `{part}`");
+            at.refuse_two(one.at, other.at, message, "remove one of the two");
+        }
+    };
+    refuse("load.mix", "load.workload");
+    if load.workload.parse::<Mix>().is_ok_and(|mix| mix.rate.is_some()) {
+        let searches = Limited::KEYS.iter().map(|(key, _)| *key);
+        let keys = searches.chain(["load.rate", "load.phase"]);
+        keys.for_each(|key| refuse("load.mix", key));
+    }
+    let keys = ["load.time", "load.rate", "load.until.ci", "load.events"];
+    keys.into_iter().for_each(|key| refuse("load.phase", key));
+    match load.phase.as_ref().map(|text| text.parse::<Phases>()) {
+        Some(Ok(phases)) if !phases.is_open => refuse("load.phase", THREADS),
+        // The text is valid without its repetitions.
+        Some(Err(error)) => at.add(at.find(REPEAT).map_or(Span::NOWHERE, |one| one.at), error),
+        _ => {}
     }
 }
 

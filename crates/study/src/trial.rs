@@ -12,8 +12,8 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Node, Reset, ServerSpec, Site, SiteKind, Spanned,
-    Topology, Trial, Until, format_duration, is_same_setting, parse_frequency,
+    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, ServerSpec, Site, SiteKind,
+    Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -260,11 +260,11 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
 
 /// A part of a trial whose fields are named after these keys, with `_` for `.`.
 fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Option<T> {
-    let is_open = at.is_given("load.rate");
+    let is_open = has_rate(at);
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
             Needs::Rate if !is_open => DEFAULTS.get(key.name),
-            Needs::Until => None,
+            Needs::Until | Needs::Phases => None,
             _ => at.typed(key.name),
         };
         let value = serde_json::to_value(typed?).ok()?;
@@ -275,14 +275,31 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
     read.map_err(|error| at.internal(&error.to_string())).ok()
 }
 
+/// Whether transactions arrive at a rate that the study gives.
+fn has_rate(at: &Point<'_>) -> bool {
+    let has_unit = |name| at.word(name).is_some_and(|text| text.contains("/s"));
+    at.is_given("load.rate") || has_unit("load.mix") || has_unit("load.phase")
+}
+
 fn load(at: &Point<'_>) -> Option<Load> {
+    let workload = at.maybe_spanned("load.mix");
     let mut load = Load {
-        workload: at.spanned("load.workload"),
+        workload: workload.unwrap_or_else(|| at.spanned("load.workload")),
         distribution: at.spanned("load.distribution"),
+        phase: phase(at),
         until: until(at),
         find_max: find_max(at),
         ..section(at, "load")?
     };
+    let mix = load.workload.parse::<Mix>().ok();
+    load.rate = load.rate.or(mix.and_then(|mix| mix.rate));
+    if let Some(phases) = load.phases() {
+        load.time = phases.time();
+        match phases.is_open {
+            true => load.rate = Some(phases.mean()),
+            false => load.threads = phases.most() as u32,
+        }
+    }
     let is_open = load.rate.is_some() || load.find_max.is_some();
     if is_open && at.given(THREADS).is_none() {
         load.threads = match at.in_process() {
@@ -291,6 +308,15 @@ fn load(at: &Point<'_>) -> Option<Load> {
         };
     }
     Some(load)
+}
+
+/// The phases with their repetitions, as text.
+fn phase(at: &Point<'_>) -> Option<String> {
+    let phases: String = at.maybe("load.phase")?;
+    Some(match at.get("load.phases.repeat") {
+        1_u32 => phases,
+        times => format!("{times} x ({phases})"),
+    })
 }
 
 fn until(at: &Point<'_>) -> Option<Until> {

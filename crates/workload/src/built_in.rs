@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::bulk_insert::{self, BulkUser};
 use crate::catalog::{Catalog, Label};
 use crate::dialect::Dialect;
-use crate::name::{Body, WorkloadName};
+use crate::mix::Mix;
+use crate::name::WorkloadName;
 use crate::oltp::{self, OltpUser, Shared};
 use crate::options::{Options, OptionsError};
 use crate::program::{Script, ScriptUser};
@@ -64,13 +65,24 @@ impl BuiltIn {
         seed: u64,
         users: u32,
     ) -> Result<BuiltIn, OptionsError> {
-        name.validate(options)?;
-        let (catalog, users) = match name.body() {
-            Body::Oltp(steps) => {
-                let (catalog, shared) = oltp::prepare(steps, options, dialect, seed, users)?;
+        Self::mixed(&name.into(), options, dialect, seed, users)
+    }
+
+    /// Prepares a mix, whose workloads have the same tables.
+    pub fn mixed(
+        mix: &Mix,
+        options: &Options,
+        dialect: &Dialect,
+        seed: u64,
+        users: u32,
+    ) -> Result<BuiltIn, OptionsError> {
+        mix.validate(options)?;
+        let (catalog, users) = match mix.steps() {
+            Some(kinds) => {
+                let (catalog, shared) = oltp::prepare(&kinds, options, dialect, seed, users)?;
                 (catalog, Users::Oltp(Arc::new(shared)))
             }
-            Body::BulkInsert => {
+            None => {
                 let (catalog, label) = bulk_insert::catalog();
                 (catalog, Users::BulkInsert(label))
             }
@@ -95,6 +107,14 @@ impl Workload for BuiltIn {
 
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    fn kinds(&self) -> usize {
+        match &self.users {
+            Users::Oltp(shared) => shared.kinds(),
+            Users::BulkInsert(_) => 1,
+            Users::Script(script) => script.kinds(),
+        }
     }
 
     fn users(&self, indexes: Range<u32>) -> NewUsers<BuiltInUser> {

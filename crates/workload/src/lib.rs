@@ -2,14 +2,15 @@
 //! Pure: generic over [`session::Session`], never a socket.
 //!
 //! [`virtual_user`] has the traits of a workload, [`program`] those of a script. [`name`] is the table of those that
-//! are built in, [`built_in`] the type that runs any of them, [`options`] what can be
-//! chosen. [`schema`] and [`rows`] make the tables, [`catalog`] holds the statements.
+//! are built in, [`mix`] several of them at once, [`built_in`] the type that runs any of them, [`options`] what
+//! can be chosen. [`schema`] and [`rows`] make the tables, [`catalog`] holds the statements.
 
 pub mod built_in;
 pub mod bulk_insert;
 pub mod catalog;
 pub mod distribution;
 pub mod ledger;
+pub mod mix;
 pub mod name;
 pub mod oltp;
 pub mod options;

@@ -25,6 +25,8 @@ pub enum OptionsError {
     Distribution(#[from] DistributionError),
     #[error("{workload} works on one table; tables is {tables}")]
     OneTable { workload: &'static str, tables: u32 },
+    #[error("{workload} has tables of its own, so it cannot be part of a mix")]
+    NotMixed { workload: &'static str },
     /// A transaction would do nothing, forever and at once.
     #[error("a transaction of {workload} has no statement with these options")]
     NoStatements { workload: &'static str },

@@ -20,6 +20,11 @@ pub trait Script: fmt::Debug + Send + Sync {
     /// Whether its programs open their connections themselves.
     fn opens_connections(&self) -> bool;
 
+    /// The number of its kinds of transactions, as in [`Request::Done`].
+    fn kinds(&self) -> usize {
+        1
+    }
+
     /// Creates the programs of these virtual users, on the thread that runs them.
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError>;
 }

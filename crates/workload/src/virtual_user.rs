@@ -15,7 +15,8 @@ pub trait Workload {
     /// Its statements and their labels. Every connection is opened with them.
     fn catalog(&self) -> &Arc<Catalog>;
 
-    /// The labels of its kinds of transactions; one if it does not tell them apart.
+    /// The number of its kinds of transactions, whose response times are also recorded apart; one
+    /// if it does not tell them apart.
     fn kinds(&self) -> usize {
         1
     }

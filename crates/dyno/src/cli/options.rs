@@ -6,6 +6,7 @@ use ::plan::{Limited, Value, parse_duration};
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use workload::distribution::Distribution;
+use workload::mix::Mix;
 use workload::name::WorkloadName;
 
 /// The positional argument with the URL of the server.
@@ -138,7 +139,7 @@ fn find_max() -> Arg {
         .help_heading("Load")
         .action(ArgAction::SetTrue)
         .requires(LIMITS)
-        .conflicts_with_all(["load.rate", "load.arrivals", "load.events", "load.until.ci", "thresholds"])
+        .conflicts_with_all(["load.rate", "load.arrivals", "load.phase", "load.events", "load.until.ci", "thresholds"])
 }
 
 /// The options that an option requires or excludes.
@@ -178,6 +179,8 @@ fn value_name(key: &Key) -> &'static str {
         Kind::Percent { .. } => "PERCENT",
         Kind::Path => "FILE",
         Kind::Choice(_) => "WORD",
+        Kind::Mix => "MIX",
+        Kind::Phases => "PHASES",
         _ => "NAME",
     }
 }
@@ -218,6 +221,7 @@ fn value_parser(key: &'static Key) -> ValueParser {
 fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
     match key.name {
         "load.workload" => typed.parse::<WorkloadName>().map(drop).map_err(text)?,
+        "load.mix" => typed.parse::<Mix>().map(drop).map_err(text)?,
         "load.distribution" => typed.parse::<Distribution>().map(drop).map_err(text)?,
         name if typed == "0" && OFF_AT_ZERO.contains(&name) => return Ok(Value::Integer(0)),
         _ => {}

@@ -85,7 +85,7 @@ impl Requirements {
 fn server_demand(trial: &Trial) -> Demand {
     let load = &trial.planned.load;
     let users = u64::from(load.threads);
-    let tables = u64::from(trial.workload.tables(&trial.options, load.threads));
+    let tables = u64::from(trial.workload.first().tables(&trial.options, load.threads));
     let statements = match load.protocol {
         plan::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
         plan::StatementProtocol::Text => 0,

@@ -173,7 +173,7 @@ fn spawn_load<'scope>(
     };
     let dialect = database.engine().about().dialect;
     let (seed, users) = (spec.seed, spec.users);
-    let workload = BuiltIn::new(trial.workload, &trial.options, dialect, seed, users);
+    let workload = BuiltIn::mixed(&trial.workload, &trial.options, dialect, seed, users);
     let workload = workload.map_err(Failure::usage)?;
     let planned = &trial.planned.load;
     // Without a receiver, the trial is over.

@@ -42,7 +42,7 @@ pub fn prepare(
 
 /// Reads every table and index once, as a warm-up without transactions, if the study asks for it.
 pub(crate) fn preload(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {
-    if !trial.planned.load.preload || trial.workload.begins_empty() {
+    if !trial.planned.load.preload || trial.workload.first().begins_empty() {
         return Ok(());
     }
     run.observer.stage("reading all tables once");

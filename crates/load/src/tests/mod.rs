@@ -4,6 +4,7 @@ mod ends;
 mod errors;
 mod open_loop;
 mod own_workload;
+mod phases;
 mod properties;
 mod pulse;
 mod reconnect;
@@ -47,6 +48,7 @@ fn spec() -> LoadSpec {
         time: Some(Duration::from_secs(3600)),
         events: None,
         pace: Pace::Closed,
+        phases: None,
         think: constant(Duration::ZERO),
         seed: 1,
         ignored_errors: Vec::new(),

@@ -185,7 +185,8 @@ proptest! {
         let service_ns = move |request: &Request| MS + hash(seed, request) % (18 * MS);
         let server = Scripted::answering(&simulation(), move |request| done(service_ns(&request)));
         let driven = drive(&spec, &server);
-        let mut queue = crate::arrivals::ArrivalQueue::new(arrivals, per_s, START, seed);
+        let rate = || crate::schedule::Schedule::constant(per_s, START);
+        let mut queue = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed);
         let mut free: BinaryHeap<_> = (0..users).map(|_| Reverse(0)).collect();
         for entry in server.requests(Asked::Statement) {
             let crate::arrivals::NextAction::Start { due_ns, .. } = queue.take(u64::MAX) else {
@@ -198,7 +199,7 @@ proptest! {
         }
         // Due arrivals that were not started are the backlog.
         let last = driven.phase(Phase::Measure).last().copied().unwrap();
-        let mut due = crate::arrivals::ArrivalQueue::new(arrivals, per_s, START, seed);
+        let mut due = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed);
         let started = times(&server, Asked::Statement).len() as u64;
         prop_assert_eq!(last.backlog, Some(due.backlog(last.end_ns) - started));
     }

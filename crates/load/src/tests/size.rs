@@ -27,8 +27,9 @@ fn task_bytes<P: Protocol>() -> usize {
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, 1, 1).unwrap();
     let catalog = Arc::clone(workload.catalog());
     let setup = WorkerSetup {
+        number: 0,
         control: Arc::new(Control::new(1, false)),
-        recorder: Arc::new(Recorder::new(catalog.labels.count(), 1, None)),
+        recorder: Arc::new(Recorder::new((catalog.labels.count(), 0), 1, None)),
         connector: Arc::new(Connector::<P> {
             targets: Vec::new(),
             route: Arc::new(Route::fixed()),

@@ -101,6 +101,7 @@ pub fn spec() -> LoadSpec {
         time: Some(LONG),
         events: None,
         pace: Pace::Closed,
+        phases: None,
         think: Think {
             mean: Duration::ZERO,
             distribution: ThinkDistribution::Constant,

@@ -95,6 +95,10 @@ pub enum Kind {
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
     Host,
+    /// Workloads with weights or rates, see [`crate::Mix`].
+    Mix,
+    /// See [`crate::Phases`].
+    Phases,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -105,6 +109,8 @@ pub enum Needs {
     StartedServer,
     RunningServer,
     Rate,
+    /// A load with phases.
+    Phases,
     /// A trial that ends once its result is precise enough.
     Until,
     Cluster,
@@ -155,6 +161,8 @@ impl Key {
             Kind::Bytes { .. } => ["a size in bytes", "a size in bytes", "\"512M\""],
             Kind::CpuSet => ["a list of CPUs", "CPUs and ranges of CPUs, such as `\"0-1,3\"`", "\"0-1\""],
             Kind::Host => ["a host", "a host's name for ssh, such as `\"me@db1\"`", ""],
+            Kind::Mix => ["a list of workloads", "workloads with weights or rates, such as `\"oltp_read_only:3, oltp_insert:1\"`", "\"oltp_read_only:3, oltp_insert:1\""],
+            Kind::Phases => ["a list of phases", "phases, such as `\"60s 200/s, spike: 10s 200..1000/s\"`", "\"60s 200/s, 10s 200..1000/s\""],
         }
     }
 

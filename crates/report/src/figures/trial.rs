@@ -44,7 +44,7 @@ struct Load {
     apart: bool,
     /// Start and end of warm-up and drain.
     aside: Vec<(f64, f64, Phase)>,
-    /// When something happened to a node, and what.
+    /// When something happened to a node, or a phase of the load began, and what.
     events: Vec<(f64, String)>,
     /// When throughput changed its level, and the levels before and after.
     changes: Vec<(f64, f64, f64)>,
@@ -139,7 +139,9 @@ fn events(summary: &TrialSummary) -> Vec<(f64, String)> {
     let healed = faults.clone();
     let healed = healed.filter_map(|f| Some((f.healed_s?, format!("healed: {}", f.words()))));
     let struck = faults.map(|fault| (fault.effect_s.unwrap_or(fault.asked_s), fault.words()));
-    let mut all: Vec<_> = events.chain(struck).chain(healed).collect();
+    let phases = summary.by_phase.iter();
+    let phases = phases.filter_map(|phase| Some((phase.start_s?, phase.name.clone())));
+    let mut all: Vec<_> = events.chain(struck).chain(healed).chain(phases).collect();
     all.sort_by(|(one_s, _), (other_s, _)| one_s.total_cmp(other_s));
     all
 }

@@ -21,6 +21,7 @@ mod history;
 mod hundred;
 mod look;
 mod no_verdict;
+mod parts;
 mod rank;
 mod report;
 mod scale;

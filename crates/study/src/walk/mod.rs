@@ -1,6 +1,7 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod faults;
+mod items;
 pub(crate) mod overrides;
 mod report;
 mod sizes;
@@ -154,7 +155,14 @@ impl Walk {
                 self.secrets.push((span, format!("{shown:?}")));
             }
         }
-        match read(name, value.get_ref()) {
+        let read = match (&name.key.kind, value.get_ref()) {
+            (Kind::Mix | Kind::Phases, DeValue::Array(list)) => {
+                let text = self.items(name, list, origin)?;
+                read(name, &DeValue::String(text.into()))
+            }
+            (_, value) => read(name, value),
+        };
+        match read {
             Ok(value) => Some(Spanned::new(value, span)),
             Err(error) => {
                 self.add(span, error);

@@ -12,6 +12,7 @@ mod ends;
 mod faults;
 mod ledger;
 mod limits;
+mod load_parts;
 mod messages;
 mod overrides;
 mod pair;

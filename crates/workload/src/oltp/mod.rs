@@ -1,15 +1,18 @@
 //! sysbench's OLTP workloads: transactions and statements are data, and one virtual
-//! user runs them all.
+//! user runs them all, even several kinds of transactions in turn.
 
 mod points;
 mod statement;
 pub(crate) mod transaction;
 mod user;
 
+use rand::Rng;
+
 use crate::catalog::{Catalog, Labels, StatementClass};
 use crate::dialect::Dialect;
 use crate::distribution::{DistributionError, KeySampler};
 use crate::options::Options;
+use crate::random;
 
 use statement::{Params, Template};
 use transaction::{Steps, planned};
@@ -21,8 +24,17 @@ pub(crate) struct Shared {
     options: Options,
     seed: u64,
     users: u32,
-    steps: Vec<NumberedStep>,
+    /// At least one.
+    kinds: Vec<Kind>,
     keys: KeySampler,
+}
+
+/// A kind of transaction.
+#[derive(Debug)]
+struct Kind {
+    /// The sum of the weights of all kinds up to this one.
+    end: f64,
+    steps: Vec<NumberedStep>,
 }
 
 /// A step whose statements are in the catalog.
@@ -42,24 +54,45 @@ struct NumberedStatement {
     is_lookup: bool,
 }
 
-/// The catalog of `steps`, and the state that `users` virtual users share. The options must be
-/// valid.
+/// The catalog of kinds of transactions with their weights, and the state that `users` virtual
+/// users share. The options must be valid.
 pub(crate) fn prepare(
-    steps: Steps,
+    kinds: &[(Steps, f64)],
     options: &Options,
     dialect: &Dialect,
     seed: u64,
     users: u32,
 ) -> Result<(Catalog, Shared), DistributionError> {
-    let (catalog, steps) = numbered(steps, options, dialect);
+    let (mut catalog, mut end) = (Catalog::default(), 0.0);
+    let kinds = kinds.iter().map(|(steps, weight)| {
+        end += weight;
+        let steps = numbered(&mut catalog, *steps, options, dialect);
+        Kind { end, steps }
+    });
+    let kinds = kinds.collect();
     let shared = Shared {
         seed,
         users: users.max(1),
-        steps,
+        kinds,
         keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
         options: options.clone(),
     };
     Ok((catalog, shared))
+}
+
+impl Shared {
+    pub(crate) fn kinds(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Draws the kind of a transaction.
+    fn draw(&self, rng: &mut impl Rng) -> u32 {
+        let sum = self.kinds.last().map_or(0.0, |kind| kind.end);
+        let at = random::unit(rng) * sum;
+        let drawn = self.kinds.partition_point(|kind| kind.end <= at);
+        // Rounding may put it at the end of the last one.
+        drawn.min(self.kinds.len() - 1) as u32
+    }
 }
 
 /// The labels of a transaction's statements, in the order in which it runs them.
@@ -102,9 +135,13 @@ fn copies(template: &Template, options: &Options) -> u32 {
 }
 
 /// Every statement for each of its tables, and the steps that run them by number.
-fn numbered(steps: Steps, options: &Options, dialect: &Dialect) -> (Catalog, Vec<NumberedStep>) {
+fn numbered(
+    catalog: &mut Catalog,
+    steps: Steps,
+    options: &Options,
+    dialect: &Dialect,
+) -> Vec<NumberedStep> {
     let writes = templates(steps, options).any(|one| one.class() == StatementClass::Write);
-    let mut catalog = Catalog::default();
     let mut add = |template: &'static Template| {
         let label = catalog.labels.intern(template.label, template.class());
         let first = catalog.statements.len() as u32;
@@ -122,6 +159,40 @@ fn numbered(steps: Steps, options: &Options, dialect: &Dialect) -> (Catalog, Vec
         times,
         draws_table: step.statements.iter().any(Template::is_per_table),
     });
-    let steps = steps.collect();
-    (catalog, steps)
+    steps.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Within five standard deviations of a binomial distribution.
+        #[test]
+        fn kinds_are_drawn_in_proportion_to_their_weights(
+            weights in proptest::collection::vec(0.1..10.0_f64, 1..6),
+            seed: u64,
+        ) {
+            const DRAWS: f64 = 20_000.0;
+            let steps: Steps = &transaction::POINT_SELECT;
+            let kinds: Vec<_> = weights.iter().map(|weight| (steps, *weight)).collect();
+            let options = Options::default();
+            let (_, shared) = prepare(&kinds, &options, &Dialect::STANDARD, 1, 1).unwrap();
+            let mut rng = random::user(seed, 0);
+            let mut counts = vec![0.0; weights.len()];
+            for _ in 0..DRAWS as u32 {
+                counts[shared.draw(&mut rng) as usize] += 1.0;
+            }
+            let sum: f64 = weights.iter().sum();
+            for (count, weight) in counts.iter().zip(&weights) {
+                let share = weight / sum;
+                let deviation = (DRAWS * share * (1.0 - share)).sqrt();
+                prop_assert!((count - DRAWS * share).abs() <= 5.0 * deviation + 1e-6, "{counts:?}");
+            }
+        }
+    }
 }

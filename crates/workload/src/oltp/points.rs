@@ -5,6 +5,7 @@ use rand::Rng;
 use super::Shared;
 use super::statement::Params;
 use crate::distribution::{DistributionError, KeySampler};
+use crate::options::Options;
 use crate::session::Param;
 
 /// Draws values of `k` from the user's own part of the range: as in sysbench,
@@ -12,8 +13,6 @@ use crate::session::Param;
 #[derive(Debug)]
 pub(super) struct Points {
     keys: KeySampler,
-    /// Number of parameters for each key: 1 for a single value, 2 for a range.
-    width: usize,
     /// Difference between the end and the start of a range.
     delta: i64,
     params: Box<[Param<'static>]>,
@@ -26,33 +25,47 @@ impl Points {
         index: u32,
     ) -> Result<Option<Box<Points>>, DistributionError> {
         let options = &shared.options;
-        let mut statements = shared.steps.iter().flat_map(|step| &step.statements);
-        let needed = statements.find_map(|statement| match statement.params {
-            Params::Points => Some((1, options.transaction.random_points)),
-            Params::Ranges => Some((2, options.transaction.number_of_ranges)),
-            _ => None,
-        });
-        let Some((width, count)) = needed else {
+        let steps = shared.kinds.iter().flat_map(|kind| &kind.steps);
+        let statements = steps.flat_map(|step| &step.statements);
+        let counts = statements.map(|statement| statement.params.points(options));
+        let count = counts.map(|[keys, width]| keys * width).max();
+        let Some(count @ 1..) = count else {
             return Ok(None);
         };
         let (low, high) = part(options.highest_key(), shared.users, index);
         Ok(Some(Box::new(Points {
             keys: KeySampler::new(&options.distribution, low, high)?,
-            width,
             delta: options.transaction.delta as i64,
-            params: vec![Param::Int(0); width * count as usize].into(),
+            params: vec![Param::Int(0); count].into(),
         })))
     }
 
-    /// Draws the parameters of the next statement.
-    pub(super) fn draw(&mut self, rng: &mut impl Rng) -> &[Param<'static>] {
-        for params in self.params.chunks_mut(self.width) {
+    /// Draws the parameters of the next statement: so many keys with `width` parameters each.
+    pub(super) fn draw(
+        &mut self,
+        rng: &mut impl Rng,
+        [keys, width]: [usize; 2],
+    ) -> &[Param<'static>] {
+        let all = &mut self.params[..keys * width];
+        for params in all.chunks_mut(width) {
             let first = self.keys.sample(rng) as i64;
             for (param, offset) in params.iter_mut().zip([0, self.delta]) {
                 *param = Param::Int(first + offset);
             }
         }
-        &self.params
+        all
+    }
+}
+
+impl Params {
+    /// The number of keys, and of the parameters of each: 1 for a single value, 2 for a range.
+    pub(super) fn points(self, options: &Options) -> [usize; 2] {
+        let transaction = &options.transaction;
+        match self {
+            Self::Points => [transaction.random_points as usize, 1],
+            Self::Ranges => [transaction.number_of_ranges as usize, 2],
+            _ => [0, 1],
+        }
     }
 }
 

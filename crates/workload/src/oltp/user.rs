@@ -29,6 +29,8 @@ struct State {
     next_id: u64,
     digits: Digits,
     points: Option<Box<Points>>,
+    /// The kind of a transaction that has not succeeded yet, if there are several.
+    drawn: Option<u32>,
 }
 
 impl OltpUser {
@@ -39,6 +41,7 @@ impl OltpUser {
             next_id: shared.options.data.rows + 1 + u64::from(index),
             digits: Digits::new(),
             points: Points::of(shared, index)?,
+            drawn: None,
         };
         Ok(OltpUser {
             shared: Arc::clone(shared),
@@ -50,8 +53,12 @@ impl OltpUser {
 impl VirtualUser for OltpUser {
     async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
         let OltpUser { shared, state } = self;
-        let mut done = Done::default();
-        for step in &shared.steps {
+        let kind = state.kind(shared);
+        let mut done = Done {
+            kind,
+            ..Done::default()
+        };
+        for step in &shared.kinds[kind as usize].steps {
             // Counted from 0.
             let table = match step.draws_table {
                 true => random::below(&mut state.rng, shared.options.data.tables.into()) as u32,
@@ -67,11 +74,21 @@ impl VirtualUser for OltpUser {
                 }
             }
         }
+        state.drawn = None;
         Ok(done)
     }
 }
 
 impl State {
+    /// The kind of the next transaction: of one that failed, the same.
+    #[inline]
+    fn kind(&mut self, shared: &Shared) -> u32 {
+        match shared.kinds() {
+            1 => 0,
+            _ => *self.drawn.get_or_insert_with(|| shared.draw(&mut self.rng)),
+        }
+    }
+
     #[inline]
     async fn send<S: Session>(
         &mut self,
@@ -105,7 +122,9 @@ impl State {
                 &row[first..]
             }
             Params::Points | Params::Ranges => match &mut self.points {
-                Some(points) => points.draw(&mut self.rng),
+                Some(points) => {
+                    points.draw(&mut self.rng, statement.params.points(&shared.options))
+                }
                 None => &[],
             },
         };

@@ -94,7 +94,7 @@ impl<'a> TrialLoop<'a> {
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
         Self {
             merger: Merger::new(loads.len()),
-            gather: Summarizer::new(&kinds),
+            gather: Summarizer::new(&kinds).in_phases_of(&trial.planned.load),
             summary: TrialSummary {
                 started_at: Some(wall_clock_of(start.barrier.origin())),
                 reset: rig.reset.clone(),
