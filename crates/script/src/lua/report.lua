@@ -1,0 +1,107 @@
+-- Reports and histograms, and what a script declares of itself.
+local _, settings, core = ...
+local sysbench, cmdline = core.sysbench, core.cmdline
+
+-- Rates of a report in the order in which it is written.
+local function rates(stat)
+  local function rate(count) return count / stat.time_interval end
+  return stat.time_total, stat.threads_running, rate(stat.events),
+    rate(stat.reads + stat.writes + stat.other), rate(stat.reads), rate(stat.writes),
+    rate(stat.other), stat.latency_pct * 1000, rate(stat.errors), rate(stat.reconnects)
+end
+
+function sysbench.report_csv(stat)
+  print(("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f"):format(rates(stat)))
+end
+
+function sysbench.report_default(stat)
+  local percentile = tostring(settings.options.percentile or 95)
+  print((("[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,P%%): "
+    .. "%4.2f err/s %4.2f reconn/s: %4.2f"):gsub("P", percentile):format(rates(stat))))
+end
+
+local is_json
+function sysbench.report_json(stat)
+  io.write(is_json and ",\n" or "[\n", ([[
+  {
+    "time": %4.0f,
+    "threads": %u,
+    "tps": %4.2f,
+    "qps": {"total": %4.2f, "reads": %4.2f, "writes": %4.2f, "other": %4.2f},
+    "latency": %4.2f,
+    "errors": %4.2f,
+    "reconnects": %4.2f
+  }]]):format(rates(stat)))
+  is_json = true
+end
+
+function core.finish_report()
+  if is_json then io.write("\n]\n") end
+end
+
+-- Logarithmic buckets, as those of --histogram.
+local Histogram = {}
+Histogram.__index = Histogram
+sysbench.histogram = {}
+function sysbench.histogram.new(size, low, high)
+  local scale = (size - 1) / (math.log(high) - math.log(low))
+  return setmetatable({size = size, low = math.log(low), scale = scale, counts = {}}, Histogram)
+end
+
+function Histogram:update(value)
+  local i = math.floor((math.log(value) - self.low) * self.scale + 0.5)
+  i = math.max(0, math.min(self.size - 1, i))
+  self.counts[i] = (self.counts[i] or 0) + 1
+end
+
+function Histogram:print()
+  local most = 0
+  for _, count in pairs(self.counts) do most = math.max(most, count) end
+  print("       value  ------------- distribution ------------- count")
+  for i = 0, self.size - 1 do
+    local count = self.counts[i]
+    if count then
+      local stars = ("*"):rep(math.floor(40 * count / most + 0.5))
+      print(("%12.3f |%-40s %d"):format(math.exp(i / self.scale + self.low), stars, count))
+    end
+  end
+end
+
+for i, kind in ipairs({"NULL", "BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE", "MAX"}) do
+  cmdline["ARG_" .. kind] = i - 1
+end
+local BY_TYPE = {boolean = cmdline.ARG_BOOL, number = cmdline.ARG_DOUBLE, table = cmdline.ARG_LIST,
+  string = cmdline.ARG_STRING, ["nil"] = cmdline.ARG_STRING}
+
+-- The script's options by name, each {name, description, kind, default}; nil without any.
+local function options(declared)
+  if declared == nil then return nil end
+  if type(declared) ~= "table" then
+    error("wrong type for sysbench.cmdline.options: " .. type(declared), 0)
+  end
+  local list = {}
+  for name, option in pairs(declared) do
+    if type(option) ~= "table" then
+      error("wrong table structure in sysbench.cmdline.options", 0)
+    end
+    local text, default, kind = option[1], option[2], option[3]
+    if not text then error("nil description for option " .. name, 0) end
+    kind = kind or BY_TYPE[type(default)]
+    if not kind then error("cannot determine type for option " .. name, 0) end
+    list[#list + 1] = {name, text, kind, default}
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  return list
+end
+
+-- Returns the options, the commands (whether parallel, by name) and the functions of a script.
+function core.declared(user)
+  local commands, functions = {}, {}
+  for name, entry in pairs(user.sysbench.cmdline.commands or {}) do
+    commands[name] = entry[2] == true
+  end
+  for name, value in pairs(user.env) do
+    if type(value) == "function" then functions[#functions + 1] = name end
+  end
+  return options(user.sysbench.cmdline.options), commands, functions
+end

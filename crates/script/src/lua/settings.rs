@@ -1,0 +1,128 @@
+//! What a script is run with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mlua::{FromLua, IntoLua, Lua, Table};
+use workload::distribution::Distribution;
+use workload::session::{FailureKind, SessionError};
+
+use super::Common;
+
+/// The errors of a lost connection, as MySQL's client numbers them.
+const LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
+
+/// A script's text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// As it was typed.
+    pub name: String,
+    pub text: String,
+    /// Where `require` looks after the usual places.
+    pub search_dirs: Vec<PathBuf>,
+}
+
+/// How the users of a script wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Each is a coroutine in the state of its worker.
+    Coroutines,
+    /// Each has a thread and a state: for scripts that block, or that wait in functions that C code
+    /// calls, whose failure begins with `cannot suspend: `.
+    Threads,
+}
+
+/// Takes text that a script prints.
+pub type Print = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a script is run with. There is no `Debug`, because the words can hold a password.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// All words of the command line, the program first.
+    pub argv: Vec<String>,
+    pub command: Option<String>,
+    /// All options by name, with `_`: general ones, those of drivers, and the script's own.
+    pub options: BTreeMap<String, Value>,
+    /// What `print_test_options` prints.
+    pub help: String,
+    pub seed: u64,
+    /// `mysql`, `pgsql` or `sqlite`.
+    pub driver: String,
+    /// What `sysbench.rand.default` draws from.
+    pub distribution: Distribution,
+    /// Numbers or SQLSTATEs of errors that restart an event, or `all`.
+    pub ignored_errors: Vec<String>,
+    /// The version of sysbench that scripts see, such as `1.0.20`.
+    pub version: &'static str,
+    /// Ends endless loops in the global state.
+    pub interrupted: Arc<AtomicBool>,
+    /// Takes what the script prints by `print` or `io.write`; without it, that is lost.
+    pub print: Option<Print>,
+}
+
+impl Settings {
+    /// Whether an event restarts after this error.
+    pub(super) fn ignores(&self, error: &SessionError) -> bool {
+        let is_listed = |code: &String| {
+            let is_lost = is_lost(error) && LOST.contains(&code.as_str());
+            code == "all" || is_lost || error.has_code(code)
+        };
+        error.kind != FailureKind::Script && self.ignored_errors.iter().any(is_listed)
+    }
+}
+
+pub(super) fn is_lost(error: &SessionError) -> bool {
+    matches!(error.kind, FailureKind::Lost | FailureKind::Away)
+}
+
+/// The value of an option.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<String>),
+    Missing,
+}
+
+impl IntoLua for Value {
+    fn into_lua(self, lua: &Lua) -> mlua::Result<mlua::Value> {
+        match self {
+            Self::Bool(value) => value.into_lua(lua),
+            Self::Number(value) => value.into_lua(lua),
+            Self::Text(value) => value.into_lua(lua),
+            Self::List(values) => values.into_lua(lua),
+            Self::Missing => Ok(mlua::Nil),
+        }
+    }
+}
+
+impl FromLua for Value {
+    fn from_lua(value: mlua::Value, lua: &Lua) -> mlua::Result<Self> {
+        Ok(match value {
+            mlua::Value::Nil => Self::Missing,
+            mlua::Value::Boolean(value) => Self::Bool(value),
+            mlua::Value::String(text) => Self::Text(text.to_string_lossy()),
+            list @ mlua::Value::Table(_) => Self::List(Vec::from_lua(list, lua)?),
+            number => Self::Number(f64::from_lua(number, lua)?),
+        })
+    }
+}
+
+/// The settings as Lua sees them.
+pub(super) fn table(lua: &Lua, common: &Common) -> mlua::Result<Table> {
+    let (source, settings) = (&common.source, &common.settings);
+    let table = lua.create_table()?;
+    table.set("name", source.name.as_str())?;
+    table.set("text", source.text.as_str())?;
+    table.set("help", settings.help.as_str())?;
+    table.set("driver", settings.driver.as_str())?;
+    table.set("version", settings.version)?;
+    table.set("command", settings.command.as_deref())?;
+    let argv = settings.argv.iter().map(String::as_str);
+    table.set("argv", lua.create_table_from((0i64..).zip(argv))?)?;
+    table.set("options", settings.options.clone())?;
+    Ok(table)
+}

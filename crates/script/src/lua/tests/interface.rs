@@ -1,0 +1,162 @@
+//! What the front end sees of scripts.
+
+use super::*;
+
+#[test]
+fn five_thousand_users_fit_in_one_state() {
+    let text = "
+        local function helper(i) return i end
+        function thread_init()
+          con = sysbench.sql.driver():connect()
+          stmt = con:prepare('SELECT ?')
+          id = stmt:bind_create(sysbench.sql.type.INT)
+          stmt:bind_param(id)
+        end
+        function execute() id:set(helper(1)) stmt:execute() end
+        function event() execute() collectgarbage() print(collectgarbage('count')) end";
+    let (script, printed) = script(text, Mode::Coroutines);
+    let mut users = script.programs(0..5_000).unwrap();
+    let mut server = Server::default();
+    for user in &mut users {
+        assert_eq!(server.run(user, Answer::Start), "Ready");
+    }
+    server.run(users.last_mut().unwrap(), Answer::Transaction);
+    let used_kib: f64 = take(&printed).trim().parse().unwrap();
+    assert!(used_kib < 60.0 * 1024.0, "{used_kib} KiB");
+}
+
+#[test]
+fn the_global_state_lives_from_init_to_done() {
+    let text = "
+        print('load')
+        function init() started = 'yes' sysbench.sql.driver():connect():query('SELECT 1') end
+        function event() end
+        function done() print(started) end
+        sysbench.cmdline.commands = {refuse = {function() return false end}}";
+    let (script, printed) = script(text, Mode::Coroutines);
+    let global = script.global().unwrap();
+    let mut server = Server::default();
+    let mut call = |name| {
+        let mut program = user(&global.call(name));
+        assert_eq!(server.run(&mut program, Answer::Start), "Ready");
+        let end = server.run(&mut program, Answer::Transaction);
+        if end == "Last" {
+            assert_eq!(server.run(&mut program, Answer::Finish), "Ready");
+        }
+        (end, server.log())
+    };
+    let ended = ("Last".to_owned(), "open\n0: SELECT 1".to_owned());
+    assert_eq!(call("init"), ended);
+    assert_eq!(call("missing").0, "Last");
+    assert_eq!(call("done"), ("Last".to_owned(), String::new()));
+    assert_eq!(call("refuse").0, "`refuse' function failed");
+    assert_eq!(take(&printed), "load\nyes\n");
+}
+
+#[test]
+fn an_endless_loop_of_init_ends_when_the_run_is_interrupted() {
+    let settings = Settings::default();
+    settings.interrupted.store(true, Ordering::Relaxed);
+    let text = "function init() while true do end end";
+    let script = LuaScript::new(source(text), settings, Mode::Coroutines);
+    let mut program = user(&script.global().unwrap().call("init"));
+    let mut server = Server::default();
+    server.run(&mut program, Answer::Start);
+    let end = server.run(&mut program, Answer::Transaction);
+    assert!(end.contains("interrupted"), "{end}");
+}
+
+#[test]
+fn parallel_commands_run_once_for_each_user() {
+    for mode in [Mode::Coroutines, Mode::Threads] {
+        let text = "
+            local function load() print(sysbench.tid) end
+            sysbench.cmdline.commands = {load = {load, sysbench.cmdline.PARALLEL_COMMAND}}";
+        let (script, printed) = script(text, mode);
+        let mut server = Server::default();
+        for mut user in script.of_command("load").programs(0..2).unwrap() {
+            assert_eq!(server.run(&mut user, Answer::Start), "Ready");
+            assert_eq!(server.run(&mut user, Answer::Transaction), "Last");
+            assert_eq!(server.run(&mut user, Answer::Finish), "Ready");
+        }
+        assert_eq!(take(&printed), "0\n1\n");
+    }
+}
+
+#[test]
+fn a_script_declares_options_commands_and_functions() {
+    let text = "#!/usr/bin/env sysbench
+        print(sysbench.version, sysbench.cmdline.command)
+        sysbench.cmdline.options = {
+          size = {'Rows', 10}, ['d-x'] = {'A word', nil, sysbench.cmdline.ARG_STRING},
+          on = {'A switch', true}, which = {'Names', {'a', 'b'}},
+        }
+        sysbench.cmdline.commands = {warm = {print, sysbench.cmdline.PARALLEL_COMMAND}}
+        function event() end";
+    let settings = Settings {
+        version: "1.0.20",
+        ..Settings::default()
+    };
+    let declared = |text| declared(&source(text), &settings);
+    let found = declared(text).unwrap();
+    let option = |name: &str, description: &str, kind, default| OptionDeclaration {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        kind,
+        default,
+    };
+    let names = Value::List(vec!["a".to_owned(), "b".to_owned()]);
+    let options = vec![
+        option("d-x", "A word", Kind::String, Value::Missing),
+        option("on", "A switch", Kind::Bool, Value::Bool(true)),
+        option("size", "Rows", Kind::Double, Value::Number(10.0)),
+        option("which", "Names", Kind::List, names),
+    ];
+    assert_eq!(found.options, Some(options));
+    assert_eq!(found.commands.get("warm"), Some(&true));
+    assert_eq!(found.defines, ["event"]);
+    assert_eq!(found.printed, "1.0.20\tnil\n");
+    assert_eq!(declared("").unwrap().options, None);
+    for (text, message) in [
+        ("x = = 1", "t.lua:1: unexpected symbol near '='"),
+        ("\nerror('no')", "t.lua:2: no"),
+        (
+            "sysbench.cmdline.options = {a = {}}",
+            "nil description for option a",
+        ),
+        (
+            "sysbench.cmdline.options = 1",
+            "wrong type for sysbench.cmdline.options: number",
+        ),
+    ] {
+        assert_eq!(declared(text), Err(ScriptError(message.to_owned())));
+    }
+}
+
+#[test]
+fn a_script_writes_reports_of_its_own() {
+    let text = "sysbench.hooks.report_intermediate = sysbench.report_csv
+        function sysbench.hooks.report_cumulative(stat) print(stat.missing.field) end";
+    let (script, _) = script(text, Mode::Coroutines);
+    let reporter = script.reporter().unwrap();
+    let names = "threads_running time_interval time_total latency_pct events reads writes other \
+                 errors reconnects";
+    let stat: Vec<_> = names.split(' ').map(|name| (name, 2.0)).collect();
+    let csv = "2,2,1.00,3.00,1.00,1.00,1.00,2000.00,1.00,1.00\n";
+    assert_eq!(reporter.report("report_intermediate", &stat).unwrap(), csv);
+    assert!(reporter.report("report_cumulative", &stat).is_err());
+    assert_eq!(reporter.finish().unwrap(), "");
+    assert!(LuaScript::new(source(""), Settings::default(), Mode::Threads).reporter().is_none());
+}
+
+#[test]
+fn blocking_calls_show_in_the_text() {
+    for (text, reason) in [
+        ("os.execute('sleep 1')", Some("it calls os.execute")),
+        ("ffi.C.usleep(1) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ)", None),
+        ("ffi.C.poll(nil, 0, 1)", Some("it calls the C function poll")),
+    ] {
+        let script = LuaScript::new(source(text), Settings::default(), Mode::Coroutines);
+        assert_eq!(script.must_block().as_deref(), reason);
+    }
+}
