@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod name;
 pub mod oltp;
 pub mod options;
+pub mod pgbench;
 pub mod program;
 pub mod rows;
 pub mod schema;
