@@ -72,6 +72,16 @@ impl Catalog {
     }
 }
 
+/// The class of a statement, judged by its first keyword.
+pub(crate) fn class(sql: &str) -> StatementClass {
+    let keyword = sql.split_whitespace().next().unwrap_or_default();
+    match keyword.to_ascii_uppercase().as_str() {
+        "SELECT" | "WITH" | "VALUES" | "TABLE" | "SHOW" => StatementClass::Read,
+        "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE" => StatementClass::Write,
+        _ => StatementClass::Other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

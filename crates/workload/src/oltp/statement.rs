@@ -1,6 +1,6 @@
 //! The statements of sysbench's OLTP scripts, as data.
 
-use crate::catalog::StatementClass;
+use crate::catalog::{self, StatementClass};
 use crate::dialect::Dialect;
 use crate::options::Options;
 use crate::schema::table_name;
@@ -111,13 +111,8 @@ const fn insert(id: RowId) -> Template {
 }
 
 impl Template {
-    /// Whether it reads or writes rows, judged by its first keyword.
     pub(super) fn class(&self) -> StatementClass {
-        match self.sql.split(' ').next() {
-            Some("SELECT") => StatementClass::Read,
-            Some("INSERT" | "UPDATE" | "DELETE") => StatementClass::Write,
-            _ => StatementClass::Other,
-        }
+        catalog::class(self.sql)
     }
 
     /// Whether there is one for each table.

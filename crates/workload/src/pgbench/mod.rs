@@ -15,15 +15,16 @@ use std::sync::Arc;
 
 use rand::Rng;
 
-use crate::catalog::{Catalog, StatementClass};
+use crate::catalog::{Catalog, class};
 use crate::dialect::Dialect;
 use crate::options::OptionsError;
 use crate::program::{self, Program, Script};
 use crate::random;
 
-use expr::{Value, Variable};
-use names::{Name, Names};
+use expr::Variable;
+use names::{Names, checked_number};
 use parse::{Action, Command};
+use sql::Statement;
 use user::User;
 
 /// Characters of a statement that its label shows.
@@ -51,10 +52,8 @@ pub struct Pgbench {
 struct Shared {
     scripts: Vec<Parsed>,
     names: Names,
-    /// The variable that is the user's number.
-    client_id: usize,
-    /// The variables that are set when a user begins, by their numbers. Later ones win.
-    known: Vec<(usize, Variable)>,
+    /// The variables when a user begins, by their numbers.
+    variables: Vec<Variable>,
     /// Whether a backslash escapes the next character of every string.
     escapes: bool,
     seed: u64,
@@ -62,8 +61,10 @@ struct Shared {
 
 #[derive(Debug)]
 struct Parsed {
-    source: Source,
+    name: String,
     commands: Vec<Command>,
+    /// Its weight and those of the scripts before it.
+    weights: u64,
 }
 
 impl Pgbench {
@@ -77,26 +78,37 @@ impl Pgbench {
         dialect: &Dialect,
         seed: u64,
     ) -> Result<Self, OptionsError> {
-        if sources.iter().all(|source| source.weight == 0) {
-            let message = "total script weight must not be zero".to_owned();
-            return Err(OptionsError::Script(message));
-        }
         // Of the dialects, that of MySQL.
         let escapes = !dialect.has_on_conflict;
         let mut names = Names::default();
-        let scripts = sources.into_iter().map(|source| {
-            let commands = parse::parse(&source, &mut names, escapes)?;
-            Ok(Parsed { source, commands })
-        });
-        let scripts: Result<Vec<_>, String> = scripts.collect();
-        let mut scripts = scripts.map_err(OptionsError::Script)?;
-        let known = known(&mut names, definitions, scale, seed).map_err(OptionsError::Script)?;
+        let (mut scripts, mut weights) = (Vec::new(), 0);
+        for source in sources {
+            let commands = parse::parse(&source, &mut names, escapes);
+            weights += u64::from(source.weight);
+            scripts.push(Parsed {
+                name: source.name,
+                commands: commands.map_err(OptionsError::Script)?,
+                weights,
+            });
+        }
+        if weights == 0 {
+            let message = "total script weight must not be zero".to_owned();
+            return Err(OptionsError::Script(message));
+        }
+        // Of no user.
+        let default_seed = random::user(seed, u32::MAX).next_u64() as i64;
+        let mut known = vec![
+            format!("scale={scale}"),
+            format!("random_seed={}", seed as i64),
+            format!("default_seed={default_seed}"),
+        ];
+        known.extend_from_slice(definitions);
+        let variables = variables(&known, &mut names).map_err(OptionsError::Script)?;
         Ok(Self {
             catalog: catalog(&mut scripts, dialect),
             shared: Arc::new(Shared {
                 scripts,
-                client_id: Name::new("client_id", &mut names).number,
-                known,
+                variables,
                 names,
                 escapes,
                 seed,
@@ -114,39 +126,46 @@ impl Script for Pgbench {
         false
     }
 
+    fn kinds(&self) -> usize {
+        self.shared.scripts.len()
+    }
+
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError> {
         let program = |number| -> Box<dyn Program> { Box::new(User::new(&self.shared, number)) };
         Ok(users.map(program).collect())
     }
 }
 
-/// What [`Shared::known`] is.
-fn known(
-    names: &mut Names,
-    definitions: &[String],
-    scale: u32,
-    seed: u64,
-) -> Result<Vec<(usize, Variable)>, String> {
-    // Of no user.
-    let default_seed = random::user(seed, u32::MAX).next_u64() as i64;
-    let mut known = Vec::new();
-    for (name, value) in [
-        ("scale", i64::from(scale)),
-        ("random_seed", seed as i64),
-        ("default_seed", default_seed),
-    ] {
-        let value = Variable::Known(Value::Int(value));
-        known.push((Name::new(name, names).number, value));
+impl Shared {
+    /// Draws a script by its weight.
+    fn draw(&self, rng: &mut impl Rng) -> usize {
+        let all = self.scripts.last().map_or(0, |script| script.weights);
+        let drawn = random::below(rng, all);
+        self.scripts.partition_point(|script| script.weights <= drawn)
     }
+
+    /// The command of a script, if it is a statement.
+    fn statement(&self, script: usize, command: usize) -> Option<&Statement> {
+        match &self.scripts[script].commands.get(command)?.action {
+            Action::Sql(statement) => Some(statement),
+            _ => None,
+        }
+    }
+}
+
+/// The variables when a user begins; the last definition of a name wins.
+fn variables(definitions: &[String], names: &mut Names) -> Result<Vec<Variable>, String> {
+    let mut variables = Vec::new();
     for definition in definitions {
-        let (name, value) = definition
-            .split_once('=')
-            .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-            .ok_or_else(|| format!("invalid variable definition: \"{definition}\""))?;
-        names::check(name).map_err(|message| format!("option: {message}"))?;
-        known.push((Name::new(name, names).number, Variable::of_text(value)));
+        let both = definition.split_once('=');
+        let both = both.filter(|(_, value)| !value.is_empty());
+        let invalid = || format!("invalid variable definition: \"{definition}\"");
+        let (name, value) = both.ok_or_else(invalid)?;
+        let number = checked_number(name, names)?;
+        variables.resize(names.len(), Variable::Unset);
+        variables[number] = Variable::of_text(value);
     }
-    Ok(known)
+    Ok(variables)
 }
 
 /// Numbers the statements that can be prepared.
@@ -156,30 +175,16 @@ fn catalog(scripts: &mut [Parsed], dialect: &Dialect) -> Catalog {
         statements: Vec::new(),
     };
     for command in scripts.iter_mut().flat_map(|script| &mut script.commands) {
-        if let Action::Sql {
-            template,
-            statement,
-            result: None,
-        } = &mut command.action
-            && template.is_preparable()
+        if let Action::Sql(statement) = &mut command.action
+            && let Some(sql) = statement.prepared(dialect)
         {
-            *statement = Some(catalog.statements.len() as u32);
-            let text = template.written();
-            let words: Vec<_> = text.split_whitespace().collect();
+            statement.number = Some(catalog.statements.len() as u32);
+            let words: Vec<_> = statement.text.split_whitespace().collect();
             let name: String = words.join(" ").chars().take(LABEL_CHARS).collect();
-            let class = words.first().map_or(StatementClass::Other, |word| class(word));
+            let class = class(&name);
             let label = catalog.labels.intern(name, class);
-            catalog.add(label, template.prepared(dialect));
+            catalog.add(label, sql);
         }
     }
     catalog
-}
-
-/// The class of a statement with this first keyword.
-fn class(keyword: &str) -> StatementClass {
-    match keyword.to_ascii_uppercase().as_str() {
-        "SELECT" | "WITH" | "VALUES" | "TABLE" | "SHOW" => StatementClass::Read,
-        "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE" => StatementClass::Write,
-        _ => StatementClass::Other,
-    }
 }

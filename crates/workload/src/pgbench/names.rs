@@ -1,21 +1,21 @@
-//! Variables by name and number, and a position in a text that names them.
+//! The names of variables, and what is taken from the front of a text.
 
 use std::collections::HashMap;
 
 /// The numbers of the variables of all scripts.
 pub(crate) type Names = HashMap<String, usize>;
 
-#[derive(Debug)]
-pub(crate) struct Name {
-    pub(crate) text: String,
-    pub(crate) number: usize,
+/// The number of the variable of this name.
+pub(crate) fn number(name: &str, names: &mut Names) -> usize {
+    let next = names.len();
+    *names.entry(name.to_owned()).or_insert(next)
 }
 
-impl Name {
-    pub(crate) fn new(text: &str, names: &mut Names) -> Self {
-        let (text, next) = (text.to_owned(), names.len());
-        let number = *names.entry(text.clone()).or_insert(next);
-        Self { text, number }
+/// Like [`number`]; an error unless a variable can have this name.
+pub(crate) fn checked_number(name: &str, names: &mut Names) -> Result<usize, String> {
+    match !name.is_empty() && leading_name(name) == name {
+        true => Ok(number(name, names)),
+        false => Err(format!("invalid variable name: \"{name}\"")),
     }
 }
 
@@ -25,65 +25,27 @@ pub(crate) fn is_name(character: char) -> bool {
 }
 
 /// The name with which a text begins; empty if it begins with none.
-pub(crate) fn leading_name(text: &str) -> &str {
-    let name = Cursor::new(text).take_while(is_name);
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return "";
+pub(crate) fn leading_name(mut text: &str) -> &str {
+    match text.starts_with(|c: char| c.is_ascii_digit()) {
+        true => "",
+        false => take_while(&mut text, is_name),
     }
-    name
 }
 
-/// An error unless a variable can have this name.
-pub(crate) fn check(name: &str) -> Result<(), String> {
-    if name.is_empty() || leading_name(name) != name {
-        return Err(format!("invalid variable name: \"{name}\""));
-    }
-    Ok(())
+pub(crate) fn take<'a>(text: &mut &'a str, bytes: usize) -> &'a str {
+    let (taken, rest) = text.split_at(bytes);
+    *text = rest;
+    taken
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
-    pub(crate) text: &'a str,
-    /// Bytes before the position, which is between two characters.
-    pub(crate) at: usize,
+pub(crate) fn take_while<'a>(text: &mut &'a str, is_part: impl Fn(char) -> bool) -> &'a str {
+    let end = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
+    take(text, end)
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
-    }
-
-    pub(crate) fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    /// Takes so many bytes; none if they do not end between two characters.
-    pub(crate) fn take(&mut self, bytes: usize) -> &'a str {
-        let taken = self.rest().get(..bytes).unwrap_or_default();
-        self.at += taken.len();
-        taken
-    }
-
-    pub(crate) fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        self.take(rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()))
-    }
-
-    /// Skips blanks, and newlines after a backslash.
-    pub(crate) fn skip_blanks(&mut self) {
-        loop {
-            self.take_while(char::is_whitespace);
-            let rest = self.rest();
-            if !rest.starts_with("\\\n") && !rest.starts_with("\\\r") {
-                return;
-            }
-            self.at += 1;
-        }
-    }
-
-    /// The next word of a meta command, and where it begins.
-    pub(crate) fn word(&mut self) -> (usize, &'a str) {
-        self.skip_blanks();
-        (self.at, self.take_while(|c| !c.is_whitespace()))
-    }
+/// Takes a word, and the blanks behind it.
+pub(crate) fn take_word<'a>(text: &mut &'a str) -> &'a str {
+    let word = take_while(text, |c| !c.is_whitespace());
+    *text = text.trim_start();
+    word
 }

@@ -1,6 +1,7 @@
 //! Scripts from their texts to what their users ask for.
 
 use super::*;
+use crate::catalog::StatementClass;
 use crate::program::{Answer, Request};
 use crate::session::{FailureKind, Reply, Rows, SessionError};
 
@@ -28,27 +29,27 @@ fn user(texts: &[&str], definitions: &[&str], number: u32) -> Box<dyn Program> {
     pgbench.programs(number..number + 1).unwrap().remove(0)
 }
 
-fn replied(rows: &Rows) -> Answer<'_> {
+fn replied(rows: &mut Rows) -> Answer<'_> {
     let reply = Reply::default();
     Answer::Replied { reply, rows }
 }
 
 /// What the user asks for in a transaction, whose statements return `rows`.
 fn requests(user: &mut dyn Program, rows: &Rows) -> Vec<String> {
-    let mut asked = Vec::new();
+    let (mut rows, mut asked) = (rows.clone(), Vec::new());
     let mut answer = Answer::Transaction;
     loop {
         let request = user.resume(answer);
-        asked.push(match request {
+        asked.push(match &request {
             Request::Execute { statement, params, .. } => format!("{statement} {params:?}"),
             Request::Run { sql, wants_rows, .. } => format!("{sql} {wants_rows}"),
             Request::Pause(length) => format!("{length:?}"),
             Request::Done { kind } => format!("done {kind}"),
-            Request::Fail(message) => message.to_owned(),
+            Request::Fail(message) => (*message).to_owned(),
             other => format!("{other:?}"),
         });
         answer = match request {
-            Request::Execute { .. } | Request::Run { .. } => replied(rows),
+            Request::Execute { .. } | Request::Run { .. } => replied(&mut rows),
             Request::Pause(_) => Answer::Continued,
             _ => return asked,
         };
@@ -86,6 +87,27 @@ fn commands_become_requests() {
             "done 0"
         ]
     );
+}
+
+#[test]
+fn a_branch_runs_if_none_before_it_does() {
+    let text = "\\if :x = 1\nA;\n\\if :y\nB;\n\\endif\n\\elif :x < 3\nC;\n\\else\nD;\n\\endif\nE;";
+    for (definitions, statements) in [
+        (["x=1", "y=0"], vec!["0 []", "4 []"]),
+        (["x=1", "y=t"], vec!["0 []", "1 []", "4 []"]),
+        (["x=2", "y=t"], vec!["2 []", "4 []"]),
+        (["x=3", "y=t"], vec!["3 []", "4 []"]),
+    ] {
+        let asked = requests(&mut *user(&[text], &definitions, 0), &Rows::default());
+        assert_eq!(asked[..asked.len() - 1], statements, "{definitions:?}");
+    }
+}
+
+#[test]
+fn a_text_is_a_parameter() {
+    let mut user = user(&["SELECT :a;"], &["a=it's"], 0);
+    let asked = requests(&mut *user, &Rows::default());
+    assert_eq!(asked[0], "0 [Text(\"it's\")]");
 }
 
 #[test]
@@ -137,7 +159,7 @@ fn errors_have_their_place() {
     for (definition, message) in [
         ("x", "invalid variable definition: \"x\""),
         ("x=", "invalid variable definition: \"x=\""),
-        ("1x=3", "option: invalid variable name: \"1x\""),
+        ("1x=3", "invalid variable name: \"1x\""),
     ] {
         let error = pgbench(&["A"], &[definition]).unwrap_err();
         assert_eq!(error.to_string(), message);
@@ -153,15 +175,15 @@ fn a_restarted_transaction_is_the_same_again() {
         "\\set r random(1, 1000000)\nSELECT :r;\nSELECT :n;",
     ];
     let mut user = user(&texts, &["n=0"], 4);
-    let none = Rows::default();
+    let mut none = Rows::default();
     for _ in 0..20 {
         let first = format!("{:?}", user.resume(Answer::Transaction));
-        let second = format!("{:?}", user.resume(replied(&none)));
+        let second = format!("{:?}", user.resume(replied(&mut none)));
         let deadlock = error(FailureKind::Restart);
         assert!(matches!(user.resume(Answer::Failed(&deadlock)), Request::Restart));
         assert_eq!(format!("{:?}", user.resume(Answer::Transaction)), first);
-        assert_eq!(format!("{:?}", user.resume(replied(&none))), second);
-        assert!(matches!(user.resume(replied(&none)), Request::Done { .. }));
+        assert_eq!(format!("{:?}", user.resume(replied(&mut none))), second);
+        assert!(matches!(user.resume(replied(&mut none)), Request::Done { .. }));
     }
 }
 
@@ -191,6 +213,7 @@ fn seed_and_number_decide_what_a_user_does() {
 fn scripts_run_by_their_weights() {
     let sources = vec![source("A", 3), source("B", 0), source("C", 1)];
     let pgbench = Pgbench::new(sources, &[], 1, &NUMBERED, 5).unwrap();
+    assert_eq!(pgbench.kinds(), 3);
     let mut user = pgbench.programs(0..1).unwrap().remove(0);
     let mut counts = [0; 3];
     for _ in 0..4_000 {

@@ -1,88 +1,95 @@
-//! The random functions of expressions, and the hashes. A draw is from 0 to `count` - 1, which
-//! the caller makes sure of where floating point may round up.
+//! The random functions of expressions, and the hashes.
+
+use std::ops::RangeBounds;
 
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::{Distribution, StandardNormal, Zipf};
 use rand_xoshiro::rand_core::SeedableRng;
-use rand_xoshiro::{Xoroshiro128StarStar, Xoshiro256PlusPlus};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
+use super::Value::{self, Int};
+use super::functions::Outcome;
 use crate::random;
 
-pub(super) type Drawn = Result<u64, String>;
+pub(super) fn uniform(v: &[Value], rng: &mut Xoshiro256PlusPlus) -> Outcome {
+    draw(v, |count| random::below(rng, count))
+}
 
-/// Rounds after which a permutation shows no pattern.
-const ROUNDS: u32 = 6;
-
-pub(super) fn exponential(rng: &mut Xoshiro256PlusPlus, count: u64, parameter: f64) -> Drawn {
-    if parameter > 0.0 {
-        let cut = (-parameter).exp();
-        let drawn = cut + (1.0 - cut) * above_zero(rng);
-        return Ok((count as f64 * -drawn.ln() / parameter) as u64);
-    }
+pub(super) fn exponential(v: &[Value], rng: &mut Xoshiro256PlusPlus) -> Outcome {
     let problem = "exponential parameter must be greater than zero";
-    Err(format!("{problem} (not {parameter:.6})"))
+    let parameter = parameter(v, f64::MIN_POSITIVE.., problem)?;
+    let cut = (-parameter).exp();
+    // Above zero, so that its logarithm is finite.
+    let drawn = cut + (1.0 - cut) * (1.0 - random::unit(rng));
+    draw(v, |count| (count as f64 * -drawn.ln() / parameter) as u64)
 }
 
-/// A normal distribution that is cut off at `parameter` standard deviations.
-pub(super) fn gaussian(rng: &mut Xoshiro256PlusPlus, count: u64, parameter: f64) -> Drawn {
-    if parameter >= 2.0 {
-        loop {
-            let normal: f64 = StandardNormal.sample(rng);
-            if (-parameter..parameter).contains(&normal) {
-                let share = (normal + parameter) / (2.0 * parameter);
-                return Ok((count as f64 * share) as u64);
-            }
+/// A normal distribution that is cut off at so many standard deviations.
+pub(super) fn gaussian(v: &[Value], rng: &mut Xoshiro256PlusPlus) -> Outcome {
+    let cut = parameter(v, 2.0.., "gaussian parameter must be at least 2.000000")?;
+    loop {
+        let normal: f64 = StandardNormal.sample(rng);
+        if (-cut..cut).contains(&normal) {
+            let share = (normal + cut) / (2.0 * cut);
+            return draw(v, |count| (count as f64 * share) as u64);
         }
     }
-    let problem = "gaussian parameter must be at least 2.000000";
-    Err(format!("{problem} (not {parameter:.6})"))
 }
 
-/// By Devroye's rejection method, which takes long for a parameter near 1.
-pub(super) fn zipfian(rng: &mut Xoshiro256PlusPlus, count: u64, parameter: f64) -> Drawn {
-    if !(1.001..=1000.0).contains(&parameter) {
-        let problem = "zipfian parameter must be in range [1.001, 1000]";
-        return Err(format!("{problem} (not {parameter:.6})"));
-    }
-    let power = parameter - 1.0;
-    let b = power.exp2();
-    while count > 1 {
-        let x = above_zero(rng).powf(-1.0 / power).floor();
-        let t = (1.0 + 1.0 / x).powf(power);
-        let is_accepted = above_zero(rng) * x * (t - 1.0) / (b - 1.0) <= t / b;
-        if is_accepted && x <= count as f64 {
-            return Ok(x as u64 - 1);
-        }
-    }
-    Ok(0)
+pub(super) fn zipfian(v: &[Value], rng: &mut Xoshiro256PlusPlus) -> Outcome {
+    let problem = "zipfian parameter must be in range [1.001, 1000]";
+    let exponent = parameter(v, 1.001..=1000.0, problem)?;
+    draw(v, |count| {
+        let zipf = Zipf::new(count as f64, exponent);
+        zipf.map_or(0, |zipf| zipf.sample(rng) as u64 - 1)
+    })
 }
 
-/// The place of `value`, modulo `size`, in a permutation of the numbers below `size`.
-pub(super) fn permute(value: i64, size: i64, seed: i64) -> Result<i64, String> {
+/// The third argument, which must be in a range.
+fn parameter(v: &[Value], range: impl RangeBounds<f64>, problem: &str) -> Result<f64, String> {
+    let parameter = v[2].to_double()?;
+    match range.contains(&parameter) {
+        true => Ok(parameter),
+        false => Err(format!("{problem} (not {parameter:.6})")),
+    }
+}
+
+/// An integer from the first argument to the second: that at the place which `place` chooses of so
+/// many.
+fn draw(v: &[Value], place: impl FnOnce(u64) -> u64) -> Outcome {
+    let (low, high) = (v[0].to_int()?, v[1].to_int()?);
+    if low > high {
+        return Err("empty range given to random".to_owned());
+    }
+    let count = high.checked_sub(low).and_then(|last| last.checked_add(1));
+    let count = count.ok_or("random range is too large")?.unsigned_abs();
+    // Floating point may round up to the end of the range.
+    Ok(Int(low + place(count).min(count - 1) as i64))
+}
+
+/// The place of the first argument, modulo the second, in a permutation of the numbers below that:
+/// one of those below a power of two, which is repeated while it leaves the range.
+pub(super) fn permute(v: &[Value], _: &mut Xoshiro256PlusPlus) -> Outcome {
+    let (value, size, seed) = (v[0].to_int()?, v[1].to_int()?, v[2].to_int()?);
     if size <= 0 {
         return Err("permute size parameter must be greater than zero".to_owned());
     }
     let size = size as u64;
+    let mask = size.next_power_of_two() - 1;
+    let shift = (mask.count_ones() / 2).max(1);
     let mut place = value as u64 % size;
-    let mut rng = Xoroshiro128StarStar::seed_from_u64(seed as u64);
-    for _ in 0..ROUNDS {
-        place = scatter(place, size, &mut rng);
-        place = size - 1 - scatter(size - 1 - place, size, &mut rng);
-        place = (place + random::below(&mut rng, size)) % size;
+    loop {
+        let mut rng = SplitMix64::seed_from_u64(seed as u64);
+        // After so many rounds, it shows no pattern.
+        for _ in 0..6 {
+            let (factor, add) = (rng.next_u64() | 1, rng.next_u64());
+            place = place.wrapping_mul(factor).wrapping_add(add) & mask;
+            place ^= place >> shift;
+        }
+        if place < size {
+            return Ok(Int(place as i64));
+        }
     }
-    Ok(place as i64)
-}
-
-/// Permutes the numbers below the highest power of two in `size`; leaves the others.
-fn scatter(place: u64, size: u64, rng: &mut impl Rng) -> u64 {
-    let bits = size.ilog2();
-    let mask = (1_u64 << bits) - 1;
-    let (factor, flips) = ((rng.next_u64() & mask) | 1, rng.next_u64() & mask);
-    if place > mask || size == 1 {
-        return place;
-    }
-    let place = (place.wrapping_mul(factor) ^ flips) & mask;
-    ((place << 1) & mask) | (place >> (bits - 1))
 }
 
 /// FNV-1a, whose start the seed changes.
@@ -103,17 +110,12 @@ pub(super) fn murmur2(value: i64, seed: i64) -> i64 {
     (hash ^ (hash >> 47)) as i64
 }
 
-/// A number in (0, 1].
-fn above_zero(rng: &mut impl Rng) -> f64 {
-    1.0 - random::unit(rng)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pgbench::expr::Value;
+    use crate::pgbench::expr::functions::Function;
     use crate::pgbench::expr::tests::{eval, eval_with};
 
     #[test]
@@ -126,11 +128,17 @@ mod tests {
         assert_eq!(eval(other), Ok(Value::Bool(true)));
     }
 
+    fn place(value: i64, size: i64, seed: i64) -> i64 {
+        let arguments = [value, size, seed].map(Int);
+        let place = permute(&arguments, &mut random::user(1, 0));
+        place.unwrap().to_int().unwrap()
+    }
+
     #[test]
     fn a_permutation_stays_the_same() {
-        let places = (0..10).map(|i| permute(i, 10, 5432).unwrap());
-        assert!(places.eq([2, 6, 1, 7, 3, 0, 9, 8, 5, 4]));
-        assert_eq!(permute(-1, 1, 7), Ok(0));
+        let places = (0..10).map(|i| place(i, 10, 5432));
+        assert!(places.eq([6, 5, 3, 7, 2, 8, 0, 1, 4, 9]));
+        assert_eq!(place(-1, 1, 7), 0);
     }
 
     #[test]
@@ -140,14 +148,14 @@ mod tests {
         assert_ne!(eval_with(text, 1), eval_with(text, 2));
     }
 
-    type Draw = fn(&mut Xoshiro256PlusPlus, u64, f64) -> Drawn;
-
     /// How often each of `count` numbers is drawn, of 200,000 times.
-    fn frequencies(draw: Draw, count: u64, parameter: f64) -> Vec<f64> {
+    fn frequencies(draw: Function, count: usize, parameter: f64) -> Vec<f64> {
         let mut rng = random::user(3, 0);
-        let mut counts = vec![0.0; count as usize];
+        let arguments = [Int(0), Int(count as i64 - 1), Value::Double(parameter)];
+        let mut counts = vec![0.0; count];
         for _ in 0..200_000 {
-            counts[draw(&mut rng, count, parameter).unwrap() as usize] += 1.0;
+            let drawn = draw(&arguments, &mut rng).unwrap();
+            counts[drawn.to_int().unwrap() as usize] += 1.0;
         }
         counts
     }
@@ -191,7 +199,7 @@ mod tests {
     proptest! {
         #[test]
         fn permute_uses_each_place_once(size in 1..300_i64, seed: i64) {
-            let mut places: Vec<_> = (0..size).map(|i| permute(i, size, seed).unwrap()).collect();
+            let mut places: Vec<_> = (0..size).map(|i| place(i, size, seed)).collect();
             places.sort_unstable();
             prop_assert!(places.into_iter().eq(0..size));
         }

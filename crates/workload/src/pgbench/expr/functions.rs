@@ -1,168 +1,134 @@
-//! What operators and functions do with values. None of them gets a null.
+//! What operators and functions do with values, of which none is null.
 
-use std::cmp::Ordering;
 use std::f64::consts::PI;
+use std::ops::{Add, Div, Mul, Sub};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Value::{self, Bool, Double, Int};
 use super::draws;
-use crate::random;
 
 /// Most arguments of a function.
-pub(super) const MAX_ARGUMENTS: usize = 16;
+pub(super) const MOST: usize = 16;
 
-/// The arguments, and nulls behind them.
-type Values = [Value; MAX_ARGUMENTS];
-type Outcome = Result<Value, String>;
-pub(crate) type Function = fn(&Values, &mut Xoshiro256PlusPlus) -> Outcome;
-
-/// How strongly comparisons bind, of which only one can be in a row.
-pub(super) const COMPARISON: u8 = 5;
-
-/// An operator between two operands, and how strongly it binds.
+pub(super) type Outcome = Result<Value, String>;
+/// It gets as many values as the table says.
+pub(crate) type Function = fn(&[Value], &mut Xoshiro256PlusPlus) -> Outcome;
+/// An operator, and how strongly it binds.
 pub(super) type Operator = (&'static str, u8, Function);
 
+/// Operators before their operand.
+pub(super) static PREFIXES: [Operator; 4] = [
+    ("not", 3, |v, _| Ok(Bool(!v[0].to_bool()?))),
+    ("~", 7, |v, _| Ok(Int(!v[0].to_int()?))),
+    ("+", 9, |v, _| Ok(v[0])),
+    ("-", 9, |v, _| {
+        numbers(&[Int(0), v[0]], "sub", i64::checked_sub, f64::sub)
+    }),
+];
+
+/// Operators between two operands.
 pub(super) static OPERATORS: [Operator; 17] = [
-    ("<", COMPARISON, |v, _| compare(v, Ordering::is_lt)),
-    ("<=", COMPARISON, |v, _| compare(v, Ordering::is_le)),
-    ("=", COMPARISON, |v, _| compare(v, Ordering::is_eq)),
-    ("<>", COMPARISON, differs),
-    ("!=", COMPARISON, differs),
-    (">=", COMPARISON, |v, _| compare(v, Ordering::is_ge)),
-    (">", COMPARISON, |v, _| compare(v, Ordering::is_gt)),
+    ("<", 5, |v, _| compare(v, i64::lt, f64::lt)),
+    ("<=", 5, |v, _| compare(v, i64::le, f64::le)),
+    ("=", 5, |v, _| compare(v, i64::eq, f64::eq)),
+    ("<>", 5, |v, _| compare(v, i64::ne, f64::ne)),
+    ("!=", 5, |v, _| compare(v, i64::ne, f64::ne)),
+    (">=", 5, |v, _| compare(v, i64::ge, f64::ge)),
+    (">", 5, |v, _| compare(v, i64::gt, f64::gt)),
     ("|", 6, |v, _| ints(v, |a, b| a | b)),
     ("#", 6, |v, _| ints(v, |a, b| a ^ b)),
     ("&", 6, |v, _| ints(v, |a, b| a & b)),
     // Processors use the low bits of the count.
     ("<<", 6, |v, _| ints(v, |a, b| a.wrapping_shl(b as u32))),
     (">>", 6, |v, _| ints(v, |a, b| a.wrapping_shr(b as u32))),
-    ("+", 7, |v, _| arithmetic(v[0], v[1], "add", i64::checked_add, |a, b| a + b)),
-    ("-", 7, |v, _| arithmetic(v[0], v[1], "sub", i64::checked_sub, |a, b| a - b)),
-    ("*", 8, |v, _| arithmetic(v[0], v[1], "mul", i64::checked_mul, |a, b| a * b)),
-    ("/", 8, |v, _| arithmetic(v[0], v[1], "div", i64::checked_div, |a, b| a / b)),
+    ("+", 7, |v, _| numbers(v, "add", i64::checked_add, f64::add)),
+    ("-", 7, |v, _| numbers(v, "sub", i64::checked_sub, f64::sub)),
+    ("*", 8, |v, _| numbers(v, "mul", i64::checked_mul, f64::mul)),
+    ("/", 8, |v, _| numbers(v, "div", i64::checked_div, f64::div)),
     ("%", 8, modulo),
 ];
 
 /// Functions, with the least and the most arguments.
 pub(super) static FUNCTIONS: [(&str, usize, usize, Function); 21] = [
-    ("abs", 1, 1, absolute),
+    ("abs", 1, 1, |v, _| {
+        numbers(&[v[0], v[0]], "abs", |a, _| a.checked_abs(), |a, _| a.abs())
+    }),
     ("debug", 1, 1, |v, _| Ok(v[0])),
     ("double", 1, 1, |v, _| double(v, |a| a)),
     ("exp", 1, 1, |v, _| double(v, f64::exp)),
-    ("greatest", 1, usize::MAX, |v, _| extreme(v, |a, b| Some(a.max(b)), f64::max)),
+    ("greatest", 1, MOST, |v, _| extreme(v, i64::max, f64::max)),
     ("hash", 1, 2, |v, _| ints(v, draws::murmur2)),
     ("hash_fnv1a", 1, 2, |v, _| ints(v, draws::fnv1a)),
     ("hash_murmur2", 1, 2, |v, _| ints(v, draws::murmur2)),
     ("int", 1, 1, |v, _| v[0].to_int().map(Int)),
-    ("least", 1, usize::MAX, |v, _| extreme(v, |a, b| Some(a.min(b)), f64::min)),
+    ("least", 1, MOST, |v, _| extreme(v, i64::min, f64::min)),
     ("ln", 1, 1, |v, _| double(v, f64::ln)),
     ("mod", 2, 2, modulo),
-    ("permute", 2, 3, permute),
+    ("permute", 2, 3, draws::permute),
     ("pi", 0, 0, |_, _| Ok(Double(PI))),
     ("pow", 2, 2, power),
     ("power", 2, 2, power),
-    ("random", 2, 2, |v, rng| draw(v, |n| Ok(random::below(rng, n)))),
-    ("random_exponential", 3, 3, |v, rng| {
-        draw(v, |n| draws::exponential(rng, n, v[2].to_double()?))
-    }),
-    ("random_gaussian", 3, 3, |v, rng| {
-        draw(v, |n| draws::gaussian(rng, n, v[2].to_double()?))
-    }),
-    ("random_zipfian", 3, 3, |v, rng| {
-        draw(v, |n| draws::zipfian(rng, n, v[2].to_double()?))
-    }),
+    ("random", 2, 2, draws::uniform),
+    ("random_exponential", 3, 3, draws::exponential),
+    ("random_gaussian", 3, 3, draws::gaussian),
+    ("random_zipfian", 3, 3, draws::zipfian),
     ("sqrt", 1, 1, |v, _| double(v, f64::sqrt)),
 ];
 
-pub(super) fn not(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
-    Ok(Bool(!v[0].to_bool()?))
-}
-
-fn differs(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
-    Ok(Bool(compare(v, Ordering::is_eq)? == Bool(false)))
-}
-
-fn absolute(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
-    match v[0] {
-        Double(a) => Ok(Double(a.abs())),
-        a => Ok(Int(a.to_int()?.wrapping_abs())),
+fn modulo(v: &[Value], _: &mut Xoshiro256PlusPlus) -> Outcome {
+    match v[1].to_int()? {
+        0 => Err("division by zero".to_owned()),
+        divisor => Ok(Int(v[0].to_int()?.wrapping_rem(divisor))),
     }
 }
 
-fn modulo(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
-    match (v[0].to_int()?, v[1].to_int()?) {
-        (_, 0) => Err("division by zero".to_owned()),
-        (a, b) => Ok(Int(a.wrapping_rem(b))),
-    }
-}
-
-fn power(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
+fn power(v: &[Value], _: &mut Xoshiro256PlusPlus) -> Outcome {
     Ok(Double(v[0].to_double()?.powf(v[1].to_double()?)))
 }
 
-fn permute(v: &Values, _: &mut Xoshiro256PlusPlus) -> Outcome {
-    draws::permute(v[0].to_int()?, v[1].to_int()?, v[2].to_int()?).map(Int)
-}
-
-fn double(v: &Values, of: fn(f64) -> f64) -> Outcome {
+fn double(v: &[Value], of: fn(f64) -> f64) -> Outcome {
     v[0].to_double().map(of).map(Double)
 }
 
-fn ints(v: &Values, of: fn(i64, i64) -> i64) -> Outcome {
+fn ints(v: &[Value], of: fn(i64, i64) -> i64) -> Outcome {
     Ok(Int(of(v[0].to_int()?, v[1].to_int()?)))
 }
 
-fn has_double(a: Value, b: Value) -> bool {
-    matches!((a, b), (Double(_), _) | (_, Double(_)))
+fn has_double(v: &[Value]) -> bool {
+    v.iter().any(|value| matches!(value, Double(_)))
 }
 
-fn arithmetic(
-    a: Value,
-    b: Value,
+fn numbers(
+    v: &[Value],
     name: &str,
-    of_ints: fn(i64, i64) -> Option<i64>,
+    of_ints: impl Fn(i64, i64) -> Option<i64>,
     of_doubles: fn(f64, f64) -> f64,
 ) -> Outcome {
-    if has_double(a, b) {
-        return Ok(Double(of_doubles(a.to_double()?, b.to_double()?)));
+    if has_double(v) {
+        return Ok(Double(of_doubles(v[0].to_double()?, v[1].to_double()?)));
     }
-    let (a, b) = (a.to_int()?, b.to_int()?);
+    let (a, b) = (v[0].to_int()?, v[1].to_int()?);
     of_ints(a, b).map(Int).ok_or_else(|| match (name, b) {
         ("div", 0) => "division by zero".to_owned(),
         _ => format!("bigint {name} out of range"),
     })
 }
 
-/// Nothing holds between a number and a NaN.
-fn compare(v: &Values, holds: fn(Ordering) -> bool) -> Outcome {
-    let order = match has_double(v[0], v[1]) {
-        true => v[0].to_double()?.partial_cmp(&v[1].to_double()?),
-        false => Some(v[0].to_int()?.cmp(&v[1].to_int()?)),
-    };
-    Ok(Bool(order.is_some_and(holds)))
-}
-
-fn extreme(
-    v: &Values,
-    of_ints: fn(i64, i64) -> Option<i64>,
-    of_doubles: fn(f64, f64) -> f64,
+fn compare(
+    v: &[Value],
+    of_ints: fn(&i64, &i64) -> bool,
+    of_doubles: fn(&f64, &f64) -> bool,
 ) -> Outcome {
-    let mut best = v[0];
-    for value in v.iter().take_while(|value| **value != Value::Null) {
-        best = arithmetic(best, *value, "extreme", of_ints, of_doubles)?;
-    }
-    Ok(best)
+    Ok(Bool(match has_double(v) {
+        true => of_doubles(&v[0].to_double()?, &v[1].to_double()?),
+        false => of_ints(&v[0].to_int()?, &v[1].to_int()?),
+    }))
 }
 
-/// The integer between the first two arguments at the place that `draw` draws of so many.
-fn draw(v: &Values, draw: impl FnOnce(u64) -> draws::Drawn) -> Outcome {
-    let (low, high) = (v[0].to_int()?, v[1].to_int()?);
-    if low > high {
-        return Err("empty range given to random".to_owned());
-    }
-    let count = high.checked_sub(low).and_then(|last| last.checked_add(1));
-    let count = count.ok_or("random range is too large")?.unsigned_abs();
-    let place = draw(count)?.min(count - 1);
-    Ok(Int(low.wrapping_add(place as i64)))
+fn extreme(v: &[Value], of_ints: fn(i64, i64) -> i64, of_doubles: fn(f64, f64) -> f64) -> Outcome {
+    v.iter().try_fold(v[0], |best, value| {
+        let of_ints = |a, b| Some(of_ints(a, b));
+        numbers(&[best, *value], "extreme", of_ints, of_doubles)
+    })
 }

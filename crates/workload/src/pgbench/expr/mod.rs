@@ -7,18 +7,19 @@ mod value;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::names::Name;
-use functions::{Function, MAX_ARGUMENTS};
-pub(crate) use parse::{Fault, parse};
+use functions::{Function, MOST};
+pub(crate) use parse::{Fault, fault, parse};
 pub(crate) use value::{Value, Variable};
 
 #[derive(Debug)]
 pub(crate) enum Expr {
     Constant(Value),
-    Variable(Name),
+    /// Its name and its number.
+    Variable(String, usize),
     /// AND, which is decided by false on its left side, or OR, by true.
     Logic(bool, Box<[Expr; 2]>),
-    Is(Box<Expr>, Value),
+    /// IS or, with `false`, IS NOT.
+    Is(bool, Box<Expr>, Value),
     /// Conditions, each with its result, and the result if none is true.
     Case(Vec<Expr>),
     Call(Function, Vec<Expr>),
@@ -35,10 +36,7 @@ impl Expr {
     pub(crate) fn eval(&self, state: &mut State) -> Result<Value, String> {
         match self {
             Self::Constant(value) => Ok(*value),
-            Self::Variable(name) => {
-                let variable = state.variables.get(name.number);
-                variable.unwrap_or(&Variable::Unset).value(&name.text)
-            }
+            Self::Variable(name, number) => state.variables[*number].value(name),
             Self::Logic(decisive, sides) => {
                 for side in sides.iter() {
                     let value = side.eval(state)?;
@@ -48,7 +46,7 @@ impl Expr {
                 }
                 Ok(Value::Bool(!decisive))
             }
-            Self::Is(expr, value) => Ok(Value::Bool(expr.eval(state)? == *value)),
+            Self::Is(is, expr, value) => Ok(Value::Bool((expr.eval(state)? == *value) == *is)),
             Self::Case(parts) => {
                 let (branches, otherwise) = parts.as_chunks::<2>();
                 for [condition, result] in branches {
@@ -56,18 +54,20 @@ impl Expr {
                         return result.eval(state);
                     }
                 }
-                otherwise.first().map_or(Ok(Value::Null), |result| result.eval(state))
+                match otherwise {
+                    [result] => result.eval(state),
+                    _ => Ok(Value::Null),
+                }
             }
             Self::Call(function, arguments) => {
-                let mut values = [Value::Null; MAX_ARGUMENTS];
-                let used = values.get_mut(..arguments.len());
-                let used = used.ok_or("too many function arguments, maximum is 16")?;
-                for (value, argument) in used.iter_mut().zip(arguments) {
+                let mut values = [Value::Null; MOST];
+                for (value, argument) in values.iter_mut().zip(arguments) {
                     *value = argument.eval(state)?;
                 }
-                match used.contains(&Value::Null) {
+                let values = &values[..arguments.len()];
+                match values.contains(&Value::Null) {
                     true => Ok(Value::Null),
-                    false => function(&values, &mut state.rng),
+                    false => function(values, &mut state.rng),
                 }
             }
         }
@@ -77,7 +77,7 @@ impl Expr {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::pgbench::names::{Cursor, Names};
+    use crate::pgbench::names::{Names, number};
     use crate::random;
 
     /// The value of an expression in which `:i` is 7, `:d` 2.5, `:b` true, `:t` a text without
@@ -96,10 +96,13 @@ pub(crate) mod tests {
             ("t", Variable::Text("x".into())),
             ("default_seed", Variable::Known(Value::Int(5432))),
         ] {
-            assert_eq!(Name::new(name, &mut names).number, variables.len());
+            assert_eq!(number(name, &mut names), variables.len());
             variables.push(variable);
         }
-        let expr = parse(Cursor::new(text), &mut names).map_err(|fault| fault.message)?;
+        let mut rest = text;
+        let expr = parse(&mut rest, &mut names).map_err(|(message, _)| message)?;
+        assert_eq!(rest, "", "{text}");
+        variables.resize(names.len(), Variable::Unset);
         let rng = random::user(seed, 0);
         expr.eval(&mut State { rng, variables })
     }
@@ -155,6 +158,7 @@ pub(crate) mod tests {
             ("5 % -1", Value::Int(0)),
             ("-9223372036854775808 % -1", Value::Int(0)),
             ("-9223372036854775808", Value::Int(i64::MIN)),
+            ("-1.5e-1", Value::Double(-0.15)),
             ("1 / 0.0", Value::Double(f64::INFINITY)),
             ("-(0.0)", Value::Double(0.0)),
             ("1 < 1.5", Value::Bool(true)),
@@ -212,9 +216,10 @@ pub(crate) mod tests {
             ("-9223372036854775808 / -1", "bigint div out of range"),
             ("1 / 0", "division by zero"),
             ("1 % 0", "division by zero"),
-            ("5 or 0", "cannot coerce int to boolean"),
-            ("true and 1", "cannot coerce int to boolean"),
-            ("true = true", "cannot coerce boolean to int"),
+            ("5 or 0", "cannot coerce 5 to boolean"),
+            ("true and 1", "cannot coerce 1 to boolean"),
+            ("true = true", "cannot coerce true to int"),
+            ("1 = 2 = 3", "cannot coerce false to int"),
             (":x", "undefined variable \"x\""),
             (":t + 1", "malformed variable \"t\" value: \"x\""),
             ("random(2, 1)", "empty range given to random"),
@@ -240,7 +245,7 @@ pub(crate) mod tests {
             ),
             (
                 "least(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17)",
-                "too many function arguments, maximum is 16",
+                "unexpected number of arguments (least)",
             ),
         ]);
     }

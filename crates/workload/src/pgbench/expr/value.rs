@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::session::Param;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -19,20 +21,20 @@ impl Value {
     pub(crate) fn to_bool(self) -> Result<bool, String> {
         match self {
             Self::Bool(value) => Ok(value),
-            _ => Err(self.is_no("boolean")),
+            _ => Err(format!("cannot coerce {self} to boolean")),
         }
     }
 
     /// A double becomes the nearest integer, the even one of two.
     pub(crate) fn to_int(self) -> Result<i64, String> {
-        const TOO_HIGH: f64 = 9_223_372_036_854_775_808.0;
+        const LOWEST: f64 = i64::MIN as f64;
         match self {
             Self::Int(value) => Ok(value),
             Self::Double(value) => match value.round_ties_even() {
-                rounded if (-TOO_HIGH..TOO_HIGH).contains(&rounded) => Ok(rounded as i64),
+                rounded if (LOWEST..-LOWEST).contains(&rounded) => Ok(rounded as i64),
                 _ => Err(format!("double to int overflow for {value:.6}")),
             },
-            _ => Err(self.is_no("int")),
+            _ => Err(format!("cannot coerce {self} to int")),
         }
     }
 
@@ -40,18 +42,8 @@ impl Value {
         match self {
             Self::Int(value) => Ok(value as f64),
             Self::Double(value) => Ok(value),
-            _ => Err(self.is_no("double")),
+            _ => Err(format!("cannot coerce {self} to double")),
         }
-    }
-
-    fn is_no(self, wanted: &str) -> String {
-        let own = match self {
-            Self::Null => "null",
-            Self::Bool(_) => "boolean",
-            Self::Int(_) => "int",
-            Self::Double(_) => "double",
-        };
-        format!("cannot coerce {own} to {wanted}")
     }
 }
 
@@ -85,6 +77,17 @@ impl Variable {
         match text.parse::<i64>() {
             Ok(number) if number.to_string() == text => Self::Known(Value::Int(number)),
             _ => Self::Text(text.into()),
+        }
+    }
+
+    /// Not every engine has booleans, but all take an integer for one.
+    pub(crate) fn param(&self) -> Param<'_> {
+        match self {
+            Self::Unset | Self::Known(Value::Null) => Param::Null,
+            Self::Known(Value::Bool(value)) => Param::Int((*value).into()),
+            Self::Known(Value::Int(value)) => Param::Int(*value),
+            Self::Known(Value::Double(value)) => Param::Double(*value),
+            Self::Text(text) => Param::Text(text),
         }
     }
 
@@ -187,11 +190,11 @@ mod tests {
         let error = |result: Result<i64, String>| result.unwrap_err();
         assert_eq!(
             error(Value::Bool(true).to_int()),
-            "cannot coerce boolean to int"
+            "cannot coerce true to int"
         );
         assert_eq!(
             Value::Int(5).to_bool().unwrap_err(),
-            "cannot coerce int to boolean"
+            "cannot coerce 5 to boolean"
         );
     }
 }
