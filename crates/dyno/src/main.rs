@@ -26,6 +26,7 @@ mod rerun;
 mod results;
 mod resume;
 mod run;
+mod scripts;
 mod secrets;
 mod server;
 mod signals;

@@ -62,7 +62,7 @@ impl Results {
     ) -> Result<Self, Failure> {
         let environment = environment(places);
         // Nothing is measured yet: any failure is that of the given directory.
-        let dir = ResultDir::create(out, title, &study.source.as_run(), &environment);
+        let dir = ResultDir::create(out, title, &study.as_run(), &environment);
         let dir = dir.map_err(Failure::usage)?;
         let description = study.plan.description.as_deref();
         let result = RunResult {

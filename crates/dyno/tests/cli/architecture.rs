@@ -25,7 +25,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     (
         "lab",
         &[
-            "client", "engine", "host", "load", "machine", "measure", "plan", "workload",
+            "client", "engine", "host", "load", "machine", "measure", "plan", "script", "workload",
         ],
     ),
     ("store", &["measure"]),

@@ -55,7 +55,7 @@ impl CoroutineProgram {
 impl Program for CoroutineProgram {
     fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
         let State { lua, host, .. } = &*self.state;
-        let given = Given::of(answer, &self.asked, self.command.as_ref());
+        let given = Given::of(answer, self.command.as_ref());
         host.swap(&mut self.user);
         let returned = given.returned(lua, host, self.asked.connection());
         let call = returned.and_then(|returned| self.thread.resume(returned));

@@ -43,7 +43,6 @@ pub(super) struct Asked {
     statement: u32,
     text: String,
     bound: Vec<Bound>,
-    params: Vec<Param<'static>>,
 }
 
 fn number(value: &mlua::Value) -> f64 {
@@ -113,7 +112,7 @@ impl Asked {
     }
 
     /// The request. The numbers are those that `prelude.lua` and `sql.lua` have.
-    pub(super) fn request(&mut self) -> Request<'_> {
+    pub(super) fn request(&self) -> Request<'_> {
         let (connection, statement) = (self.connection(), self.statement);
         match self.request {
             0 => Request::Open,
@@ -145,21 +144,13 @@ impl Asked {
         }
     }
 
-    #[expect(unsafe_code, reason = "the parameters borrow from the text beside them")]
-    fn params(&mut self) -> &[Param<'_>] {
-        self.params.clear();
-        for bound in &self.bound {
-            self.params.push(match bound {
-                Bound::Value(param) => *param,
-                Bound::Text(range) => {
-                    let text = self.text.get(range.clone()).unwrap_or_default();
-                    // SAFETY: the parameters are lent for as long as `self` is, so that the text
-                    // does not change meanwhile, and are cleared before they are lent again.
-                    Param::Text(unsafe { mem::transmute::<&str, &'static str>(text) })
-                }
-            });
-        }
-        &self.params
+    fn params(&self) -> Vec<Param<'_>> {
+        let bound = self.bound.iter();
+        let params = bound.map(|bound| match bound {
+            Bound::Value(param) => *param,
+            Bound::Text(range) => Param::Text(self.text.get(range.clone()).unwrap_or_default()),
+        });
+        params.collect()
     }
 }
 
@@ -175,14 +166,11 @@ pub(super) enum Given {
 }
 
 impl Given {
-    pub(super) fn of(answer: Answer<'_>, asked: &Asked, command: Option<&Arc<str>>) -> Self {
+    pub(super) fn of(answer: Answer<'_>, command: Option<&Arc<str>>) -> Self {
         match answer {
             Answer::Start | Answer::Finish | Answer::Continued => Self::Nothing,
             Answer::Transaction => Self::Transaction(command.cloned()),
-            Answer::Replied { reply, rows } => {
-                let rows = asked.wants_rows().then(|| rows.clone());
-                Self::Replied(reply, rows.unwrap_or_default())
-            }
+            Answer::Replied { reply, rows } => Self::Replied(reply, mem::take(rows)),
             Answer::Opened(number) => Self::Opened(number),
             Answer::Failed(error) => Self::Failed(error.clone()),
         }

@@ -27,7 +27,7 @@ use workload::program::{self, Program, Script};
 
 pub use declared::{Declared, Kind, OptionDeclaration, declared};
 pub use reporter::{Reporter, Stat};
-pub use settings::{Mode, Print, Settings, Source, Value};
+pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value};
 
 use threaded::{Link, ThreadProgram};
 
@@ -114,6 +114,16 @@ impl LuaScript {
             common: Arc::new(Common::new(source, settings)),
             place: Place::Mode(mode),
             command: None,
+        })
+    }
+
+    /// The same script with other settings, which has counted nothing yet.
+    pub fn anew(&self, change: impl FnOnce(&mut Settings)) -> Arc<Self> {
+        let mut settings = self.common.settings.clone();
+        change(&mut settings);
+        Arc::new(Self {
+            common: Arc::new(Common::new(self.common.source.clone(), settings)),
+            ..self.clone()
         })
     }
 

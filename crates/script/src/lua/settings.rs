@@ -14,6 +14,9 @@ use super::Common;
 /// The errors of a lost connection, as MySQL's client numbers them.
 const LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
+/// Stands for all errors after which a load repeats a transaction: deadlocks, lost connections, ….
+pub const RESTARTS: &str = "restarts";
+
 /// A script's text.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -52,7 +55,7 @@ pub struct Settings {
     pub driver: String,
     /// What `sysbench.rand.default` draws from.
     pub distribution: Distribution,
-    /// Numbers or SQLSTATEs of errors that restart an event, or `all`.
+    /// Numbers or SQLSTATEs of errors that restart an event, `all`, or [`RESTARTS`].
     pub ignored_errors: Vec<String>,
     /// The version of sysbench that scripts see, such as `1.0.20`.
     pub version: &'static str,
@@ -67,7 +70,8 @@ impl Settings {
     pub(super) fn ignores(&self, error: &SessionError) -> bool {
         let is_listed = |code: &String| {
             let is_lost = is_lost(error) && LOST.contains(&code.as_str());
-            code == "all" || is_lost || error.has_code(code)
+            let is_restart = code == RESTARTS && error.kind != FailureKind::Refused;
+            code == "all" || is_lost || is_restart || error.has_code(code)
         };
         error.kind != FailureKind::Script && self.ignored_errors.iter().any(is_listed)
     }

@@ -23,8 +23,7 @@ struct Server {
 }
 
 enum Event {
-    Begin(Answer<'static>),
-    Replied(Reply),
+    Replied(Reply, Rows),
     Opened(u32),
     Continued,
     Failed(SessionError),
@@ -33,26 +32,25 @@ enum Event {
 impl Server {
     /// Resumes a program until it has done what `begin` asks for; returns how that ended.
     fn run(&mut self, program: &mut Box<dyn Program>, begin: Answer<'static>) -> String {
-        let mut event = Event::Begin(begin);
+        let mut request = program.resume(begin);
         loop {
-            let answer = match &event {
-                Event::Begin(answer) => *answer,
-                Event::Replied(reply) => Answer::Replied {
-                    reply: *reply,
-                    rows: &self.rows,
-                },
-                Event::Opened(number) => Answer::Opened(*number),
-                Event::Continued => Answer::Continued,
-                Event::Failed(error) => Answer::Failed(error),
-            };
-            event = match program.resume(answer) {
+            let mut event = match request {
                 Request::Fail(message) => return message.to_owned(),
                 Request::Ready => return "Ready".to_owned(),
                 Request::Done { .. } => return "Done".to_owned(),
                 Request::Last => return "Last".to_owned(),
                 Request::Restart => return "Restart".to_owned(),
-                request => self.serve(request),
+                other => self.serve(other),
             };
+            request = program.resume(match &mut event {
+                Event::Replied(reply, rows) => Answer::Replied {
+                    reply: *reply,
+                    rows,
+                },
+                Event::Opened(number) => Answer::Opened(*number),
+                Event::Continued => Answer::Continued,
+                Event::Failed(error) => Answer::Failed(error),
+            });
         }
     }
 
@@ -69,7 +67,8 @@ impl Server {
                 wants_rows,
             } => {
                 let failing = self.failing.take_if(|(text, _)| sql.starts_with(*text));
-                let replied = Event::Replied(reply(u64::from(wants_rows) * 2));
+                let rows = if wants_rows { self.rows.clone() } else { Rows::default() };
+                let replied = Event::Replied(reply(u64::from(wants_rows) * 2), rows);
                 let event = failing.map_or(replied, |(_, error)| Event::Failed(error));
                 (format!("{connection}: {sql}"), event)
             }
@@ -79,7 +78,7 @@ impl Server {
                 params,
             } => {
                 let line = format!("{connection}: #{statement} {params:?}");
-                (line, Event::Replied(reply(0)))
+                (line, Event::Replied(reply(0), Rows::default()))
             }
             Request::Prepare { connection, sql } => {
                 self.prepared += 1;
@@ -382,4 +381,24 @@ fn waits_in_functions_that_c_code_calls_need_threads() {
     assert_eq!(log, "open");
     let (end, log, _) = run(text, Mode::Threads);
     assert_eq!((end.as_str(), log.as_str()), ("Done", "open\n0: SELECT 1\n0: COMMIT"));
+}
+
+#[test]
+fn a_script_can_begin_again_after_whatever_a_load_repeats() {
+    let (script, _) = script(RESTARTS, Mode::Coroutines);
+    let script = script.anew(|settings| {
+        settings.ignored_errors = vec![super::RESTARTS.to_owned()];
+        settings.print = None;
+    });
+    for (kind, is_repeated) in [
+        (FailureKind::Restart, true),
+        (FailureKind::Lost, true),
+        (FailureKind::Refused, false),
+    ] {
+        let (mut server, mut user) = (Server::default(), user(&script));
+        server.run(&mut user, Answer::Start);
+        server.failing = Some(("UPDATE", error(7, kind)));
+        let end = server.run(&mut user, Answer::Transaction);
+        assert_eq!(end == "Restart", is_repeated, "{end}");
+    }
 }

@@ -117,7 +117,7 @@ impl ThreadProgram {
 
 impl Program for ThreadProgram {
     fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
-        let given = Given::of(answer, &self.asked, self.command.as_ref());
+        let given = Given::of(answer, self.command.as_ref());
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         // If the state has ended, the other channel tells.
         let _ = link.given.send(given);

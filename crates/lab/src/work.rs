@@ -1,0 +1,363 @@
+//! What virtual users do: workloads that are built in, or scripts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::Engine;
+use engine::data::{Command, ScriptData};
+use load::LoadSpec;
+use plan::{digest, is_lua, listed, parse_bytes};
+use script::lua::{self, Declared, GlobalState, Kind, LuaScript, Mode, Value};
+use workload::built_in::BuiltIn;
+use workload::catalog::{Catalog, Labels};
+use workload::mix::Mix;
+use workload::name::WorkloadName;
+use workload::options::{Options, OptionsError};
+use workload::pgbench::built_in::SCRIPTS;
+use workload::pgbench::{Pgbench, Source};
+use workload::pgbench_tables;
+use workload::program::Script;
+use workload::schema::Dialect;
+
+use crate::Failure;
+
+const MAX_SCALE: u32 = 1_000_000;
+const MAX_MARK_CHARS: usize = 64;
+
+/// What the virtual users of a trial do.
+#[derive(Debug, Clone)]
+pub enum Workload {
+    Mix(Mix),
+    Script(Box<Scripts>),
+}
+
+/// A script in Lua, or scripts of pgbench.
+#[derive(Debug, Clone)]
+pub struct Scripts {
+    language: Language,
+    catalog: Catalog,
+    data: ScriptData,
+}
+
+#[derive(Debug, Clone)]
+enum Language {
+    Lua {
+        script: Arc<LuaScript>,
+        /// Whether it has `init` or `done`.
+        has_hooks: bool,
+        /// Why each user needs a thread, if that is so.
+        blocks: Option<String>,
+    },
+    Pgbench {
+        sources: Vec<Source>,
+        definitions: Vec<String>,
+        scale: u32,
+    },
+}
+
+impl Workload {
+    /// The workload of a planned trial on an engine. A failure names the key that it is about, if
+    /// that is not the workload itself, and the place in the script.
+    pub fn of(
+        planned: &plan::Trial,
+        options: &Options,
+        engine: &dyn Engine,
+    ) -> Result<Self, Failure> {
+        let load = &planned.load;
+        let scripts = match load.scripts.first() {
+            None => {
+                let mix = load.workload.parse::<Mix>();
+                return mix.map(Self::Mix).map_err(Failure::usage);
+            }
+            Some(main) if is_lua(&main.path) => lua(planned, main, options, engine)?,
+            Some(_) => pgbench(planned, engine.about().dialect)?,
+        };
+        Ok(Self::Script(Box::new(scripts)))
+    }
+
+    fn scripts(&self) -> Option<&Scripts> {
+        match self {
+            Self::Mix(_) => None,
+            Self::Script(scripts) => Some(scripts),
+        }
+    }
+
+    /// Its data if that is a script's own.
+    pub(crate) fn data(&self) -> Option<&ScriptData> {
+        self.scripts().map(|scripts| &scripts.data)
+    }
+
+    /// The workload whose tables are loaded, if there is no other data.
+    pub(crate) fn first(&self) -> WorkloadName {
+        match self {
+            Self::Mix(mix) => mix.first(),
+            Self::Script(_) => WorkloadName::OltpReadWrite,
+        }
+    }
+
+    /// Whether its tables have no rows before the first transaction.
+    pub fn begins_empty(&self) -> bool {
+        self.first().begins_empty()
+    }
+
+    /// The number of its tables; 0 for those of a script.
+    pub(crate) fn tables(&self, options: &Options, users: u32) -> u32 {
+        match self {
+            Self::Mix(mix) => mix.first().tables(options, users),
+            Self::Script(_) => 0,
+        }
+    }
+
+    pub(crate) fn validate(&self, options: &Options) -> Result<(), OptionsError> {
+        match self {
+            Self::Mix(mix) => mix.validate(options),
+            Self::Script(_) => Ok(()),
+        }
+    }
+
+    /// The labels of its statements.
+    pub(crate) fn labels(&self, options: &Options) -> Labels {
+        match self {
+            Self::Mix(mix) => mix.labels(options),
+            Self::Script(scripts) => scripts.catalog.labels.clone(),
+        }
+    }
+
+    /// The number of statements that each connection prepares when it is opened.
+    pub(crate) fn statement_count(&self, options: &Options) -> u64 {
+        match self {
+            Self::Mix(mix) => mix.statement_count(options),
+            Self::Script(scripts) => scripts.catalog.statements.len() as u64,
+        }
+    }
+
+    /// Why each user needs a thread, if that is so.
+    pub(crate) fn blocks(&self) -> Option<&str> {
+        match &self.scripts()?.language {
+            Language::Lua { blocks, .. } => blocks.as_deref(),
+            Language::Pgbench { .. } => None,
+        }
+    }
+
+    /// The workload of a load, ready to run.
+    pub(crate) fn ready(
+        &self,
+        options: &Options,
+        dialect: &Dialect,
+        spec: &LoadSpec,
+    ) -> Result<BuiltIn, OptionsError> {
+        let scripts = match self {
+            Self::Mix(mix) => return BuiltIn::mixed(mix, options, dialect, spec.seed, spec.users),
+            Self::Script(scripts) => scripts,
+        };
+        let script: Arc<dyn Script> = match &scripts.language {
+            Language::Lua { script, .. } => script.anew(|settings| {
+                settings.seed = spec.seed;
+                let ignored = spec.ignored_errors.iter().map(|code| match code.as_str() {
+                    load::ANY_ERROR => "all",
+                    code => code,
+                });
+                settings.ignored_errors.extend(ignored.map(str::to_owned));
+            }),
+            Language::Pgbench {
+                sources,
+                definitions,
+                scale,
+            } => {
+                let sources = sources.clone();
+                Arc::new(Pgbench::new(sources, definitions, *scale, dialect, spec.seed)?)
+            }
+        };
+        Ok(BuiltIn::of_script(script))
+    }
+
+    /// A state for each instance in which its functions `init` and `done` run; none without them.
+    pub(crate) fn globals(&self, instances: usize) -> Result<Vec<GlobalState>, Failure> {
+        let language = self.scripts().map(|scripts| &scripts.language);
+        let Some(Language::Lua {
+            script,
+            has_hooks: true,
+            ..
+        }) = language
+        else {
+            return Ok(Vec::new());
+        };
+        let globals = (0..instances).map(|_| script.global().map_err(Failure::internal));
+        globals.collect()
+    }
+}
+
+fn lua(
+    planned: &plan::Trial,
+    main: &plan::Script,
+    options: &Options,
+    engine: &dyn Engine,
+) -> Result<Scripts, Failure> {
+    let load = &planned.load;
+    let dir = Path::new(&main.path).parent().filter(|dir| !dir.as_os_str().is_empty());
+    let source = lua::Source {
+        name: main.path.clone(),
+        text: main.text.to_string(),
+        search_dirs: dir.into_iter().map(Path::to_owned).collect(),
+    };
+    let number = |name: &str, number: f64| (name.to_owned(), Value::Number(number));
+    let mut settings = lua::Settings {
+        argv: ["sysbench", main.path.as_str(), "run"].map(str::to_owned).to_vec(),
+        command: Some("run".to_owned()),
+        options: BTreeMap::from([
+            number("threads", load.threads.into()),
+            number("events", load.events.unwrap_or(0) as f64),
+            number("time", load.time.as_secs_f64()),
+            number("rate", load.rate.unwrap_or(0.0)),
+        ]),
+        seed: planned.data.seed,
+        driver: engine.about().driver.to_owned(),
+        distribution: options.distribution,
+        ignored_errors: vec![lua::RESTARTS.to_owned()],
+        version: "1.0.20",
+        ..lua::Settings::default()
+    };
+    let declared = lua::declared(&source, &settings).map_err(Failure::usage)?;
+    let defines = |name: &str| declared.defines.iter().any(|defined| defined == name);
+    if !defines("event") {
+        let message = format!("{}: cannot find the event() function", main.path);
+        return Err(Failure::usage(message));
+    }
+    settings.options.extend(own_options(main, &declared, &load.options)?);
+    let mut script = LuaScript::new(source.clone(), settings.clone(), Mode::Coroutines);
+    let blocks = script.must_block();
+    if blocks.is_some() {
+        script = LuaScript::new(source, settings, Mode::Threads);
+    }
+    let command = |name: &str| {
+        let is_parallel = declared.commands.get(name);
+        (is_parallel.is_some() || defines(name)).then(|| Command {
+            script: script
+                .anew(|settings| settings.command = Some(name.to_owned()))
+                .of_command(name),
+            users: if is_parallel == Some(&true) { load.threads } else { 1 },
+            blocks: blocks.is_some(),
+        })
+    };
+    let digests: String = load.scripts.iter().map(|script| script.digest.as_str()).collect();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let mark = main.name().chars().map(|c| if is_plain(c) { c } else { '_' });
+    Ok(Scripts {
+        catalog: script.catalog(),
+        data: ScriptData {
+            name: mark.take(MAX_MARK_CHARS).collect(),
+            digest: digest(&format!("{digests} {:?} {}", load.options, planned.data.seed)),
+            rows: 0,
+            prepare: command("prepare"),
+            cleanup: command("cleanup"),
+        },
+        language: Language::Lua {
+            has_hooks: defines("init") || defines("done"),
+            blocks,
+            script,
+        },
+    })
+}
+
+/// The values of the options that a script declares.
+fn own_options(
+    script: &plan::Script,
+    declared: &Declared,
+    given: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, Value>, Failure> {
+    let Some(options) = &declared.options else {
+        let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
+        return Ok(given.iter().map(text).collect());
+    };
+    let names: Vec<String> = options.iter().map(|option| option.name.replace('-', "_")).collect();
+    has_options(&script.path, &names, given)?;
+    let values = options.iter().zip(names).map(|(option, name)| {
+        let value = match given.get(&name) {
+            Some(text) => value(option.kind, text)
+                .ok_or_else(|| of_option(&name, format!("`{text}` is not a value of `{name}`")))?,
+            None => option.default.clone(),
+        };
+        Ok((name, value))
+    });
+    values.collect()
+}
+
+/// Refuses options that scripts do not have.
+fn has_options(
+    scripts: &str,
+    names: &[String],
+    given: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let Some(unknown) = given.keys().find(|name| !names.contains(name)) else {
+        return Ok(());
+    };
+    let names = listed(names.iter().map(String::as_str));
+    Err(of_option(unknown, format!("{scripts} has no option `{unknown}`; it has {names}")))
+}
+
+fn of_option(name: &str, message: String) -> Failure {
+    Failure::usage(message).key(format!("load.options.{name}"))
+}
+
+/// Reads an option; `None` if it is not of this kind.
+fn value(kind: Kind, text: &str) -> Option<Value> {
+    Some(match (kind, text) {
+        (Kind::Bool, "true" | "on" | "1") => Value::Bool(true),
+        (Kind::Bool, "false" | "off" | "0") => Value::Bool(false),
+        (Kind::Bool, _) => return None,
+        (Kind::Size, text) => Value::Number(parse_bytes(text)? as f64),
+        (Kind::Int | Kind::Double, text) => {
+            Value::Number(text.parse().ok().filter(|number: &f64| number.is_finite())?)
+        }
+        (Kind::List, text) => {
+            let items = text.split(',').filter(|item| !item.is_empty());
+            Value::List(items.map(str::to_owned).collect())
+        }
+        (Kind::Null | Kind::String | Kind::File, text) => Value::Text(text.to_owned()),
+    })
+}
+
+fn pgbench(planned: &plan::Trial, dialect: &'static Dialect) -> Result<Scripts, Failure> {
+    let load = &planned.load;
+    has_options("pgbench", &["scale".to_owned()], &load.options)?;
+    let scale = load.options.get("scale").map_or("1", String::as_str).parse::<u32>().ok();
+    let scale = scale.filter(|scale| (1..=MAX_SCALE).contains(scale));
+    let wrong = || of_option("scale", format!("`scale` must be from 1 to {MAX_SCALE}"));
+    let scale = scale.ok_or_else(wrong)?;
+    let built_in = |path: &str| SCRIPTS.iter().find(|known| known.name == path);
+    let sources = load.scripts.iter().map(|script| match built_in(&script.path) {
+        Some(known) => known.source(dialect, script.weight),
+        None => Source {
+            name: script.path.clone(),
+            text: script.text.to_string(),
+            weight: script.weight,
+        },
+    });
+    let sources: Vec<Source> = sources.collect();
+    let definitions = load.variables.iter().map(|(name, value)| format!("{name}={value}"));
+    let definitions: Vec<String> = definitions.collect();
+    let script = Pgbench::new(sources.clone(), &definitions, scale, dialect, planned.data.seed);
+    let command = |script| Command {
+        script,
+        users: 1,
+        blocks: false,
+    };
+    let has_tables = load.scripts.iter().any(|script| built_in(&script.path).is_some());
+    let data = has_tables.then(|| ScriptData {
+        name: "pgbench".to_owned(),
+        digest: format!("scale {scale}"),
+        rows: pgbench_tables::row_count(scale),
+        prepare: Some(command(pgbench_tables::create(dialect, scale))),
+        cleanup: Some(command(pgbench_tables::remove())),
+    });
+    Ok(Scripts {
+        catalog: script.map_err(Failure::usage)?.catalog(),
+        data: data.unwrap_or_default(),
+        language: Language::Pgbench {
+            sources,
+            definitions,
+            scale,
+        },
+    })
+}
