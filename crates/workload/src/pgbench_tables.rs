@@ -37,7 +37,8 @@ pub fn create(dialect: &'static Dialect, scale: u32) -> Arc<dyn Script> {
 
 /// Drops the tables, if they exist.
 pub fn remove() -> Arc<dyn Script> {
-    let all = || -> Statements { Box::new(TABLES.iter().map(Table::drop)) };
+    let statement = |table: &Table| format!("drop table if exists {}", table.name);
+    let all = move || -> Statements { Box::new(TABLES.iter().map(statement)) };
     Arc::new(Once(Box::new(all)))
 }
 

@@ -1,0 +1,213 @@
+//! Scripts from their texts to what their users ask for.
+
+use super::*;
+use crate::program::{Answer, Request};
+use crate::session::{FailureKind, Reply, Rows, SessionError};
+
+const NUMBERED: Dialect = Dialect {
+    has_numbered_placeholders: true,
+    ..Dialect::STANDARD
+};
+
+fn source(text: &str, weight: u32) -> Source {
+    Source {
+        name: "e.sql".to_owned(),
+        text: text.to_owned(),
+        weight,
+    }
+}
+
+fn pgbench(texts: &[&str], definitions: &[&str]) -> Result<Pgbench, OptionsError> {
+    let sources = texts.iter().map(|text| source(text, 1)).collect();
+    let definitions: Vec<_> = definitions.iter().map(|it| (*it).to_owned()).collect();
+    Pgbench::new(sources, &definitions, 3, &NUMBERED, 11)
+}
+
+fn user(texts: &[&str], definitions: &[&str], number: u32) -> Box<dyn Program> {
+    let pgbench = pgbench(texts, definitions).unwrap();
+    pgbench.programs(number..number + 1).unwrap().remove(0)
+}
+
+fn replied(rows: &mut Rows) -> Answer<'_> {
+    let reply = Reply::default();
+    Answer::Replied { reply, rows }
+}
+
+/// What the user asks for in a transaction, whose statements return `rows`.
+fn requests(user: &mut dyn Program, rows: &Rows) -> Vec<String> {
+    let (mut asked, mut rows) = (Vec::new(), rows.clone());
+    let mut request = user.resume(Answer::Transaction);
+    loop {
+        let is_pause = matches!(request, Request::Pause(_));
+        let is_statement = matches!(request, Request::Execute { .. } | Request::Run { .. });
+        asked.push(match request {
+            Request::Execute { statement, params, .. } => format!("{statement} {params:?}"),
+            Request::Run { sql, wants_rows, .. } => format!("{sql} {wants_rows}"),
+            Request::Pause(length) => format!("{length:?}"),
+            Request::Done { kind } => format!("done {kind}"),
+            Request::Fail(message) => message.to_owned(),
+            other => format!("{other:?}"),
+        });
+        request = user.resume(match (is_pause, is_statement) {
+            (true, _) => Answer::Continued,
+            (_, true) => replied(&mut rows),
+            (false, false) => return asked,
+        });
+    }
+}
+
+fn rows(columns: &[&str], values: &[&[Option<&str>]]) -> Rows {
+    let owned = |row: &&[Option<&str>]| -> Vec<Option<String>> {
+        row.iter().map(|cell| cell.map(str::to_owned)).collect()
+    };
+    Rows {
+        columns: columns.iter().map(|it| (*it).to_owned()).collect(),
+        rows: values.iter().map(owned).collect(),
+    }
+}
+
+fn error(kind: FailureKind) -> SessionError {
+    SessionError {
+        kind,
+        ..SessionError::of_script(String::new())
+    }
+}
+
+#[test]
+fn commands_become_requests() {
+    let text = "\\set x 2 * :scale\n\\if :x > 5\nSELECT :x, :y;\n\\else\nB;\n\\endif\n\
+                \\sleep 10 ms\nSELECT ':x' \\; SELECT :z;\n";
+    let mut user = user(&[text], &["z=it's"], 0);
+    assert_eq!(
+        requests(&mut *user, &Rows::default()),
+        [
+            "0 [Int(6), Null]",
+            "10ms",
+            "SELECT '6' ; SELECT 'it''s' false",
+            "done 0"
+        ]
+    );
+}
+
+#[test]
+fn the_catalog_has_labels_and_placeholders() {
+    let text = "SELECT  a\n FROM t WHERE b = :x::int;\nupdate t set a = :x; SELECT ':x'";
+    let catalog = pgbench(&[text], &["x=1"]).unwrap().catalog();
+    let texts: Vec<_> = catalog.statements.iter().map(|it| it.sql.as_str()).collect();
+    assert_eq!(
+        texts,
+        ["SELECT  a\n FROM t WHERE b = $1::int", "update t set a = $1"]
+    );
+    let labels: Vec<_> = catalog.labels.iter().skip(program::labels().count()).collect();
+    assert_eq!(
+        labels,
+        [
+            ("SELECT a FROM t WHERE b = :x::int", StatementClass::Read),
+            ("update t set a = :x", StatementClass::Write)
+        ]
+    );
+}
+
+#[test]
+fn a_result_becomes_variables() {
+    let one = rows(&["a", "b"], &[&[Some("5"), None]]);
+    let two = rows(&["a"], &[&[Some("1")], &[Some("2")]]);
+    let text = "SELECT 1 \\gset p_\nSELECT ':p_a', ':p_b', ':p_c';";
+    let mut user_of_one = user(&[text], &[], 0);
+    assert_eq!(
+        requests(&mut *user_of_one, &one),
+        ["SELECT 1 true", "SELECT '5', '', ':p_c' false", "done 0"]
+    );
+    assert_eq!(
+        requests(&mut *user_of_one, &two)[1..],
+        ["e.sql:1: expected one row, got 2"]
+    );
+    let mut last = user(&["SELECT 1 \\aset\nSELECT :a;"], &[], 0);
+    assert_eq!(requests(&mut *last, &two)[1..], ["0 [Int(2)]", "done 0"]);
+    assert_eq!(
+        requests(&mut *last, &Rows::default())[1..],
+        ["0 [Int(2)]", "done 0"]
+    );
+}
+
+#[test]
+fn errors_have_their_place() {
+    let mut user = user(&["SELECT 1;\n\\set x 1 / 0\n"], &[], 0);
+    let asked = requests(&mut *user, &Rows::default());
+    assert_eq!(asked[1..], ["e.sql:2: division by zero"]);
+    for (definition, message) in [
+        ("x", "invalid variable definition: \"x\""),
+        ("x=", "invalid variable definition: \"x=\""),
+        ("1x=3", "option: invalid variable name: \"1x\""),
+    ] {
+        let error = pgbench(&["A"], &[definition]).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+    let none = Pgbench::new(vec![source("A", 0)], &[], 1, &NUMBERED, 1).unwrap_err();
+    assert_eq!(none.to_string(), "total script weight must not be zero");
+}
+
+#[test]
+fn a_restarted_transaction_is_the_same_again() {
+    let texts = [
+        "\\set n :n + 1\nSELECT :n, random(1, 1000000);\n\\set r random(1, 1000000)\nSELECT :r;",
+        "\\set r random(1, 1000000)\nSELECT :r;\nSELECT :n;",
+    ];
+    let mut user = user(&texts, &["n=0"], 4);
+    let mut none = Rows::default();
+    for _ in 0..20 {
+        let first = format!("{:?}", user.resume(Answer::Transaction));
+        let second = format!("{:?}", user.resume(replied(&mut none)));
+        let deadlock = error(FailureKind::Restart);
+        assert!(matches!(user.resume(Answer::Failed(&deadlock)), Request::Restart));
+        assert_eq!(format!("{:?}", user.resume(Answer::Transaction)), first);
+        assert_eq!(format!("{:?}", user.resume(replied(&mut none))), second);
+        assert!(matches!(user.resume(replied(&mut none)), Request::Done { .. }));
+    }
+}
+
+#[test]
+fn what_was_refused_is_not_repeated() {
+    let mut user = user(&["\\set r random(1, 1000000)\nSELECT :r;"], &[], 0);
+    let first = format!("{:?}", user.resume(Answer::Transaction));
+    let refused = error(FailureKind::Refused);
+    assert!(matches!(user.resume(Answer::Failed(&refused)), Request::Restart));
+    assert_ne!(format!("{:?}", user.resume(Answer::Transaction)), first);
+}
+
+#[test]
+fn seed_and_number_decide_what_a_user_does() {
+    let text = "\\set r random(1, 1000000)\nSELECT :r, :client_id, :scale, :random_seed;";
+    let asked = |number, definitions: &[&str]| {
+        requests(&mut *user(&[text], definitions, number), &Rows::default())
+    };
+    assert_eq!(asked(3, &[]), asked(3, &[]));
+    assert_ne!(asked(3, &[]), asked(4, &[]));
+    assert!(asked(3, &[])[0].ends_with("Int(3), Int(3), Int(11)]"));
+    let defined = asked(3, &["client_id=7", "scale=8"]);
+    assert!(defined[0].ends_with("Int(7), Int(8), Int(11)]"));
+}
+
+#[test]
+fn scripts_run_by_their_weights() {
+    let sources = vec![source("A", 3), source("B", 0), source("C", 1)];
+    let pgbench = Pgbench::new(sources, &[], 1, &NUMBERED, 5).unwrap();
+    let mut user = pgbench.programs(0..1).unwrap().remove(0);
+    let mut counts = [0; 3];
+    for _ in 0..4_000 {
+        let asked = requests(&mut *user, &Rows::default());
+        let kind: usize = asked[1].trim_start_matches("done ").parse().unwrap();
+        counts[kind] += 1;
+    }
+    assert!((2_850..3_150).contains(&counts[0]), "{counts:?}");
+    assert_eq!(counts[1], 0);
+}
+
+#[test]
+fn a_script_without_statements_lets_others_run() {
+    let mut user = user(&["\\set x 1"], &[], 0);
+    let none = Rows::default();
+    let asked: Vec<_> = (0..2_000).flat_map(|_| requests(&mut *user, &none)).collect();
+    let pauses = asked.iter().filter(|it| it.as_str() == "1ms").count();
+    assert_eq!((pauses, asked.len() - pauses), (1, 2_000));
+}
