@@ -43,6 +43,7 @@ pub(super) fn spec(threads: u32, events: Option<u64>) -> LoadSpec {
         connect_limit: threads,
         stall_limit: Duration::MAX,
         grace: Duration::MAX,
+        tally: None,
     }
 }
 
