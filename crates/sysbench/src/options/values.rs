@@ -3,19 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::error::OptionError;
+pub use script::lua::Kind;
 
-/// How an option's value is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Bool,
-    Int,
-    Size,
-    Double,
-    String,
-    List,
-    File,
-}
+use super::error::OptionError;
 
 /// Each kind with its word in the table of options, and what follows a name in help.
 pub(crate) const KINDS: [(&str, Kind, &str); 7] = [
