@@ -239,6 +239,7 @@ impl Trial {
             connect_limit: self.run_options.connect_limit,
             grace: GRACE,
             stall_limit: load::STALL_LIMIT,
+            tally: None,
         }
     }
 
