@@ -16,13 +16,14 @@ use workload::name::WorkloadName;
 use workload::options::{Options, OptionsError};
 use workload::pgbench::built_in::SCRIPTS;
 use workload::pgbench::{Pgbench, Source};
-use workload::pgbench_tables;
 use workload::program::Script;
 use workload::schema::Dialect;
 
 use crate::Failure;
 
-const MAX_SCALE: u32 = 1_000_000;
+/// The script that makes the tables of pgbench's own scripts.
+const PGBENCH_TABLES: &str = include_str!("pgbench.lua");
+const PGBENCH_ROWS: u64 = 100_011;
 const MAX_MARK_CHARS: usize = 64;
 
 /// What the virtual users of a trial do.
@@ -38,27 +39,22 @@ pub struct Scripts {
     language: Language,
     catalog: Catalog,
     data: ScriptData,
+    /// Why each user needs a thread, if that is so.
+    blocks: Option<String>,
+    /// Whether it has `init` or `done`.
+    has_hooks: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Language {
-    Lua {
-        script: Arc<LuaScript>,
-        /// Whether it has `init` or `done`.
-        has_hooks: bool,
-        /// Why each user needs a thread, if that is so.
-        blocks: Option<String>,
-    },
-    Pgbench {
-        sources: Vec<Source>,
-        definitions: Vec<String>,
-        scale: u32,
-    },
+    Lua(Arc<LuaScript>),
+    /// With the definitions of variables, and the scale.
+    Pgbench(Vec<Source>, Vec<String>, u32),
 }
 
 impl Workload {
-    /// The workload of a planned trial on an engine. A failure names the key that it is about, if
-    /// that is not the workload itself, and the place in the script.
+    /// The workload of a planned trial on an engine. A failure of a script has its place there, and
+    /// the key of the option that it is about, if there is one.
     pub fn of(
         planned: &plan::Trial,
         options: &Options,
@@ -70,8 +66,8 @@ impl Workload {
                 let mix = load.workload.parse::<Mix>();
                 return mix.map(Self::Mix).map_err(Failure::usage);
             }
-            Some(main) if is_lua(&main.path) => lua(planned, main, options, engine)?,
-            Some(_) => pgbench(planned, engine.about().dialect)?,
+            Some(main) if is_lua(&main.path) => in_lua(planned, main, options, engine)?,
+            Some(_) => of_pgbench(planned, options, engine)?,
         };
         Ok(Self::Script(Box::new(scripts)))
     }
@@ -86,6 +82,10 @@ impl Workload {
     /// Its data if that is a script's own.
     pub(crate) fn data(&self) -> Option<&ScriptData> {
         self.scripts().map(|scripts| &scripts.data)
+    }
+
+    pub(crate) fn blocks(&self) -> Option<&str> {
+        self.scripts()?.blocks.as_deref()
     }
 
     /// The workload whose tables are loaded, if there is no other data.
@@ -132,14 +132,6 @@ impl Workload {
         }
     }
 
-    /// Why each user needs a thread, if that is so.
-    pub(crate) fn blocks(&self) -> Option<&str> {
-        match &self.scripts()?.language {
-            Language::Lua { blocks, .. } => blocks.as_deref(),
-            Language::Pgbench { .. } => None,
-        }
-    }
-
     /// The workload of a load, ready to run.
     pub(crate) fn ready(
         &self,
@@ -152,7 +144,7 @@ impl Workload {
             Self::Script(scripts) => scripts,
         };
         let script: Arc<dyn Script> = match &scripts.language {
-            Language::Lua { script, .. } => script.anew(|settings| {
+            Language::Lua(script) => script.anew(|settings| {
                 settings.seed = spec.seed;
                 let ignored = spec.ignored_errors.iter().map(|code| match code.as_str() {
                     load::ANY_ERROR => "all",
@@ -160,11 +152,7 @@ impl Workload {
                 });
                 settings.ignored_errors.extend(ignored.map(str::to_owned));
             }),
-            Language::Pgbench {
-                sources,
-                definitions,
-                scale,
-            } => {
+            Language::Pgbench(sources, definitions, scale) => {
                 let sources = sources.clone();
                 Arc::new(Pgbench::new(sources, definitions, *scale, dialect, spec.seed)?)
             }
@@ -174,13 +162,8 @@ impl Workload {
 
     /// A state for each instance in which its functions `init` and `done` run; none without them.
     pub(crate) fn globals(&self, instances: usize) -> Result<Vec<GlobalState>, Failure> {
-        let language = self.scripts().map(|scripts| &scripts.language);
-        let Some(Language::Lua {
-            script,
-            has_hooks: true,
-            ..
-        }) = language
-        else {
+        let scripts = self.scripts().filter(|scripts| scripts.has_hooks);
+        let Some(Language::Lua(script)) = scripts.map(|scripts| &scripts.language) else {
             return Ok(Vec::new());
         };
         let globals = (0..instances).map(|_| script.global().map_err(Failure::internal));
@@ -188,7 +171,7 @@ impl Workload {
     }
 }
 
-fn lua(
+fn in_lua(
     planned: &plan::Trial,
     main: &plan::Script,
     options: &Options,
@@ -203,7 +186,7 @@ fn lua(
     };
     let number = |name: &str, number: f64| (name.to_owned(), Value::Number(number));
     let mut settings = lua::Settings {
-        argv: ["sysbench", main.path.as_str(), "run"].map(str::to_owned).to_vec(),
+        argv: vec!["sysbench".to_owned(), main.path.clone(), "run".to_owned()],
         command: Some("run".to_owned()),
         options: BTreeMap::from([
             number("threads", load.threads.into()),
@@ -219,23 +202,22 @@ fn lua(
         ..lua::Settings::default()
     };
     let declared = lua::declared(&source, &settings).map_err(Failure::usage)?;
-    let defines = |name: &str| declared.defines.iter().any(|defined| defined == name);
-    if !defines("event") {
-        let message = format!("{}: cannot find the event() function", main.path);
-        return Err(Failure::usage(message));
-    }
     settings.options.extend(own_options(main, &declared, &load.options)?);
     let mut script = LuaScript::new(source.clone(), settings.clone(), Mode::Coroutines);
     let blocks = script.must_block();
     if blocks.is_some() {
         script = LuaScript::new(source, settings, Mode::Threads);
     }
+    let defines = |name: &str| declared.defines.iter().any(|defined| defined == name);
+    if !defines("event") {
+        let message = format!("{}: cannot find the event() function", main.path);
+        return Err(Failure::usage(message));
+    }
     let command = |name: &str| {
         let is_parallel = declared.commands.get(name);
+        let script = script.anew(|settings| settings.command = Some(name.to_owned()));
         (is_parallel.is_some() || defines(name)).then(|| Command {
-            script: script
-                .anew(|settings| settings.command = Some(name.to_owned()))
-                .of_command(name),
+            script: script.of_command(name),
             users: if is_parallel == Some(&true) { load.threads } else { 1 },
             blocks: blocks.is_some(),
         })
@@ -252,11 +234,60 @@ fn lua(
             prepare: command("prepare"),
             cleanup: command("cleanup"),
         },
-        language: Language::Lua {
-            has_hooks: defines("init") || defines("done"),
-            blocks,
-            script,
+        has_hooks: defines("init") || defines("done"),
+        language: Language::Lua(script),
+        blocks,
+    })
+}
+
+fn of_pgbench(
+    planned: &plan::Trial,
+    options: &Options,
+    engine: &dyn Engine,
+) -> Result<Scripts, Failure> {
+    let load = &planned.load;
+    let main = plan::Script {
+        text: PGBENCH_TABLES.into(),
+        ..plan::Script::new("pgbench", 1)
+    };
+    let tables = in_lua(planned, &main, options, engine)?;
+    let scale = match load.options.get("scale").map(|text| text.parse::<u32>()) {
+        None => 1,
+        Some(Ok(scale @ 1..)) => scale,
+        Some(_) => {
+            let error = Failure::usage("`scale` must be from 1 to 4294967295");
+            return Err(error.key("load.options.scale"));
+        }
+    };
+    let (dialect, mut has_tables) = (engine.about().dialect, false);
+    let sources = load.scripts.iter().map(|script| {
+        let built_in = SCRIPTS.iter().find(|known| known.name == script.path);
+        has_tables |= built_in.is_some();
+        built_in.map_or_else(
+            || Source {
+                name: script.path.clone(),
+                text: script.text.to_string(),
+                weight: script.weight,
+            },
+            |built_in| built_in.source(dialect, script.weight),
+        )
+    });
+    let sources: Vec<Source> = sources.collect();
+    let definitions = load.variables.iter().map(|(name, value)| format!("{name}={value}"));
+    let definitions: Vec<String> = definitions.collect();
+    let script = Pgbench::new(sources.clone(), &definitions, scale, dialect, planned.data.seed);
+    Ok(Scripts {
+        catalog: script.map_err(Failure::usage)?.catalog(),
+        data: match has_tables {
+            true => ScriptData {
+                digest: format!("scale {scale}"),
+                rows: u64::from(scale).saturating_mul(PGBENCH_ROWS),
+                ..tables.data
+            },
+            false => ScriptData::default(),
         },
+        language: Language::Pgbench(sources, definitions, scale),
+        ..tables
     })
 }
 
@@ -270,94 +301,32 @@ fn own_options(
         let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
         return Ok(given.iter().map(text).collect());
     };
-    let names: Vec<String> = options.iter().map(|option| option.name.replace('-', "_")).collect();
-    has_options(&script.path, &names, given)?;
-    let values = options.iter().zip(names).map(|(option, name)| {
-        let value = match given.get(&name) {
-            Some(text) => value(option.kind, text)
-                .ok_or_else(|| of_option(&name, format!("`{text}` is not a value of `{name}`")))?,
-            None => option.default.clone(),
+    let defaults = options.iter().map(|one| (one.name.replace('-', "_"), one.default.clone()));
+    let mut values: BTreeMap<String, Value> = defaults.collect();
+    for (name, text) in given {
+        let refuse = |message| Failure::usage(message).key(format!("load.options.{name}"));
+        let mut declared = options.iter();
+        let Some(option) = declared.find(|one| one.name.replace('-', "_") == *name) else {
+            let names = listed(values.keys().map(String::as_str));
+            let message = format!("{} has no option `{name}`; it has {names}", script.path);
+            return Err(refuse(message));
         };
-        Ok((name, value))
-    });
-    values.collect()
-}
-
-/// Refuses options that scripts do not have.
-fn has_options(
-    scripts: &str,
-    names: &[String],
-    given: &BTreeMap<String, String>,
-) -> Result<(), Failure> {
-    let Some(unknown) = given.keys().find(|name| !names.contains(name)) else {
-        return Ok(());
-    };
-    let names = listed(names.iter().map(String::as_str));
-    Err(of_option(unknown, format!("{scripts} has no option `{unknown}`; it has {names}")))
-}
-
-fn of_option(name: &str, message: String) -> Failure {
-    Failure::usage(message).key(format!("load.options.{name}"))
+        let message = || format!("`{text}` is not a value of `{name}`");
+        let value = value(option.kind, text).ok_or_else(|| refuse(message()))?;
+        values.insert(name.clone(), value);
+    }
+    Ok(values)
 }
 
 /// Reads an option; `None` if it is not of this kind.
 fn value(kind: Kind, text: &str) -> Option<Value> {
-    Some(match (kind, text) {
-        (Kind::Bool, "true" | "on" | "1") => Value::Bool(true),
-        (Kind::Bool, "false" | "off" | "0") => Value::Bool(false),
-        (Kind::Bool, _) => return None,
-        (Kind::Size, text) => Value::Number(parse_bytes(text)? as f64),
-        (Kind::Int | Kind::Double, text) => {
-            Value::Number(text.parse().ok().filter(|number: &f64| number.is_finite())?)
-        }
-        (Kind::List, text) => {
-            let items = text.split(',').filter(|item| !item.is_empty());
-            Value::List(items.map(str::to_owned).collect())
-        }
-        (Kind::Null | Kind::String | Kind::File, text) => Value::Text(text.to_owned()),
-    })
-}
-
-fn pgbench(planned: &plan::Trial, dialect: &'static Dialect) -> Result<Scripts, Failure> {
-    let load = &planned.load;
-    has_options("pgbench", &["scale".to_owned()], &load.options)?;
-    let scale = load.options.get("scale").map_or("1", String::as_str).parse::<u32>().ok();
-    let scale = scale.filter(|scale| (1..=MAX_SCALE).contains(scale));
-    let wrong = || of_option("scale", format!("`scale` must be from 1 to {MAX_SCALE}"));
-    let scale = scale.ok_or_else(wrong)?;
-    let built_in = |path: &str| SCRIPTS.iter().find(|known| known.name == path);
-    let sources = load.scripts.iter().map(|script| match built_in(&script.path) {
-        Some(known) => known.source(dialect, script.weight),
-        None => Source {
-            name: script.path.clone(),
-            text: script.text.to_string(),
-            weight: script.weight,
-        },
-    });
-    let sources: Vec<Source> = sources.collect();
-    let definitions = load.variables.iter().map(|(name, value)| format!("{name}={value}"));
-    let definitions: Vec<String> = definitions.collect();
-    let script = Pgbench::new(sources.clone(), &definitions, scale, dialect, planned.data.seed);
-    let command = |script| Command {
-        script,
-        users: 1,
-        blocks: false,
-    };
-    let has_tables = load.scripts.iter().any(|script| built_in(&script.path).is_some());
-    let data = has_tables.then(|| ScriptData {
-        name: "pgbench".to_owned(),
-        digest: format!("scale {scale}"),
-        rows: pgbench_tables::row_count(scale),
-        prepare: Some(command(pgbench_tables::create(dialect, scale))),
-        cleanup: Some(command(pgbench_tables::remove())),
-    });
-    Ok(Scripts {
-        catalog: script.map_err(Failure::usage)?.catalog(),
-        data: data.unwrap_or_default(),
-        language: Language::Pgbench {
-            sources,
-            definitions,
-            scale,
-        },
-    })
+    match (kind, text) {
+        (Kind::Bool, "true" | "on" | "1") => Some(Value::Bool(true)),
+        (Kind::Bool, "false" | "off" | "0") => Some(Value::Bool(false)),
+        (Kind::Bool, _) => None,
+        (Kind::Size, _) => parse_bytes(text).map(|bytes| Value::Number(bytes as f64)),
+        (Kind::Int | Kind::Double, _) => text.parse().ok().map(Value::Number),
+        (Kind::List, _) => Some(Value::List(text.split(',').map(str::to_owned).collect())),
+        (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.to_owned())),
+    }
 }

@@ -15,7 +15,6 @@ pub mod name;
 pub mod oltp;
 pub mod options;
 pub mod pgbench;
-pub mod pgbench_tables;
 pub mod program;
 pub mod rows;
 pub mod schema;

@@ -126,6 +126,7 @@ pub fn run(
         connect_limit: command.users,
         stall_limit: STALL_LIMIT,
         grace: GRACE,
+        tally: None,
     };
     let workload = BuiltIn::of_script(Arc::clone(&command.script));
     let (barrier, route, stop) = (Barrier::new(1), Arc::new(Route::fixed()), Stop::default());
