@@ -36,7 +36,7 @@ pub trait Program {
 }
 
 /// What a program is resumed with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Answer<'a> {
     /// Prepare for transactions, up to [`Request::Ready`].
     Start,
@@ -44,8 +44,8 @@ pub enum Answer<'a> {
     Transaction,
     /// The load is over: clean up, up to [`Request::Ready`].
     Finish,
-    /// A statement succeeded. `rows` is empty unless they were asked for.
-    Replied { reply: Reply, rows: &'a Rows },
+    /// A statement succeeded. `rows` is empty unless they were asked for; they may be taken.
+    Replied { reply: Reply, rows: &'a mut Rows },
     /// The number of the connection that was opened, or of the statement that was prepared.
     Opened(u32),
     /// A connection or statement was closed, or the pause is over.
@@ -55,7 +55,7 @@ pub enum Answer<'a> {
 }
 
 /// What a program needs. Connections have numbers from 0.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Request<'a> {
     Open,
     Close {
@@ -75,7 +75,7 @@ pub enum Request<'a> {
     Execute {
         connection: u32,
         statement: u32,
-        params: &'a [Param<'a>],
+        params: Vec<Param<'a>>,
     },
     Free {
         connection: u32,
@@ -125,18 +125,16 @@ pub struct ScriptUser {
     rows: Rows,
 }
 
-/// What an [`Answer`] is made of.
+/// What was done for a request.
 enum Event {
-    Begin(Answer<'static>),
     Replied(Reply),
     Opened(u32),
     Continued,
 }
 
 impl Event {
-    fn answer<'a>(&self, rows: &'a Rows) -> Answer<'a> {
-        match *self {
-            Self::Begin(answer) => answer,
+    fn answer(self, rows: &mut Rows) -> Answer<'_> {
+        match self {
             Self::Replied(reply) => Answer::Replied { reply, rows },
             Self::Opened(number) => Answer::Opened(number),
             Self::Continued => Answer::Continued,
@@ -160,18 +158,8 @@ impl ScriptUser {
         session: &mut S,
     ) -> Result<Done, SessionError> {
         let Self { program, rows, .. } = self;
-        let mut last = Ok(Event::Begin(begin));
+        let mut request = program.resume(begin);
         loop {
-            let request = program.resume(match &last {
-                Ok(event) => event.answer(rows),
-                Err(error) => Answer::Failed(error),
-            });
-            match (request, last) {
-                (Request::Fail(message), _) => return Err(SessionError::of_script(message.to_owned())),
-                (Request::Restart, Err(error)) => return Err(error),
-                (_, Err(error)) => session.caught(&error),
-                (_, Ok(_)) => {}
-            }
             let done = match request {
                 Request::Ready => Done::default(),
                 Request::Done { kind } => Done {
@@ -182,8 +170,20 @@ impl ScriptUser {
                     is_last: true,
                     ..Done::default()
                 },
-                request => {
-                    last = serve(request, rows, session).await;
+                Request::Fail(message) => return Err(SessionError::of_script(message.to_owned())),
+                other => {
+                    *rows = Rows::default();
+                    match serve(other, rows, session).await {
+                        Ok(event) => request = program.resume(event.answer(rows)),
+                        Err(error) => {
+                            request = program.resume(Answer::Failed(&error));
+                            match request {
+                                Request::Restart => return Err(error),
+                                Request::Fail(_) => {}
+                                _ => session.caught(&error),
+                            }
+                        }
+                    }
                     continue;
                 }
             };
@@ -224,7 +224,7 @@ async fn serve<S: Connections>(
             params,
         } => {
             session.select(connection);
-            let reply = session.execute(statement, params).await;
+            let reply = session.execute(statement, &params).await;
             reply.map(Event::Replied)
         }
         Request::Free {
