@@ -14,6 +14,7 @@ pub mod mix;
 pub mod name;
 pub mod oltp;
 pub mod options;
+pub mod pgbench;
 pub mod program;
 pub mod rows;
 pub mod schema;
@@ -22,4 +23,4 @@ pub mod virtual_user;
 
 mod dialect;
 mod digits;
-mod random;
+pub mod random;
