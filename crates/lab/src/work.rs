@@ -8,7 +8,7 @@ use engine::Engine;
 use engine::data::{Command, ScriptData};
 use load::LoadSpec;
 use plan::{digest, is_lua, listed, parse_bytes};
-use script::lua::{self, Declared, GlobalState, Kind, LuaScript, Mode, Value};
+use script::lua::{self, Declared, Kind, LuaScript, Mode, Value};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Labels};
 use workload::mix::Mix;
@@ -161,7 +161,7 @@ impl Workload {
     }
 
     /// A state for each instance in which its functions `init` and `done` run; none without them.
-    pub(crate) fn globals(&self, instances: usize) -> Result<Vec<GlobalState>, Failure> {
+    pub(crate) fn globals(&self, instances: usize) -> Result<Vec<LuaScript>, Failure> {
         let scripts = self.scripts().filter(|scripts| scripts.has_hooks);
         let Some(Language::Lua(script)) = scripts.map(|scripts| &scripts.language) else {
             return Ok(Vec::new());

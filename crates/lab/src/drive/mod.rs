@@ -19,7 +19,7 @@ use std::thread::Scope;
 use engine::data::{self, Command, Listener};
 use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
-use script::lua::GlobalState;
+use script::lua::LuaScript;
 
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
@@ -64,7 +64,7 @@ pub(crate) fn drive(
 /// Calls a function of a script, if it has that, for each instance.
 fn call(
     name: &str,
-    globals: &[GlobalState],
+    globals: &[LuaScript],
     rig: &Rig,
     run: &mut Run<'_>,
 ) -> Result<(), Failure> {
@@ -74,7 +74,7 @@ fn call(
     };
     globals.iter().zip(&rig.instances).try_for_each(|(global, instance)| {
         let command = Command {
-            script: global.call(name),
+            script: global.of_command(name),
             users: 1,
             blocks: true,
         };
