@@ -12,7 +12,7 @@ pub(super) fn values(line: &str) -> Values {
     let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
     let mut line = parse(&words, &|_: &str| Err(String::new())).unwrap();
     let declared = declarations(line.dialect, &words[0]);
-    line.finish(&declared).unwrap();
+    line.finish(Some(&declared)).unwrap();
     line.values
 }
 
