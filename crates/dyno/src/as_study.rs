@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lab::{Access, Database, Lab};
-use plan::key::{Key, Needs};
+use plan::key::{Key, Kind, Needs};
 use plan::{Alternate, LoginSpec, ServerSpec};
 use study::{Study, quoted, value_toml};
 
@@ -103,7 +103,8 @@ fn parse(text: &str) -> Result<PlannedStudy, Failure> {
         Failure::usage(as_options(&message)).perhaps(help)
     };
     let study = Study::parse("dyno bench", text, engine::catalog());
-    study.map(PlannedStudy::of).map_err(refused)
+    let study = study.map_err(refused)?;
+    PlannedStudy::of(study, "".as_ref())
 }
 
 fn text(
@@ -123,7 +124,8 @@ fn text(
     let _ = write!(text, "title = {}\n\n[server]\n", quoted(&title));
     let _ = writeln!(text, "{}", server.join("\n"));
     let typed = args.options.typed().iter().filter(|one| applies(one));
-    let (axes, single): (Vec<&TypedOption>, Vec<_>) = typed.partition(|one| one.values.len() > 1);
+    let is_axis = |one: &&TypedOption| one.values.len() > 1 && !is_of_options(one);
+    let (axes, single): (Vec<&TypedOption>, Vec<_>) = typed.partition(is_axis);
     let mut section = "server";
     for line in single {
         if line.key.section() != section {
@@ -198,7 +200,21 @@ fn login_lines(login: &LoginArgs) -> Vec<String> {
 }
 
 fn assignment(typed: &TypedOption) -> String {
-    format!("{} = {}", typed.key.last(), values(typed))
+    let name = typed.key.last();
+    if !is_of_options(typed) {
+        return format!("{name} = {}", values(typed));
+    }
+    let lines = typed.values.iter().map(|pair| {
+        let pair = pair.to_string();
+        let (option, value) = pair.split_once('=').unwrap_or_default();
+        format!("{name}.{} = {}", quoted(option), quoted(value))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether its values are `name=value`, each of which is a key of its own.
+fn is_of_options(typed: &TypedOption) -> bool {
+    matches!(typed.key.kind, Kind::Options)
 }
 
 fn values(typed: &TypedOption) -> String {

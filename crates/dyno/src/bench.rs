@@ -146,10 +146,11 @@ fn prepare(
     )?;
     screen.prepared(&prepared);
     if prepared.loaded == 0 {
-        screen.line(&format!(
-            "data: all {} tables already exist",
-            prepared.found
-        ));
+        let found = match prepared.is_of_script {
+            true => "data: prepared by the script before".to_owned(),
+            false => format!("data: all {} tables already exist", prepared.found),
+        };
+        screen.line(&found);
     }
     Ok(())
 }

@@ -8,6 +8,8 @@ mod options;
 mod study;
 mod value;
 
+use std::path::Path;
+
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -71,6 +73,12 @@ pub(crate) enum Command {
         after_help = "Servers = need / (throughput of one server x efficiency), rounded up, for every measured number\nof instances, each at its point of highest throughput. Without --efficiency, the efficiency is\n1 - contention of the scalability law fitted to the result, which takes at least six numbers of\ninstances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"
     )]
     Size(SizeArgs),
+    /// Run the command line of sysbench, with its output and its exit codes.
+    #[command(
+        disable_help_flag = true,
+        after_help = "The same happens when dyno is called by the name sysbench. docs/sysbench.md lists what differs.\n\nExample:\n  dyno sysbench cpu --threads=4 run"
+    )]
+    Sysbench(SysbenchArgs),
     /// Remove what a killed run left behind: servers and their directories.
     #[command(
         after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."
@@ -94,6 +102,9 @@ pub(crate) fn command() -> clap::Command {
 /// Reads the command line. Help, the version and clap's own errors are printed and end the process.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
+    if arguments.first().is_some_and(|program| Path::new(program).ends_with("sysbench")) {
+        arguments.insert(1, "sysbench".into());
+    }
     if arguments.get(1).is_some_and(|command| command == "bench") {
         let with_dashes = |argument: std::ffi::OsString| match argument.into_string() {
             Ok(text) => habits::with_dashes(text).into(),
@@ -162,6 +173,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SysbenchArgs {
+    /// Options, a test, and a command, as sysbench takes them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -33,6 +33,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(&printable(text))
 }
 
+/// Prints text to stdout as it is. A failure is ignored: it must not end a measurement.
+pub(crate) fn write(text: &str) {
+    let _ = write!(std::io::stdout().lock(), "{}", printable(text));
+}
+
 /// Prints JSON to stdout, with control characters as JSON escapes, so that its meaning is unchanged.
 pub(crate) fn print_json(json: serde_json::Result<String>) -> Result<(), Failure> {
     let json = json.map_err(Failure::internal)?;

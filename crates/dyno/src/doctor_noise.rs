@@ -122,7 +122,7 @@ fn identical(time: Duration, trials: &[Trial], lab: &Lab) -> Result<(String, Vec
     let none = "no engine is installed whose servers can take turns";
     let mut missing = Failure::usage(none);
     for engine in engines {
-        let trials = PlannedStudy::of(study_of(engine, time)?).trials(lab)?;
+        let trials = PlannedStudy::of(study_of(engine, time)?, "".as_ref())?.trials(lab)?;
         if let Target::Private(spec) = &trials[0].target {
             match lab::installed(spec) {
                 Ok(_) => return Ok((engine.to_owned(), trials)),

@@ -2,7 +2,8 @@
 //!
 //! The only crate that prints and exits. A command line ([`as_study`]) or a study file
 //! ([`study_file`]) becomes trials, the laboratory runs them ([`trials`]), and their results are
-//! stored, printed ([`results`]) and reported ([`report`]).
+//! stored, printed ([`results`]) and reported ([`report`]). [`sysbench`] has a command line, reports
+//! and exit codes of its own.
 
 mod answer;
 mod as_study;
@@ -26,12 +27,14 @@ mod rerun;
 mod results;
 mod resume;
 mod run;
+mod scripts;
 mod secrets;
 mod server;
 mod signals;
 mod starts;
 mod stored_result;
 mod study_file;
+mod sysbench;
 mod thresholds;
 mod trials;
 
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
         .and_then(|()| cli::parse())
         .and_then(|cli| dispatch(&cli.command));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             console::eprint(&failure::shown(&failure));
             ExitCode::from(failure.exit as u8)
@@ -54,8 +57,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: &Command) -> Result<(), Failure> {
-    match command {
+fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
+    let done = match command {
         Command::Bench(args) => bench::bench(args),
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::plan(args),
@@ -67,6 +70,8 @@ fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Size(args) => answer::size(args),
         Command::Clean(args) => clean::clean(args),
         Command::Completions(args) => completions::completions(args),
+        Command::Sysbench(args) => return Ok(sysbench::sysbench(&args.words)),
         Command::Man => completions::man(),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -237,6 +237,10 @@ impl Screen {
                     format!("loading: {rows} of {of} rows{rate}, {left_s} s left")
                 });
             }
+            Progress::Running { what, statements } => {
+                let text = format!("{what}: {statements} statements");
+                self.spin(BarStage::Working, text);
+            }
             Progress::Indexing { tables, of } => self.spin(
                 BarStage::Indexing,
                 format!("creating indexes: {tables} of {of} tables done"),
@@ -246,7 +250,9 @@ impl Screen {
 
     pub(crate) fn prepared(&mut self, prepared: &Prepared) {
         self.finish_stage();
-        if prepared.loaded > 0 && self.detail == Detail::Seconds {
+        if prepared.loaded > 0 && prepared.is_of_script {
+            self.line("data: prepared by the script");
+        } else if prepared.loaded > 0 && self.detail == Detail::Seconds {
             let found = match prepared.found {
                 0 => String::new(),
                 found => format!("; {found} already existed"),

@@ -17,7 +17,7 @@ use crate::study_file::PlannedStudy;
 
 /// Runs the studies of two results as one study.
 pub(crate) fn rerun(args: &CompareArgs, sides: [&StoredResult; 2]) -> Result<(), Failure> {
-    let study = PlannedStudy::of(pair(args, sides)?);
+    let study = PlannedStudy::of(pair(args, sides)?, "".as_ref())?;
     for (side, name) in sides.into_iter().zip(SIDES) {
         note_changes(side, name, &study)?;
     }

@@ -62,7 +62,7 @@ impl Results {
     ) -> Result<Self, Failure> {
         let environment = environment(places);
         // Nothing is measured yet: any failure is that of the given directory.
-        let dir = ResultDir::create(out, title, &study.source.as_run(), &environment);
+        let dir = ResultDir::create(out, title, &study.as_run(), &environment);
         let dir = dir.map_err(Failure::usage)?;
         let description = study.plan.description.as_deref();
         let result = RunResult {
@@ -172,6 +172,19 @@ impl Results {
         }
         self.tell_undecided();
         self.result.thresholds = thresholds.judge(&self.result);
+        let written = self.write();
+        // Last, next to the prompt.
+        let printed = match output.json {
+            true => print_json(serde_json::to_string_pretty(&self.result)),
+            false => print(self.as_text(output).trim_end()),
+        };
+        written
+            .and(printed)
+            .and(thresholds.outcome(&self.result))
+    }
+
+    /// Writes the result and the report, even if one of these fails.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
             .line(&format!("results: {}", self.path().display()));
@@ -179,15 +192,7 @@ impl Results {
         if let Ok(report) = &reported {
             self.screen.line(&format!("report:  {}", report.display()));
         }
-        // Last, next to the prompt.
-        let printed = match output.json {
-            true => print_json(serde_json::to_string_pretty(&self.result)),
-            false => print(self.as_text(output).trim_end()),
-        };
-        stored
-            .and(reported)
-            .and(printed)
-            .and(thresholds.outcome(&self.result))
+        stored.and(reported.map(drop))
     }
 
     /// The text for a terminal: a summary, everything, or next to nothing.

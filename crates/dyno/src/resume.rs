@@ -190,7 +190,7 @@ fn inherited_data(trial: &Trial) -> Option<impl PartialEq> {
     };
     let planned = &trial.planned;
     // Tables that are initially empty do not depend on the number of rows.
-    let has_rows = !trial.workload.first().begins_empty();
+    let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((planned.data.tables, planned.data.rows, planned.data.seed));
     (spec.reset == Reset::None).then_some((
         &spec.engine.value,

@@ -71,7 +71,7 @@ impl Resumed {
     fn read(args: &RunArgs, study: &PlannedStudy) -> Result<Self, Failure> {
         let dir = match &args.out {
             Some(dir) => dir.clone(),
-            None => newest(&study.source.as_run())?,
+            None => newest(&study.as_run())?,
         };
         same_study(&store::read_study(&dir).map_err(stored)?, study, &dir)?;
         let mut stored = store::read_intact(&dir).map_err(stored)?.result;
@@ -118,7 +118,7 @@ fn newest(text: &str) -> Result<PathBuf, Failure> {
 }
 
 fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Result<(), Failure> {
-    if stored == study.source.as_run() {
+    if stored == study.as_run() {
         return Ok(());
     }
     let message = format!("{} contains the result of another study", dir.display());

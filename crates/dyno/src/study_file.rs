@@ -1,20 +1,20 @@
 //! Reads a study file into the trials that the laboratory runs.
 
 use std::io::Read;
+use std::path::Path;
 
-use lab::{Lab, RunOptions, Target, Trial};
+use lab::{Lab, RunOptions, Target, Trial, Workload};
 use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
 use measure::threshold::Threshold;
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl, TextError};
 use study::{Study, Vocabulary};
-use workload::mix::Mix;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
 use crate::failure::Failure;
-use crate::{columns, server};
+use crate::{columns, scripts, server};
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
@@ -45,12 +45,22 @@ impl PlannedStudy {
             invalid_condition,
         };
         study.check(&known).map_err(Failure::usage)?;
-        Ok(Self::of(study))
+        Self::of(study, args.study.parent().unwrap_or(Path::new("")))
     }
 
-    pub(crate) fn of(source: Study) -> Self {
+    /// `dir` is the directory of the study, to which paths of scripts are relative.
+    pub(crate) fn of(source: Study, dir: &Path) -> Result<Self, Failure> {
         let plan = source.plan();
-        Self { source, plan }
+        let mut study = Self { source, plan };
+        match scripts::read(&mut study.plan, dir) {
+            Ok(()) => Ok(study),
+            Err(failure) => Err(study.located(failure)),
+        }
+    }
+
+    /// The study as it is run, with the texts of its scripts, which are part of it.
+    pub(crate) fn as_run(&self) -> String {
+        self.source.as_run() + &scripts::as_comments(&self.plan)
     }
 
     /// The design of the study, to be stored in the result.
@@ -131,11 +141,15 @@ impl PlannedStudy {
         run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
-        let workload: Mix = load.workload.parse().map_err(Failure::usage)?;
         let options = Options::of(planned).map_err(|error| {
             let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
             let message = error.to_string();
             Failure::usage(self.source.error_at(load.distribution.span, message, help))
+        })?;
+        let engine = target.engine().ok_or_else(|| Failure::internal("unknown engine"))?;
+        let workload = Workload::of(planned, &options, engine).map_err(|failure| {
+            let place = failure.key.as_ref().and_then(|key| self.source.place(key));
+            self.located(failure.span(place.unwrap_or(load.workload.span)))
         })?;
         let mut trial = Trial {
             workload,

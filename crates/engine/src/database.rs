@@ -119,7 +119,7 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     /// What the user can do about an error of a statement.
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 
-    /// Loads missing tables of `wanted`.
+    /// Loads missing tables of a workload.
     fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure>;
 
     /// Count and checksum of all rows, from the marks.

@@ -28,6 +28,10 @@ pub struct About {
     /// what a URL omits.
     pub variables: &'static [(&'static str, &'static str)],
     pub dialect: &'static Dialect,
+    /// What sysbench calls the driver of its clients.
+    pub driver: &'static str,
+    /// Statements that do the maintenance of all tables after a script has loaded them.
+    pub settle: &'static [&'static str],
     pub flush: Flush,
     pub open: Open,
 }

@@ -15,7 +15,7 @@ use crate::home::Home;
 use crate::servers::{Membership, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
 use crate::template::Templates;
-use crate::{Cluster, Failure, Observer, Progress, Run, Target, Trial, servers};
+use crate::{Cluster, Failure, Observer, Progress, Run, Target, Trial, Workload, servers};
 
 /// A summary of which only the seconds matter.
 pub(crate) fn input() -> TrialSummary {
@@ -30,7 +30,7 @@ pub(crate) fn trial() -> Trial {
     Trial {
         planned: study.plan().trials.remove(0),
         target: Target::Temporary(engine::in_process().next().unwrap()),
-        workload: WorkloadName::OltpPointSelect.into(),
+        workload: Workload::Mix(WorkloadName::OltpPointSelect.into()),
         options: Options {
             data: Data {
                 tables: 1,

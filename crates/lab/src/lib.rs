@@ -21,6 +21,7 @@ mod start;
 mod study;
 mod takes_turns;
 mod trial;
+mod work;
 
 use drive::threads;
 use machine::{account, copy, home, ip, locked, port, process, site, tree, volume};
@@ -46,3 +47,4 @@ pub use setup::{Lab, clean, clean_in, disk_of_cache, needs, servers, template};
 pub use study::run;
 pub use takes_turns::{against_turns, alternate, settle_turns};
 pub use trial::{FinishedTrial, RunOptions, Target, Trial};
+pub use work::Workload;

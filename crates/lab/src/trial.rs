@@ -10,12 +10,11 @@ use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
 use plan::{EngineSpec, Follow, StatementClass};
 use workload::ledger::APPENDERS;
-use workload::mix::Mix;
 use workload::options::Options;
 
 use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
-use crate::{Database, Failure};
+use crate::{Database, Failure, Workload};
 
 /// How long running transactions may take to end after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);
@@ -33,7 +32,7 @@ const IN_PROCESS_CONNECTION: u64 = 4;
 pub struct Trial {
     pub planned: plan::Trial,
     pub target: Target,
-    pub workload: Mix,
+    pub workload: Workload,
     /// Options of the workload.
     pub options: Options,
     /// Seed of all random choices of virtual users.
@@ -86,6 +85,17 @@ pub enum Target {
     Private(Box<EngineSpec>),
 }
 
+impl Target {
+    /// `None` for one that dyno does not know.
+    pub fn engine(&self) -> Option<&'static dyn Engine> {
+        match self {
+            Self::Given(database) => Some(database.engine()),
+            Self::Temporary(built_in) => Some(built_in.engine),
+            Self::Private(spec) => engine::by_name(&spec.engine),
+        }
+    }
+}
+
 /// A trial that ran, perhaps not to its end.
 #[derive(Debug)]
 pub struct FinishedTrial {
@@ -135,6 +145,7 @@ impl Trial {
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
             workload: self.workload.first(),
+            script: self.workload.data().cloned(),
             options: &self.options,
             seed: self.planned.data.seed,
             users: self.planned.load.threads,
@@ -191,10 +202,7 @@ impl Trial {
     /// The trial's setup, as far as it is known before the server is.
     pub fn planned_setup(&self) -> Setup {
         Setup {
-            tables: self
-                .workload
-                .first()
-                .tables(&self.options, self.planned.load.threads),
+            tables: self.workload.tables(&self.options, self.planned.load.threads),
             directory: match self.target {
                 Target::Private(_) => self.data_directory().map(|path| path.display().to_string()),
                 Target::Given(_) | Target::Temporary(_) => None,
@@ -231,6 +239,7 @@ impl Trial {
             connect_limit: self.run_options.connect_limit,
             grace: GRACE,
             stall_limit: load::STALL_LIMIT,
+            tally: None,
         }
     }
 
@@ -248,6 +257,8 @@ impl Trial {
         let load = if self.is_in_process() {
             // Each user has a worker of its own.
             users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
+        } else if self.workload.blocks().is_some() {
+            users.saturating_mul(WORKER + 1)
         } else {
             // A user keeps a lost connection until it has a new one. Without a chosen number of
             // workers, they are few enough to count as dyno's own.
@@ -284,11 +295,7 @@ impl Trial {
     }
 
     pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {
-        match &self.target {
-            Target::Given(database) => Some(database.engine()),
-            Target::Temporary(built_in) => Some(built_in.engine),
-            Target::Private(spec) => engine::by_name(&spec.engine),
-        }
+        self.target.engine()
     }
 
     pub(crate) fn is_in_process(&self) -> bool {
@@ -298,8 +305,8 @@ impl Trial {
     /// Worker threads for one server: the number that the user chose, or the server's share of the
     /// CPUs.
     pub(crate) fn workers(&self, database: &Database) -> u32 {
-        // Calls into an in-process database block.
-        if database.is_in_process() {
+        // Calls into an in-process database block, and so do some scripts.
+        if database.is_in_process() || self.workload.blocks().is_some() {
             return self.planned.load.threads;
         }
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

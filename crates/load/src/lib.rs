@@ -21,6 +21,7 @@ mod runtime;
 mod schedule;
 mod spec;
 mod stop;
+mod tally;
 mod timed_session;
 mod turns;
 mod user;
@@ -34,6 +35,7 @@ pub use pulse::Pulse;
 pub use run::run;
 pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;
+pub use tally::Tally;
 pub use turns::{Referee, Turn, Turns, TurnsSpec, rounds};
 
 #[cfg(test)]

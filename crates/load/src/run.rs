@@ -311,8 +311,9 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.control.advance(Stage::Stop);
         self.drain(on_event);
         unfinished.cancelled = self.running().count() as u64;
-        if unfinished.count > 0 {
-            let drained = self.cut(Phase::Drain);
+        let drained = self.cut(Phase::Drain);
+        // Users that were idle may have had something to finish.
+        if unfinished.count > 0 || has_replies(&drained) {
             on_event(LoadEvent::Second(Box::new(drained)));
         }
         self.cancel();

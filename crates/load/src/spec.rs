@@ -1,10 +1,12 @@
 //! The settings of a load, and the ways in which it can end.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Pace, Phases, Think};
 
+use crate::tally::Tally;
 use crate::turns::Turn;
 
 /// Matches every error in [`LoadSpec::ignored_errors`].
@@ -48,6 +50,8 @@ pub struct LoadSpec {
     pub stall_limit: Duration,
     /// How long running transactions may take after the end of the load.
     pub grace: Duration,
+    /// Counts the transactions of each virtual user, if they are asked for.
+    pub tally: Option<Arc<Tally>>,
 }
 
 impl LoadSpec {

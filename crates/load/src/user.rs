@@ -235,6 +235,9 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             .is_open_loop
             .then(|| end_ns.saturating_sub(started_ns));
         let response_ns = end_ns.saturating_sub(intended_ns);
+        if let Some(tally) = &worker.spec.tally {
+            tally.add(worker.first_user + self.index as u32, response_ns);
+        }
         worker
             .recorder
             .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);

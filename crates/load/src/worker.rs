@@ -23,6 +23,8 @@ use crate::spec::{ANY_ERROR, LoadSpec};
 #[derive(Debug)]
 pub(crate) struct Worker<C, K> {
     pub(crate) number: u32,
+    /// The number of its first user among all users of the load.
+    pub(crate) first_user: u32,
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
@@ -77,6 +79,7 @@ where
         let users = (self.users)().map_err(std::io::Error::other)?;
         let worker = Rc::new(Worker {
             number: self.number,
+            first_user: self.spec.share(self.spec.users, self.number).start,
             clock,
             control: self.control,
             recorder: self.recorder,

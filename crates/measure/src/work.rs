@@ -2,8 +2,8 @@
 //! comparable, as `plan::key` declares them. Everything else may differ, such as engine, settings,
 //! or users, because that is what comparisons are for.
 
-use plan::Trial;
 use plan::key::{KEYS, Key, Work};
+use plan::{Load, Trial, digest};
 use serde_json::Value;
 
 use crate::digits::apart;
@@ -15,8 +15,13 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 
 /// Whether an axis of a study changes the value of a key of the work.
 pub fn is_changed_by(key: &str, axis: &str) -> bool {
-    let decides = [("load.key_range", "data.rows"), ("load.workload", "load.mix")];
-    key == axis || decides.contains(&(key, axis))
+    let decides = [
+        ("load.key_range", "data.rows"),
+        ("load.workload", "load.mix"),
+        ("load.workload", "load.script"),
+    ];
+    let is_below = axis.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    key == axis || is_below || decides.contains(&(key, axis))
 }
 
 /// The value of each key that defines the work, in the order of [`keys`], for people.
@@ -74,12 +79,24 @@ fn stored(trial: &Trial) -> Value {
 
 fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
     let path = format!("/{}", key.name.replace('.', "/"));
-    let value = stored.pointer(&path).filter(|value| !value.is_null());
+    let is_empty = |value: &Value| value.as_object().map_or(value.is_null(), |all| all.is_empty());
+    let value = stored.pointer(&path).filter(|value| !is_empty(value));
     match key.work {
         Some(Work::Presence) if value.is_some() => Some("given".into()),
         Some(Work::Presence) => Some("not given".into()),
         _ if key.name == "load.key_range" => Some(trial.key_range().into()),
+        _ if key.name == "load.workload" => Some(workload(&trial.load).into()),
         _ => value.cloned(),
+    }
+}
+
+/// The workload; of scripts, also a digest of their texts.
+fn workload(load: &Load) -> String {
+    let name = load.workload.value.clone();
+    let digests: String = load.scripts.iter().map(|script| script.digest.as_str()).collect();
+    match digests.is_empty() {
+        true => name,
+        false => format!("{name} ({})", digest(&digests)),
     }
 }
 
@@ -93,6 +110,10 @@ fn shown(value: &Value) -> String {
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Object(all) => {
+            let all = all.iter().map(|(name, value)| format!("{name}={}", text(value)));
+            all.collect::<Vec<_>>().join(", ")
+        }
         value => value.to_string(),
     }
 }

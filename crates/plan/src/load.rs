@@ -1,5 +1,6 @@
 //! What a server holds, and what virtual users do to it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::text;
-use crate::{Mix, Phases, Spanned, key};
+use crate::{Mix, Phases, Script, Spanned, key};
 
 /// What each server holds before the trial: the keys of `[data]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +67,19 @@ defaults!(Transaction, "transaction", {
 /// What the virtual users of each server do: the keys of `[load]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Name of the workload, or a [`Mix`]; the caller knows which exist.
+    /// Name of the workload, or a [`Mix`]; the caller knows which exist. Of scripts, their names
+    /// with weights.
     pub workload: Spanned<String>,
+    /// The scripts that virtual users run. One in Lua comes before its modules; others are all of
+    /// pgbench's language.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<Script>,
+    /// Options of scripts, by name.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Variables of pgbench's scripts, by name.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
     /// Name of the distribution of rows; the caller knows which exist.
     pub distribution: Spanned<String>,
     /// Highest key that transactions choose; `None`: the number of rows.

@@ -19,6 +19,8 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
     let planned = &setup.planned;
     let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let count = |number: u32| Some(number::count(number.into()));
+    // A script has tables of its own.
+    let of_tables = |fact: String| (setup.tables > 0).then_some(fact);
     let preload = clause(load.preload, ", after reading every table and index once");
     let replies = format!("the {}", setup.reply_time);
     let cluster = topology.cluster.as_ref();
@@ -32,9 +34,9 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Instances", count(topology.instances)),
         ("Virtual users per instance", count(load.threads)),
         ("Generator workers per instance", count(setup.workers)),
-        ("Tables", count(setup.tables)),
-        ("Rows per table", Some(number::count(data.rows))),
-        ("Key distribution", Some(keys(setup))),
+        ("Tables", of_tables(number::count(setup.tables.into()))),
+        ("Rows per table", of_tables(number::count(data.rows))),
+        ("Key distribution", of_tables(keys(setup))),
         ("Statements", Some(load.protocol.to_string())),
         ("Replies timed by", Some(replies)),
         ("Arrivals", Some(pace(load))),
@@ -111,6 +113,7 @@ pub(crate) fn in_short(setup: &Setup) -> String {
     let planned = &setup.planned;
     let (load, data, topology) = (&planned.load, &planned.data, &planned.topology);
     let several = (topology.instances > 1).then_some(topology.instances);
+    let has_tables = setup.tables > 0;
     let tables = number::counted(setup.tables.into(), "table");
     let rows = number::counted(data.rows, "row");
     let think = (!load.think.is_zero()).then(|| think_time(load));
@@ -122,8 +125,8 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         several.map(|instances| format!("{instances} instances at once, for each")),
         Some(number::counted(load.threads.into(), "virtual user")),
         Some(number::counted(setup.workers.into(), "worker")),
-        Some(format!("{tables} of {rows}")),
-        Some(format!("keys {}", keys(setup))),
+        has_tables.then(|| format!("{tables} of {rows}")),
+        has_tables.then(|| format!("keys {}", keys(setup))),
         Some(format!("seed {}", data.seed)),
         Some(format!("{} statements", load.protocol)),
         Some(pace(load)),

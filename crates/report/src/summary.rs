@@ -82,13 +82,16 @@ fn load(trial: &TrialSummary) -> String {
         1 => String::new(),
         several => format!(" on each of {several} servers"),
     };
+    let rows = number::counted(planned.data.rows, "row");
+    let tables = match setup.tables {
+        0 => String::new(),
+        tables => format!("; {} of {rows}", number::counted(tables.into(), "table")),
+    };
     format!(
-        "{}, {}{instances}, {}; {} of {}; {} after {} of warm-up",
+        "{}, {}{instances}, {}{tables}; {} after {} of warm-up",
         planned.load.workload.value,
         number::counted(planned.load.threads.into(), "virtual user"),
         describe::pace(&planned.load),
-        number::counted(setup.tables.into(), "table"),
-        number::counted(planned.data.rows, "row"),
         number::seconds(trial.measured_s),
         number::seconds(planned.load.warmup.as_secs_f64()),
     )

@@ -10,7 +10,7 @@ use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::point::{ENGINE, Point, URL};
 use plan::Span;
-use plan::key::{COMPARE, Needs};
+use plan::key::{COMPARE, Kind, Needs};
 
 /// What the points of a study did not read.
 pub(crate) struct Effects<'a> {
@@ -118,7 +118,7 @@ impl<'a> Subject<'a> {
         let is_compared = name.key.needs == Needs::Compare && at.find(COMPARE).is_some();
         if name.key.needs == Needs::Nothing
             || is_compared
-            || (settings_apply && name.setting().is_some())
+            || (settings_apply && matches!(name.key.kind, Kind::Settings))
             || self.names.iter().any(|name| read.contains(name.full()))
         {
             self.is_read = true;
@@ -154,7 +154,7 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
             why: format!(" on `{}`, which runs inside dyno", engine.name),
             help: "remove it, or choose an engine that runs as a server".to_owned(),
         },
-        _ if name.setting().is_some() => {
+        _ if matches!(name.key.kind, Kind::Settings) => {
             let engine = at.word(ENGINE).unwrap_or_default();
             let help = format!("only the settings under `server.config.{engine}` apply to it");
             gap(&format!(" on `{engine}`"), &help)
@@ -172,7 +172,7 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
 
 /// Why a key has no use without what it needs, and the remedy.
 #[rustfmt::skip] // A line for each.
-const LACKS: [(Needs, &str, &str); 10] = [
+const LACKS: [(Needs, &str, &str); 12] = [
     (Needs::Rate, " without `load.rate`", "add rate = … (transactions per second), or remove `arrivals`"),
     (Needs::Phases, " without `load.phase`", "add [[load.phase]] with a time and a rate, or remove it"),
     (Needs::Until, " without `load.until.ci`", "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }"),
@@ -180,6 +180,9 @@ const LACKS: [(Needs, &str, &str); 10] = [
     (Needs::Manager, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
     (Needs::Members, " on a single server",
         "form a cluster with `topology.cluster`, or name several hosts in `server.url`"),
+    (Needs::Tables, " on a script, which has tables of its own", "remove it, or use a workload that is built in"),
+    (Needs::Script, " on this workload",
+        "options are for scripts in Lua and, as `scale`, for those of pgbench, which also have variables: remove it, or name a script"),
     (Needs::Ledger, " without a ledger", "add [ledger] with rate = 50 (transfers per second), or remove it"),
     (Needs::Chaos, " without `chaos.faults`", "add faults = \"any\" under [chaos], or remove it"),
     (Needs::Compare, " without `compare.starts`", "add starts = 20 under [compare], or remove it"),

@@ -22,7 +22,7 @@ impl Name {
         if let Some(key) = keys.find(|k| k.name == full) {
             return Ok(Some(Self::of(key)));
         }
-        let mut families = KEYS.iter().filter(|k| matches!(k.kind, Kind::Settings));
+        let mut families = KEYS.iter().filter(|k| matches!(k.kind, Kind::Settings | Kind::Options));
         let member =
             families.find_map(|k| Some((k, full.strip_prefix(k.name)?.strip_prefix('.')?)));
         let Some((key, setting)) = member else {

@@ -8,7 +8,7 @@ use crate::content::{Content, Entry, Variant};
 use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::read::built_in;
-use plan::key::{self, VARIANT};
+use plan::key::{self, Kind, VARIANT};
 use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, TextError, Value};
 
 pub(crate) const ENGINE: &str = "server.engine";
@@ -128,6 +128,17 @@ impl<'a> Point<'a> {
         self.spanned(name).value
     }
 
+    /// The values below a key that stands for several, by their names.
+    pub(crate) fn below(&self, key: &str) -> BTreeMap<String, String> {
+        let all = self.entries.values().filter(|entry| entry.name.key.name == key);
+        let below = all.filter_map(|entry| {
+            self.mark(entry.name.full());
+            let value = entry.value.as_ref()?.value.to_string();
+            Some((entry.name.setting()?.to_owned(), value))
+        });
+        below.collect()
+    }
+
     /// Reports an error in the table of keys; tests ensure that there is none.
     pub(crate) fn internal(&self, message: &str) {
         let help = "this is a bug in dyno, not an error in the study";
@@ -167,6 +178,7 @@ impl<'a> Point<'a> {
     pub(crate) fn settings(&self) -> Vec<(&'a str, &'a Entry)> {
         let engine = self.word(ENGINE).unwrap_or_default();
         let all = self.entries.values();
+        let all = all.filter(|entry| matches!(entry.name.key.kind, Kind::Settings));
         let all = all.filter_map(|entry| Some((entry.name.setting()?, *entry)));
         let (mut own, mut common) = (Vec::new(), Vec::new());
         for (setting, entry) in all {

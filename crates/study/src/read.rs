@@ -11,8 +11,8 @@ use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, Mix, Phases, TextError, Value, did_you_mean, listed, parse_bytes,
-    parse_duration, parse_frequency, parse_percent, shown,
+    CpuSet, FaultKind, Host, Mix, Phases, Scripts, TextError, Value, did_you_mean, listed,
+    parse_bytes, parse_duration, parse_frequency, parse_percent, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -57,6 +57,11 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Percent { min, max } => percent(key, string()?, min / 100.0..=max / 100.0),
         Kind::Bytes { min, max } => bytes(key, value, *min..=*max),
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
+        Kind::Options if key.setting().is_some() => option(key, value),
+        Kind::Scripts if value.as_array().is_some() => {
+            items::<Scripts>(key, &option(key, value)?.to_string())
+        }
+        Kind::Scripts => items::<Scripts>(key, string()?),
         Kind::Faults => kinds(key, value),
         Kind::Frequency => {
             let is_valid = |text: &str| parse_frequency(text).is_some();
@@ -76,7 +81,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         }),
         Kind::Mix => items::<Mix>(key, string()?),
         Kind::Phases => items::<Phases>(key, string()?),
-        Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
+        Kind::Settings | Kind::Options | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
 
@@ -86,6 +91,20 @@ fn items<T: FromStr<Err = TextError>>(key: &Name, typed: &str) -> Result<Value, 
     let text = items.join(", ");
     text.parse::<T>()?;
     name(key, &text, MAX_LIST_CHARS)
+}
+
+/// The value of a script's option: a list as one text.
+fn option(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
+    match value {
+        DeValue::Boolean(is) => Ok(Value::Boolean(*is)),
+        DeValue::Array(list) => {
+            let items = list.iter();
+            let items = items.map(|item| Ok(option(key, item.get_ref())?.to_string()));
+            let items: Vec<String> = items.collect::<Result<_, TextError>>()?;
+            Ok(Value::Text(items.join(",")))
+        }
+        other => setting::value(key.full(), other),
+    }
 }
 
 /// A text for which `is_valid` holds.
@@ -117,6 +136,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> TextError {
     let numeric = |text: &str| text.replace('_', "").parse::<f64>().is_ok();
     let help = match (value, &key.kind) {
         (_, Kind::Settings) => format!("write {short} = {{ max_connections = 500 }}"),
+        (_, Kind::Options) => format!("write {short} = {{ scale = 10 }}"),
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
         (_, Kind::Frequency) => example(name),

@@ -321,6 +321,8 @@ fn replaced(at: &Point<'_>, trial: &Trial) {
         }
     };
     refuse("load.mix", "load.workload");
+    refuse("load.script", "load.workload");
+    refuse("load.script", "load.mix");
     if load.workload.parse::<Mix>().is_ok_and(|mix| mix.rate.is_some()) {
         let searches = Limited::KEYS.iter().map(|(key, _)| *key);
         let keys = searches.chain(["load.rate", "load.phase"]);

@@ -9,7 +9,7 @@ use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
 use crate::written::quoted;
-use plan::{EngineTraits, Mix, Plan, Span, Spanned, TextError, Trial, shown};
+use plan::{EngineTraits, Mix, Plan, Span, Spanned, TextError, Trial, is_lua, shown};
 use toml::de::DeValue;
 
 /// The largest study file that is read, in bytes (1 MiB).
@@ -144,7 +144,7 @@ impl Study {
         let diagnostics = Diagnostics::default();
         for typed in self.content.values(WORKLOAD) {
             let word = typed.as_text().unwrap_or_default();
-            if !known.workloads.contains(&word) {
+            if !known.workloads.contains(&word) && !is_lua(word) {
                 diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
             }
         }

@@ -12,11 +12,13 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, ServerSpec, Site, SiteKind,
-    Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_frequency,
+    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, Script, Scripts, ServerSpec, Site,
+    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting,
+    parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
+const SCRIPT: &str = "load.script";
 const TTL: &str = "topology.ttl";
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
@@ -260,10 +262,11 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
 
 /// A part of a trial whose fields are named after these keys, with `_` for `.`.
 fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Option<T> {
-    let is_open = has_rate(at);
+    let (is_open, has_script) = (has_rate(at), scripts(at).is_some());
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
             Needs::Rate if !is_open => DEFAULTS.get(key.name),
+            Needs::Tables if has_script => DEFAULTS.get(key.name),
             Needs::Until | Needs::Phases => None,
             _ => at.typed(key.name),
         };
@@ -275,6 +278,15 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
     read.map_err(|error| at.internal(&error.to_string())).ok()
 }
 
+/// The scripts that virtual users run; `None` if they run what is built in.
+fn scripts(at: &Point<'_>) -> Option<Vec<Script>> {
+    match (at.word(SCRIPT), at.word("load.workload")) {
+        (Some(scripts), _) => scripts.parse::<Scripts>().ok().map(|scripts| scripts.0),
+        (None, Some(path)) if is_lua(path) => Some(vec![Script::new(path, 1)]),
+        _ => None,
+    }
+}
+
 /// Whether transactions arrive at a rate that the study gives.
 fn has_rate(at: &Point<'_>) -> bool {
     let has_unit = |name| at.word(name).is_some_and(|text| text.contains("/s"));
@@ -282,9 +294,14 @@ fn has_rate(at: &Point<'_>) -> bool {
 }
 
 fn load(at: &Point<'_>) -> Option<Load> {
-    let workload = at.maybe_spanned("load.mix");
+    let workload = at.maybe_spanned(SCRIPT).or_else(|| at.maybe_spanned("load.mix"));
+    let scripts = scripts(at).unwrap_or_default();
+    let below = |key, is_read: bool| is_read.then(|| at.below(key)).unwrap_or_default();
     let mut load = Load {
         workload: workload.unwrap_or_else(|| at.spanned("load.workload")),
+        options: below("load.options", !scripts.is_empty()),
+        variables: below("load.variables", at.find(SCRIPT).is_some()),
+        scripts,
         distribution: at.spanned("load.distribution"),
         phase: phase(at),
         until: until(at),

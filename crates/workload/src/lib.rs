@@ -23,4 +23,4 @@ pub mod virtual_user;
 
 mod dialect;
 mod digits;
-mod random;
+pub mod random;

@@ -13,18 +13,18 @@ const NUMBERS_PER_ROW: u64 = 64;
 
 /// A number below `n`. The bias of one multiplication instead of a division is
 /// below n / 2^64.
-pub(crate) fn below(rng: &mut impl Rng, n: u64) -> u64 {
+pub fn below(rng: &mut impl Rng, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
 /// A number in [0, 1).
-pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
+pub fn unit(rng: &mut impl Rng) -> f64 {
     const SCALE: f64 = 1.0 / (1u64 << 53) as f64;
     (rng.next_u64() >> 11) as f64 * SCALE
 }
 
 /// The generator of virtual user `user`.
-pub(crate) fn user(seed: u64, user: u32) -> Xoshiro256PlusPlus {
+pub fn user(seed: u64, user: u32) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(stream(seed, u64::from(user)))
 }
 

@@ -2,12 +2,14 @@
 //! ranges, defaults and help are the same as in a study.
 
 use ::plan::key::{self, KEYS, Key, Kind, Needs};
-use ::plan::{Limited, Value, parse_duration};
+use ::plan::{Limited, Value, is_lua, parse_duration};
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use workload::distribution::Distribution;
 use workload::mix::Mix;
 use workload::name::WorkloadName;
+
+use crate::scripts::is_built_in;
 
 /// The positional argument with the URL of the server.
 const URL: &str = "url";
@@ -85,7 +87,11 @@ impl<const SERVER: bool> FromArgMatches for TypedOptions<SERVER> {
         let typed = Self::keys().filter_map(|(key, _)| {
             let is_typed =
                 matches.value_source(key.name)? == clap::parser::ValueSource::CommandLine;
-            let values: Vec<Value> = matches.get_many(key.name)?.cloned().collect();
+            let mut values: Vec<Value> = matches.get_many(key.name)?.cloned().collect();
+            if let Kind::Scripts = key.kind {
+                let scripts: Vec<String> = values.iter().map(Value::to_string).collect();
+                values = vec![Value::Text(scripts.join(", "))];
+            }
             let is_off = OFF_AT_ZERO.contains(&key.name) && values == [Value::Integer(0)];
             (is_typed && !is_off).then_some(TypedOption { key, values })
         });
@@ -127,6 +133,12 @@ fn argument(key: &'static Key, name: String) -> Arg {
     }
     if key.name == key::THREADS {
         arg = arg.action(ArgAction::Append).value_delimiter(',');
+    }
+    if let Kind::Scripts | Kind::Options = key.kind {
+        arg = arg.action(ArgAction::Append);
+    }
+    if key.name == "load.variables" {
+        arg = arg.short('D');
     }
     relations(key, arg)
 }
@@ -180,6 +192,8 @@ fn value_name(key: &Key) -> &'static str {
         Kind::Path => "FILE",
         Kind::Choice(_) => "WORD",
         Kind::Mix => "MIX",
+        Kind::Scripts => "FILE[@WEIGHT]",
+        Kind::Options => "NAME=VALUE",
         Kind::Phases => "PHASES",
         _ => "NAME",
     }
@@ -205,6 +219,8 @@ fn long_help(key: &Key, help: &str) -> Option<String> {
     for name in WorkloadName::ALL {
         text.push_str(&format!("\n  {:<24} {}", name.name(), name.summary()));
     }
+    let script = "a script in Lua, with the interface of sysbench";
+    text.push_str(&format!("\n  {:<24} {script}", "FILE.lua"));
     Some(text)
 }
 
@@ -220,19 +236,24 @@ fn value_parser(key: &'static Key) -> ValueParser {
 
 fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
     match key.name {
+        "load.workload" if is_lua(typed) => return absolute(typed).map(Value::Text),
         "load.workload" => typed.parse::<WorkloadName>().map(drop).map_err(text)?,
         "load.mix" => typed.parse::<Mix>().map(drop).map_err(text)?,
         "load.distribution" => typed.parse::<Distribution>().map(drop).map_err(text)?,
         name if typed == "0" && OFF_AT_ZERO.contains(&name) => return Ok(Value::Integer(0)),
+        _ if matches!(key.kind, Kind::Options) => {
+            let is_pair = typed.contains('=').then(|| Value::Text(typed.to_owned()));
+            return is_pair.ok_or_else(|| "expected NAME=VALUE".to_owned());
+        }
         _ => {}
     }
     let is_plain = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     let typed = match key.kind {
         Kind::Duration { .. } if is_plain => format!("{typed}{}", key.plain_unit()),
         Kind::Percent { .. } if !typed.trim_end().ends_with('%') => format!("{typed}%"),
-        Kind::Path => {
-            let path = std::path::absolute(typed).map_err(text)?;
-            path.display().to_string()
+        Kind::Path => absolute(typed)?,
+        Kind::Scripts if !is_built_in(typed.split('@').next().unwrap_or_default()) => {
+            absolute(typed)?
         }
         _ => typed.to_owned(),
     };
@@ -241,6 +262,11 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
         Kind::Duration { .. } if parse_duration(&typed).is_err() => error.to_string(),
         _ => format!("{}; expected {}", as_options(&error.message), key.range()),
     })
+}
+
+fn absolute(path: &str) -> Result<String, String> {
+    let path = std::path::absolute(path).map_err(text)?;
+    Ok(path.display().to_string())
 }
 
 fn text(error: impl std::fmt::Display) -> String {

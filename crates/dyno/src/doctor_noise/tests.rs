@@ -28,7 +28,8 @@ fn servers_that_run_already_cannot_show_the_noise_of_starts() {
     let text = "title = 't'\n[server]\nengine = 'sqlite'\n[load]\nworkload = 'oltp_point_select'\n";
     let study = Study::parse("t", text, engine::catalog()).unwrap();
     let lab = Lab::default();
-    let trials = PlannedStudy::of(study).trials_without_files(&lab).unwrap();
+    let trials = PlannedStudy::of(study, "".as_ref()).unwrap();
+    let trials = trials.trials_without_files(&lab).unwrap();
     let refused = identical(SHORTEST, &trials, &lab).unwrap_err();
     assert!(refused.message.contains("servers that dyno starts"));
 }

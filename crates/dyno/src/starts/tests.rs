@@ -10,7 +10,8 @@ fn limited(compare: &str) -> Result<u32, Failure> {
          [load]\nworkload = 'oltp_point_select'\nwarmup = '10s'\ntime = '60s'\n\
          [compare]\n{compare}\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n"
     );
-    let study = PlannedStudy::of(Study::parse("t", &text, engine::catalog()).unwrap());
+    let study = Study::parse("t", &text, engine::catalog()).unwrap();
+    let study = PlannedStudy::of(study, "".as_ref()).unwrap();
     let mut trials = study.trials(&Lab::default()).unwrap();
     let needs = trials.iter().map(|trial| {
         let is_first = trial.planned.number == 1;

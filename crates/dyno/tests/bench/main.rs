@@ -20,5 +20,6 @@ mod mysql;
 mod open_loop;
 mod passwords;
 mod postgres;
+mod scripts;
 mod stopping;
 mod turns;

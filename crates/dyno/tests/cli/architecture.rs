@@ -11,10 +11,12 @@ use crate::common::markdown::root;
 use crate::common::{Program, files_below, flat};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("plan", &[]),
     ("study", &["plan"]),
     ("workload", &["plan"]),
+    ("script", &["workload"]),
+    ("sysbench", &["plan", "script", "workload"]),
     ("wire", &[]),
     ("measure", &["plan"]),
     ("client", &["plan", "wire", "workload"]),
@@ -25,7 +27,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     (
         "lab",
         &[
-            "client", "engine", "host", "load", "machine", "measure", "plan", "workload",
+            "client", "engine", "host", "load", "machine", "measure", "plan", "script", "workload",
         ],
     ),
     ("store", &["measure"]),
@@ -149,7 +151,7 @@ fn exists(path: &str) -> bool {
 }
 
 /// Where an engine may be named, besides files of unit tests.
-const ENGINE_CRATES: [&str; 4] = ["engine", "wire", "client", TESTKIT];
+const ENGINE_CRATES: [&str; 6] = ["engine", "wire", "client", "script", "sysbench", TESTKIT];
 const ENGINE_WORDS: [&str; 5] = ["innodb", "mysql", "mariadb", "sqlite", "postgres"];
 
 #[test]

@@ -26,6 +26,7 @@ mod planted;
 mod refused;
 mod rerun;
 mod resume_elsewhere;
+mod scripts;
 mod sqlite;
 mod terminal;
 mod thresholds;

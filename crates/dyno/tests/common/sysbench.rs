@@ -46,6 +46,10 @@ pub fn sysbench<S: Served>(server: &S, database: &str, script: &str, command: &s
 }
 
 impl SysbenchRun {
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     /// A number of its summary, like `ignored errors:`.
     #[track_caller]
     pub fn number(&self, name: &str) -> u64 {

@@ -11,6 +11,7 @@ pub(crate) mod load;
 pub(crate) mod loads;
 pub(crate) mod lock;
 pub(crate) mod parts;
+mod script;
 pub(crate) mod state;
 
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,9 @@ use std::time::Duration;
 use plan::Failure;
 use workload::name::WorkloadName;
 use workload::options::Options;
+
+use crate::database::Database;
+pub use script::{Command, ScriptData, run};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -29,6 +33,8 @@ pub enum Mode {
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
     pub workload: WorkloadName,
+    /// In place of tables of the workload.
+    pub script: Option<ScriptData>,
     /// Tables and rows.
     pub options: &'a Options,
     pub seed: u64,
@@ -50,6 +56,11 @@ pub enum Progress {
         /// Rows in all tables to load.
         of: u64,
     },
+    /// A command of a script runs.
+    Running {
+        what: String,
+        statements: u64,
+    },
     Indexing {
         tables: u32,
         of: u32,
@@ -61,6 +72,7 @@ pub struct Prepared {
     pub found: u32,
     pub loaded: u32,
     pub rows: u64,
+    pub is_of_script: bool,
 }
 
 /// Receives progress of a preparation, and may interrupt it.
@@ -68,6 +80,18 @@ pub struct Listener<'a> {
     pub tell: &'a mut dyn FnMut(Progress),
     /// Becomes true when the user interrupts dyno.
     pub interrupted: &'a AtomicBool,
+}
+
+/// Runs a script's own preparation, or loads missing tables of a workload.
+pub fn prepare(
+    database: &dyn Database,
+    wanted: &Wanted<'_>,
+    listener: Listener<'_>,
+) -> Result<Prepared, Failure> {
+    match &wanted.script {
+        Some(data) => script::prepare(database, data, wanted.mode, listener),
+        None => database.prepare(wanted, listener),
+    }
 }
 
 /// The failure after an interrupt; the next preparation rebuilds unfinished tables.

@@ -165,6 +165,7 @@ pub(crate) fn plan(
         found: tables - loaded,
         loaded,
         rows: spec.rows * u64::from(loaded),
+        is_of_script: false,
     };
     Ok(Todo {
         missing,

@@ -56,6 +56,8 @@ static ABOUT: About = About {
         ),
     ],
     dialect: &client::postgres::DIALECT,
+    driver: "pgsql",
+    settle: &["VACUUM (ANALYZE)"],
     flush: Flush {
         start: &["CHECKPOINT"],
         left: None,

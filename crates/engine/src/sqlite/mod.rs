@@ -36,6 +36,8 @@ static ABOUT: About = About {
     url_syntax: "sqlite:[FILE]",
     variables: &[],
     dialect: &DIALECT,
+    driver: "sqlite",
+    settle: &[],
     flush: Flush {
         start: &[],
         // It returns 1, not an error, if another connection blocks it until the busy timeout.

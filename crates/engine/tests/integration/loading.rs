@@ -145,6 +145,7 @@ fn options(rows: u64) -> Options {
 fn wanted(options: &Options, mode: Mode, connections: u32) -> Wanted<'_> {
     Wanted {
         workload: WorkloadName::OltpReadWrite,
+        script: None,
         options,
         seed: SEED,
         users: 1,

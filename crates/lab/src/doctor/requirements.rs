@@ -85,12 +85,13 @@ impl Requirements {
 fn server_demand(trial: &Trial) -> Demand {
     let load = &trial.planned.load;
     let users = u64::from(load.threads);
-    let tables = u64::from(trial.workload.first().tables(&trial.options, load.threads));
+    let tables = u64::from(trial.workload.tables(&trial.options, load.threads));
     let statements = match load.protocol {
         plan::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
         plan::StatementProtocol::Text => 0,
     };
-    let rows = tables.saturating_mul(trial.planned.data.rows);
+    let of_script = trial.workload.data().map(|data| data.rows);
+    let rows = of_script.unwrap_or(tables.saturating_mul(trial.planned.data.rows));
     Demand {
         users,
         tables,

@@ -16,16 +16,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
+use engine::data::{self, Command, Listener};
 use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
-use workload::built_in::BuiltIn;
+use script::lua::LuaScript;
 
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
 use crate::observe::watch::{self, Watch};
 use crate::trial::OWN_FILES;
-use crate::{Cluster, Database, Failure, FinishedTrial, Member, Rig, Run, Trial, faults, ledger};
+use crate::{
+    Cluster, Database, Failure, FinishedTrial, Member, Progress, Rig, Run, Trial, faults, ledger,
+};
 use clock::Clock;
 use start::Start;
 use trial_loop::{TrialLoop, TrialMessage};
@@ -39,11 +42,45 @@ pub(crate) fn drive(
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     raise_file_limit(&[trial])?;
+    if let Some(why) = trial.workload.blocks() {
+        let note = format!("each virtual user has a thread, because the script blocks: {why}");
+        run.observer.note(&note);
+    }
+    let globals = trial.workload.globals(rig.instances.len())?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);
-    let driven = prepared.and_then(|()| drive_with(&outputs, ledgers, trial, rig, start, run));
+    let driven = prepared
+        .and_then(|()| call("init", &globals, rig, run))
+        .and_then(|()| drive_with(&outputs, ledgers, trial, rig, start, run));
+    if let Err(failure) = call("done", &globals, rig, run)
+        && !failure.is_interrupted()
+    {
+        run.observer.note(&failure.message);
+    }
     probe::clean_up(trial, rig);
     driven
+}
+
+/// Calls a function of a script, if it has that, for each instance.
+fn call(
+    name: &str,
+    globals: &[LuaScript],
+    rig: &Rig,
+    run: &mut Run<'_>,
+) -> Result<(), Failure> {
+    let mut listener = Listener {
+        tell: &mut |news| run.observer.progress(Progress::Preparing(&news)),
+        interrupted: run.interrupted,
+    };
+    globals.iter().zip(&rig.instances).try_for_each(|(global, instance)| {
+        let command = Command {
+            script: global.of_command(name),
+            users: 1,
+            blocks: true,
+        };
+        let database = &*instance.cluster.primary().database;
+        data::run(database, name, &command, &mut listener)
+    })
 }
 
 /// `outputs` is the directory for the output of commands.
@@ -172,8 +209,7 @@ fn spawn_load<'scope>(
         ..trial.load(index, database)
     };
     let dialect = database.engine().about().dialect;
-    let (seed, users) = (spec.seed, spec.users);
-    let workload = BuiltIn::mixed(&trial.workload, &trial.options, dialect, seed, users);
+    let workload = trial.workload.ready(&trial.options, dialect, &spec);
     let workload = workload.map_err(Failure::usage)?;
     let planned = &trial.planned.load;
     // Without a receiver, the trial is over.
@@ -232,7 +268,7 @@ pub(crate) fn raise_file_limit(trials: &[&Trial]) -> Result<(), Failure> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use engine::data::{Listener, Mode};
+    use engine::data::Mode;
 
     use super::*;
     use crate::Instance;

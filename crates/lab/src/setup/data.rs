@@ -33,16 +33,19 @@ pub fn prepare(
 ) -> Result<Prepared, Failure> {
     let wanted = trial.wanted(mode);
     let listener = Listener { tell, interrupted };
-    let prepared = database.prepare(&wanted, listener);
+    let prepared = data::prepare(&**database, &wanted, listener);
     prepared.map_err(|failure| match (failure.exit, database.file()) {
         (Exit::Server, Some(file)) => failure.context(file.display()),
+        (Exit::Server, None) if wanted.script.is_some() && failure.remedy.is_none() => {
+            failure.remedy("if the data exists, use --prepare never, or always to rebuild it")
+        }
         _ => failure,
     })
 }
 
 /// Reads every table and index once, as a warm-up without transactions, if the study asks for it.
 pub(crate) fn preload(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {
-    if !trial.planned.load.preload || trial.workload.first().begins_empty() {
+    if !trial.planned.load.preload || trial.workload.begins_empty() {
         return Ok(());
     }
     run.observer.stage("reading all tables once");

@@ -37,7 +37,8 @@ pub struct Needs {
 /// the size of the cached template; `None` if it must be built.
 pub fn of(trial: &Trial, spec: &EngineSpec, template_bytes: Option<u64>) -> Result<Needs, Failure> {
     let (planned, data) = (&trial.planned, &trial.options.data);
-    let rows = u64::from(data.tables) * data.rows;
+    let of_script = trial.workload.data().map(|data| data.rows);
+    let rows = of_script.unwrap_or(u64::from(data.tables) * data.rows);
     let server = engine_of(spec)?.needs(&config(spec), planned.load.threads, rows);
     let instances = planned.topology.nodes();
     let load = trial.load_time();

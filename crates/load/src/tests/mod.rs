@@ -57,6 +57,7 @@ fn spec() -> LoadSpec {
         connect_limit: 4,
         stall_limit: Duration::from_secs(60),
         grace: Duration::from_secs(5),
+        tally: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::script::{Asked, Scripted, done};
 use super::*;
+use crate::Tally;
 
 fn taking(service_ns: u64) -> Scripted {
     Scripted::answering(&simulation(), move |_| done(service_ns))
@@ -108,6 +109,30 @@ fn the_limit_of_events_is_exact_and_ends_the_measurement() {
         if warmup_ms == 0 {
             assert_eq!((statements.len(), counted), (1000, 1000));
         }
+    }
+}
+
+#[test]
+fn a_tally_counts_the_transactions_of_each_user() {
+    let mut spec = lasting_s(1);
+    (spec.users, spec.workers) = (5, 2);
+    let tally = Arc::new(Tally::new(spec.users));
+    spec.tally = Some(Arc::clone(&tally));
+    // The second one takes twice as long.
+    let server = Scripted::answering(&simulation(), |request| {
+        done(if request.connection == 1 { 20 * MS } else { 10 * MS })
+    });
+    let driven = drive(&spec, &server);
+    let phases = [Phase::Measure, Phase::Drain];
+    let [measured, drained] = phases.map(|phase| driven.total(phase).response);
+    let totals = tally.totals();
+    let count: u64 = totals.iter().map(|(count, _)| count).sum();
+    let sum_ns: u64 = totals.iter().map(|(_, sum_ns)| sum_ns).sum();
+    assert_eq!(count, measured.count() + drained.count());
+    assert_eq!(u128::from(sum_ns), measured.sum_ns() + drained.sum_ns());
+    assert!((50..=51).contains(&totals[1].0), "{totals:?}");
+    for user in [0, 2, 3, 4] {
+        assert!((100..=101).contains(&totals[user].0), "{totals:?}");
     }
 }
 

@@ -113,6 +113,7 @@ pub fn spec() -> LoadSpec {
         connect_limit: 4,
         grace: Duration::from_secs(5),
         stall_limit: LONG,
+        tally: None,
     }
 }
 

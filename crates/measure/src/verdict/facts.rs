@@ -119,7 +119,10 @@ impl TrialSummary {
     /// Milliseconds that commits of all users take per second.
     fn commit_ms_per_s(&self) -> Option<f64> {
         let mut kinds = self.by_statement.iter();
-        if let Some(commit) = kinds.find(|kind| kind.name == "commit") {
+        // Scripts may write it in capitals, or as END.
+        let words = ["commit", "end"];
+        let is_commit = |name: &str| words.iter().any(|word| name.eq_ignore_ascii_case(word));
+        if let Some(commit) = kinds.find(|kind| is_commit(&kind.name)) {
             return Some(commit.per_s? * commit.latency_ms?.mean.value);
         }
         if self.writes == 0 {

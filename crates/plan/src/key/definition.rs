@@ -82,6 +82,10 @@ pub enum Kind {
     },
     /// Free settings of the server, each a key of its own below this one.
     Settings,
+    /// Options of a script, each a key of its own below this one.
+    Options,
+    /// Scripts with weights, see [`crate::Scripts`].
+    Scripts,
     Tables,
     /// `any`, or a list of kinds of faults.
     Faults,
@@ -118,6 +122,10 @@ pub enum Needs {
     Manager,
     /// Servers that replicate, or the addresses of several servers.
     Members,
+    /// The tables of workloads that are built in.
+    Tables,
+    /// A script that takes such values.
+    Script,
     /// Servers that run as processes, whoever started them.
     Process,
     /// The workload that proves which commits were kept.
@@ -155,6 +163,8 @@ impl Key {
             Kind::Duration { .. } => ["a duration", "a duration", "\"30s\""],
             Kind::Percent { .. } => ["a percentage", "a percentage", "\"2%\""],
             Kind::Settings => ["a table of settings", "a table of settings", ""],
+            Kind::Options => ["a table of values", "strings, numbers, booleans, or lists, by name", ""],
+            Kind::Scripts => ["a string or a list of strings", "the path or name of a script, or a list of them, with weights such as `\"own.sql@3\"`", "\"own.sql\""],
             Kind::Tables => ["a list of tables", "a list of tables", ""],
             Kind::Faults => ["`\"any\"` or a list of kinds of faults", "`\"any\"` or a list of kinds of faults", ""],
             Kind::Frequency => ["a frequency", "a number of faults per duration", "\"1 per 30s\""],

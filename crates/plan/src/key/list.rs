@@ -22,6 +22,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
+/// A name, or the path of a script.
+const PATH: Kind = Kind::Name { max_chars: 1000 };
 /// The most rows, and the most that one statement may span: ids are 32-bit signed integers.
 const MAX_ROWS: u64 = i32::MAX as u64;
 /// How often a transaction may repeat a statement.
@@ -98,21 +100,28 @@ const GENERAL: &[Key] = &[
     started(key("site.directory", Kind::Path, "\"/var/tmp\"",
         "Directory on the host below which dyno stores the servers' data and files, in a new directory that it removes at the end.")),
 
-    work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
-    work(bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
+    option(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…")),
+    option(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table.")),
     bench(key("data.seed", count(0, u64::MAX), "1", "Seed of all random choices. The same seed yields the same rows and statements.")),
     option(key("data.auto_inc", Kind::Boolean, "true", "Whether the server generates the ids of new rows; otherwise, virtual users do.")),
     option(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
     option(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
     option(optional("data.storage_engine", Kind::Name { max_chars: 64 }, "Storage engine of new tables, if the server has several. Default: its transactional one.")),
 
-    work(bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
+    work(bench_as("", "What one transaction does: the name of a workload, or the path of a script in Lua (FILE.lua).",
+        key("load.workload", PATH, "\"oltp_read_write\"", "What one transaction does: the name of a workload, or the path of a [script in Lua](scripts.md), which ends in `.lua`."))),
     bench_as("", "Several workloads at once, on the same tables, with weights (oltp_read_only:3,oltp_insert:1) or with rates (oltp_read_only:300/s,oltp_insert:20/s), in place of --workload.",
         optional("load.mix", Kind::Mix, "Several workloads at once, in place of `workload`: `[[load.mix]]` with `workload` and a `weight` or a `rate`, or their text. See [mixes](#mixes).")),
+    bench_as("", "Scripts of pgbench in place of --workload: files, tpcb-like, simple-update, or select-only, with weights such as own.sql@3. May be repeated.",
+        optional("load.script", Kind::Scripts, "[Scripts of pgbench](scripts.md#scripts-of-pgbench) in place of `workload`: files, `tpcb-like`, `simple-update`, or `select-only`. Each transaction is one of them, in proportion to their weights. Paths are relative to the study file.")),
+    needs(Needs::Script, work(bench_as("script-option", "An option of a script in Lua, or scale of pgbench's. May be repeated.",
+        optional("load.options", Kind::Options, "Options that a script in Lua declares, or `scale` for the tables of pgbench: `[load.options]`, with a line for each.")))),
+    needs(Needs::Script, work(bench_as("define", "A variable of pgbench's scripts. May be repeated.",
+        optional("load.variables", Kind::Options, "Variables of pgbench's scripts: `[load.variables]`, with a line for each.")))),
     bench_as("", "Virtual users, each with its own connection. Several numbers (1,4,16) run one after the other. [default: 1; with --rate or --find-max as many as needed, up to 64, or 8 of an engine in process]",
         key(THREADS, count(1, 100_000), "1", "Virtual users of each server. Each has a connection, and waits for every reply. With `rate` or `find_max`, the default is 64, or 8 of an engine in process, of which only those that are needed work at any time.")),
-    key("load.preload", Kind::Boolean, "false",
-        "Whether all tables and indexes are read once before the warm-up, so that the server has as much as possible in memory. No transaction of the workload runs meanwhile."),
+    needs(Needs::Tables, key("load.preload", Kind::Boolean, "false",
+        "Whether all tables and indexes are read once before the warm-up, so that the server has as much as possible in memory. No transaction of the workload runs meanwhile.")),
     bench_as("", "Length of the load before the measurement, which is shown but not counted.",
         key("load.warmup", span(ZERO, DAY), "\"10s\"", "Length of the load before the measurement, which is not counted.")),
     bench_as("", "Length of the measurement (20, 30s, 5m, 1h30m); with --until-ci, its minimum; with --find-max, that of each step. 0 means no limit, for use with --events.",
@@ -147,9 +156,9 @@ const GENERAL: &[Key] = &[
         "How the arrivals of an open loop are spaced: `poisson` (random, like independent users) or `constant`. Requires `rate`.")))),
     work(bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, or zipfian, with optional parameters such as special:pct=1,res=75 or zipfian:exp=0.99.",
         key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."))),
-    work(bench_as("", "Highest key that transactions choose. More than --rows makes lookups miss. [default: --rows]",
+    needs(Needs::Tables, work(bench_as("", "Highest key that transactions choose. More than --rows makes lookups miss. [default: --rows]",
         optional("load.key_range", count(1, MAX_ROWS),
-        "Highest key that transactions choose. A higher value makes lookups miss; a lower one restricts transactions to part of the rows. Default: `data.rows`."))),
+        "Highest key that transactions choose. A higher value makes lookups miss; a lower one restricts transactions to part of the rows. Default: `data.rows`.")))),
     work(bench_as("", "Prepared statements, or their full text each time.",
         key("load.protocol", Kind::Choice(StatementProtocol::WORDS), "\"prepared\"",
         "How statements are sent: `prepared` (once per connection) or as `text` each time."))),

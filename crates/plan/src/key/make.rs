@@ -70,8 +70,9 @@ pub(super) const fn work(key: Key) -> Key {
     }
 }
 
+/// Part of what workloads that are built in do.
 pub(super) const fn option(key: Key) -> Key {
-    work(bench(key))
+    needs(Needs::Tables, work(bench(key)))
 }
 
 pub(super) const fn count(min: u64, max: u64) -> Kind {

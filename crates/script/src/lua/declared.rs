@@ -1,14 +1,14 @@
 //! What a script declares of itself: its options, commands and functions.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, mpsc};
 
-use mlua::{FromLua, Function, Lua, Table};
+use mlua::{FromLua, Lua, ObjectLike, Table};
 
 use super::state::State;
-use super::{Common, Print, ScriptError, Settings, Source, Value};
+use super::{Common, ScriptError, Settings, Source, Value};
 
-/// How an option's value is read, in the order of sysbench's numbers.
+/// How an option's value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Null,
@@ -22,11 +22,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn numbered(number: usize) -> Option<Self> {
+    /// By sysbench's numbers.
+    const ALL: [Self; 8] = {
         use Kind::*;
-        let kinds = [Null, Bool, Int, Size, Double, String, List, File];
-        kinds.get(number).copied()
-    }
+        [Null, Bool, Int, Size, Double, String, List, File]
+    };
 }
 
 /// An option of a script.
@@ -41,11 +41,12 @@ pub struct OptionDeclaration {
 impl FromLua for OptionDeclaration {
     fn from_lua(value: mlua::Value, lua: &Lua) -> mlua::Result<Self> {
         let option = Table::from_lua(value, lua)?;
+        let kind = Kind::ALL.get(option.get::<usize>("kind")?);
         Ok(Self {
-            name: option.get(1)?,
-            description: option.get(2)?,
-            kind: Kind::numbered(option.get(3)?).unwrap_or(Kind::String),
-            default: option.get(4)?,
+            name: option.get("name")?,
+            description: option.get("description")?,
+            kind: kind.copied().unwrap_or(Kind::String),
+            default: option.get("default")?,
         })
     }
 }
@@ -63,33 +64,21 @@ pub struct Declared {
     pub printed: String,
 }
 
-/// What takes the text that a script prints, and where it puts it.
-pub(super) fn capture() -> (Print, Arc<Mutex<String>>) {
-    let printed = Arc::<Mutex<String>>::default();
-    let text = Arc::clone(&printed);
-    let print = move |more: &str| {
-        let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-        text.push_str(more);
-    };
-    (Arc::new(print), printed)
-}
-
-/// What was printed since the last time.
-pub(super) fn take(printed: &Mutex<String>) -> String {
-    std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
 /// Loads the script in a state of its own. An error is that of its top level or of a declaration.
 pub fn declared(source: &Source, settings: &Settings) -> Result<Declared, ScriptError> {
-    let common = Common::new(source.clone(), settings.clone());
-    let (print, printed) = capture();
-    let state = State::new(&Arc::new(common), Some(&print), None)?;
-    let declare: Function = state.core.get("declared")?;
-    let (options, commands, defines) = declare.call(state.load()?)?;
+    let (sender, printed) = mpsc::channel::<String>();
+    let print = move |text: &str| drop(sender.send(text.to_owned()));
+    let settings = Settings {
+        print: Some(Arc::new(print)),
+        ..settings.clone()
+    };
+    let common = Common::new(source.clone(), settings);
+    let state = State::new(&Arc::new(common), 0, None)?;
+    let (options, commands, defines) = state.core.call_function("declared", ())?;
     Ok(Declared {
         options,
         commands,
         defines,
-        printed: take(&printed),
+        printed: printed.try_iter().collect(),
     })
 }

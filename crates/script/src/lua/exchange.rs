@@ -1,221 +1,134 @@
 //! What a script asks for and what it is given, in a form that can leave its state.
 
 use std::mem;
-use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
-use mlua::{Error, Lua, Nil, Variadic};
-use workload::program::{Answer, Request};
-use workload::session::{Param, Reply, Rows, SessionError};
+use mlua::Variadic;
+use workload::program::{Answer, Program, Request};
+use workload::session::Param;
 
-use super::ScriptError;
-use super::settings::is_lost;
-use super::state::Host;
+use super::settings::{Value, number_of};
+use super::state::Unfetched;
+use super::{LuaScript, ScriptError};
 
-/// A statement whose rows the script reads. [`Asked::request`] has the other requests.
+/// A statement whose rows the script reads. [`request`] has the other requests.
 const FETCH: u32 = 3;
 const FAIL: u32 = 12;
 
-/// How statements begin that return rows.
-const ROW_STATEMENTS: [&str; 9] = [
-    "(", "select", "show", "with", "desc", "explain", "call", "values", "pragma",
-];
+/// What a script asks for: the number of a request, a connection or seconds, a text or the number
+/// of a statement, and parameters.
+pub(super) type Asked = (u32, Option<f64>, Value, Variadic<Value>);
 
-/// A call by Lua: the request, a number (of a connection), a text or statement, and parameters.
-pub(super) type Call = (u32, mlua::Value, mlua::Value, Variadic<mlua::Value>);
+/// What a script is given for it: true and results, or false and what failed; and the rows of a
+/// connection, which stay in Rust until the script fetches them.
+pub(super) type Given = (Variadic<Value>, Option<(u32, Unfetched)>);
 
-/// What the call returns: true and results, or false and what failed.
-pub(super) type Returned = (bool, mlua::Value, mlua::Value, mlua::Value, mlua::Value);
+/// Hands over to a script, up to what it asks for next.
+pub(super) type Exchange = Box<dyn FnMut(Given) -> Asked>;
 
-#[derive(Debug)]
-enum Bound {
-    Value(Param<'static>),
-    /// Where it lies in [`Asked::text`].
-    Text(Range<usize>),
+/// A virtual user, wherever its script runs.
+pub(super) struct UserProgram {
+    pub(super) script: LuaScript,
+    pub(super) exchange: Exchange,
+    pub(super) asked: Asked,
 }
 
-/// What a script asks for, in memory that is used again.
-#[derive(Debug, Default)]
-pub(super) struct Asked {
-    request: u32,
-    number: f64,
-    statement: u32,
-    text: String,
-    bound: Vec<Bound>,
-    params: Vec<Param<'static>>,
-}
-
-fn number(value: &mlua::Value) -> f64 {
-    match value {
-        mlua::Value::Integer(value) => *value as f64,
-        other => other.as_f64().unwrap_or_default(),
+impl Program for UserProgram {
+    fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
+        let given = self.given(answer);
+        self.asked = (self.exchange)(given);
+        request(&self.asked)
     }
 }
 
-impl Asked {
-    pub(super) fn failure(message: impl Into<String>) -> Self {
-        Self {
-            request: FAIL,
-            text: message.into(),
-            ..Self::default()
-        }
-    }
-
-    /// Takes over a call by Lua, or the failure that came instead.
-    pub(super) fn take(&mut self, call: mlua::Result<Call>) {
-        if let Err(error) = call.and_then(|call| self.read(&call)) {
-            *self = Self::failure(ScriptError::from(error).0);
-        }
-    }
-
-    fn read(&mut self, (request, first, second, values): &Call) -> mlua::Result<()> {
-        self.request = *request;
-        self.number = number(first);
-        self.statement = number(second) as u32;
-        self.text.clear();
-        self.bound.clear();
-        if let Some(text) = second.as_string() {
-            self.text.push_str(&text.to_str()?);
-        }
-        values.iter().try_for_each(|value| self.bind(value))
-    }
-
-    fn bind(&mut self, value: &mlua::Value) -> mlua::Result<()> {
-        self.bound.push(match value {
-            mlua::Value::Nil => Bound::Value(Param::Null),
-            mlua::Value::Integer(_) => Bound::Value(Param::Int(number(value) as i64)),
-            mlua::Value::Number(value) => Bound::Value(Param::Double(*value)),
-            mlua::Value::String(text) => {
-                let start = self.text.len();
-                self.text.push_str(&text.to_str()?);
-                Bound::Text(start..self.text.len())
-            }
-            other => {
-                let message = format!("a parameter is a {}", other.type_name());
-                return Err(Error::RuntimeError(message));
-            }
-        });
-        Ok(())
-    }
-
-    pub(super) fn connection(&self) -> u32 {
-        self.number as u32
-    }
-
-    fn wants_rows(&self) -> bool {
-        let sql = self.text.trim_start().as_bytes();
-        let begins = |start: &&str| {
-            let head = sql.get(..start.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
-        };
-        self.request == FETCH && ROW_STATEMENTS.iter().any(begins)
-    }
-
-    /// The request. The numbers are those that `prelude.lua` and `sql.lua` have.
-    pub(super) fn request(&mut self) -> Request<'_> {
-        let (connection, statement) = (self.connection(), self.statement);
-        match self.request {
-            0 => Request::Open,
-            1 => Request::Close { connection },
-            2 | FETCH => Request::Run {
-                connection,
-                wants_rows: self.wants_rows(),
-                sql: &self.text,
-            },
-            4 => Request::Prepare {
-                connection,
-                sql: &self.text,
-            },
-            5 => Request::Execute {
-                connection,
-                statement,
-                params: self.params(),
-            },
-            6 => Request::Free {
-                connection,
-                statement,
-            },
-            7 => Request::Pause(Duration::try_from_secs_f64(self.number).unwrap_or_default()),
-            8 => Request::Ready,
-            9 => Request::Done { kind: 0 },
-            10 => Request::Last,
-            11 => Request::Restart,
-            _ => Request::Fail(&self.text),
-        }
-    }
-
-    #[expect(unsafe_code, reason = "the parameters borrow from the text beside them")]
-    fn params(&mut self) -> &[Param<'_>] {
-        self.params.clear();
-        for bound in &self.bound {
-            self.params.push(match bound {
-                Bound::Value(param) => *param,
-                Bound::Text(range) => {
-                    let text = self.text.get(range.clone()).unwrap_or_default();
-                    // SAFETY: the parameters are lent for as long as `self` is, so that the text
-                    // does not change meanwhile, and are cleared before they are lent again.
-                    Param::Text(unsafe { mem::transmute::<&str, &'static str>(text) })
-                }
-            });
-        }
-        &self.params
-    }
-}
-
-/// What a script is given for what it asked for.
-#[derive(Debug)]
-pub(super) enum Given {
-    Nothing,
-    /// A transaction. With a name, it calls that function or command.
-    Transaction(Option<Arc<str>>),
-    Replied(Reply, Rows),
-    Opened(u32),
-    Failed(SessionError),
-}
-
-impl Given {
-    pub(super) fn of(answer: Answer<'_>, asked: &Asked, command: Option<&Arc<str>>) -> Self {
-        match answer {
-            Answer::Start | Answer::Finish | Answer::Continued => Self::Nothing,
-            Answer::Transaction => Self::Transaction(command.cloned()),
+impl UserProgram {
+    fn given(&self, answer: Answer<'_>) -> Given {
+        let succeeded = |result| vec![Value::Bool(true), result];
+        let number = |number: u64| Value::Number(number as f64);
+        let mut unfetched = None;
+        let values = match answer {
+            Answer::Start | Answer::Finish | Answer::Continued => succeeded(Value::Missing),
+            Answer::Transaction => succeeded(match &self.script.command {
+                Some(name) => Value::Text(name.to_string()),
+                None => Value::Bool(true),
+            }),
+            Answer::Opened(opened) => succeeded(number(opened.into())),
             Answer::Replied { reply, rows } => {
-                let rows = asked.wants_rows().then(|| rows.clone());
-                Self::Replied(reply, rows.unwrap_or_default())
+                let rows = mem::take(rows);
+                unfetched = Some((connection(&self.asked), rows.rows.into()));
+                let count = number(reply.rows.max(reply.affected));
+                vec![Value::Bool(true), count, number(rows.columns.len() as u64)]
             }
-            Answer::Opened(number) => Self::Opened(number),
-            Answer::Failed(error) => Self::Failed(error.clone()),
-        }
+            Answer::Failed(error) => {
+                let state = error.sqlstate.into_iter().flatten();
+                vec![
+                    Value::Bool(false),
+                    number(number_of(error).into()),
+                    Value::Text(state.map(char::from).collect()),
+                    Value::Text(error.message.clone()),
+                    Value::Bool(self.script.common.settings.ignores(error)),
+                ]
+            }
+        };
+        (values.into(), unfetched)
     }
+}
 
-    /// What Lua sees. Rows stay here until the script fetches them.
-    pub(super) fn returned(
-        self,
-        lua: &Lua,
-        host: &Host,
-        connection: u32,
-    ) -> mlua::Result<Returned> {
-        let count = |count: u64| mlua::Value::Number(count as f64);
-        let text = |text: &[u8]| lua.create_string(text).map(mlua::Value::String);
-        let flag = mlua::Value::Boolean;
-        Ok(match self {
-            Self::Nothing => (true, Nil, Nil, Nil, Nil),
-            Self::Transaction(None) => (true, flag(true), Nil, Nil, Nil),
-            Self::Transaction(Some(name)) => (true, text(name.as_bytes())?, Nil, Nil, Nil),
-            Self::Opened(number) => (true, count(number.into()), Nil, Nil, Nil),
-            Self::Replied(reply, rows) => {
-                let columns = count(rows.columns.len() as u64);
-                host.user.borrow_mut().keep(connection, rows);
-                let (rows, affected) = (count(reply.rows), count(reply.affected));
-                (true, flag(reply.has_result), rows, affected, columns)
-            }
-            Self::Failed(error) => {
-                let unnumbered = if is_lost(&error) { 2013 } else { 0 };
-                let number = count(error.number.unwrap_or(unnumbered).into());
-                let state = text(error.sqlstate.as_ref().map_or(&[][..], |state| &state[..]))?;
-                let is_ignored = flag(host.common.settings.ignores(&error));
-                (false, number, state, text(error.message.as_bytes())?, is_ignored)
-            }
-        })
+/// The request of a script that fails.
+pub(super) fn failed(error: impl Into<ScriptError>) -> Asked {
+    (FAIL, None, Value::Text(error.into().0), Variadic::new())
+}
+
+fn connection(asked: &Asked) -> u32 {
+    asked.1.unwrap_or_default() as u32
+}
+
+/// The numbers are those that `prelude.lua` and `sql.lua` have.
+fn request(asked: &Asked) -> Request<'_> {
+    let connection = connection(asked);
+    let (number, seconds, what, params) = asked;
+    let (statement, sql) = match what {
+        Value::Number(number) => (*number as u32, ""),
+        Value::Text(text) => (0, text.as_str()),
+        _ => (0, ""),
+    };
+    match *number {
+        0 => Request::Open,
+        1 => Request::Close { connection },
+        2 | FETCH => Request::Run {
+            connection,
+            wants_rows: *number == FETCH,
+            sql,
+        },
+        4 => Request::Prepare { connection, sql },
+        5 => Request::Execute {
+            connection,
+            statement,
+            params: params.iter().map(param).collect(),
+        },
+        6 => Request::Free {
+            connection,
+            statement,
+        },
+        7 => {
+            let length = Duration::try_from_secs_f64(seconds.unwrap_or_default());
+            Request::Pause(length.unwrap_or_default())
+        }
+        8 => Request::Ready,
+        9 => Request::Done { kind: 0 },
+        10 => Request::Last,
+        11 => Request::Restart,
+        _ => Request::Fail(sql),
+    }
+}
+
+fn param(value: &Value) -> Param<'_> {
+    match value {
+        // Lua does not tell whole numbers from others.
+        Value::Number(number) if *number as i64 as f64 == *number => Param::Int(*number as i64),
+        Value::Number(number) => Param::Double(*number),
+        Value::Text(text) => Param::Text(text),
+        Value::Bool(value) => Param::Int((*value).into()),
+        Value::List(_) | Value::Missing => Param::Null,
     }
 }

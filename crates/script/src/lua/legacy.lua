@@ -1,15 +1,16 @@
 -- The functions of sysbench 0.5, which are globals and share one connection for each user.
-local native, settings, core = ...
+local core = ...
 local rand = core.sysbench.rand
 
 DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
+mysql_table_engine, myisam_max_rows = "innodb", 1000000
 
 local function connection()
   local user = core.user()
   if not user.connection then
-    native.driver_created()
+    local driver = core.sysbench.sql.driver()
     user.connection = core.connect() or error("Failed to connect to the database", 3)
-    user.env.db_driver = settings.driver
+    user.env.db_driver = driver:name()
   end
   return user.connection
 end
@@ -23,8 +24,8 @@ function db_disconnect()
 end
 
 function db_query(query)
-  local result, err = core.execute(connection(), query)
-  if not result then error(type(err) == "table" and err or "db_query() failed", 2) end
+  local ok, err = core.run(connection(), query)
+  if not ok then error(type(err) == "table" and err or "db_query() failed", 2) end
 end
 
 function db_bulk_insert_init(head) connection():bulk_insert_init(head) end
@@ -46,7 +47,7 @@ function db_bind_param(statement, values)
       error("Unsupported variable type: " .. type(value), 2)
     end
   end
-  statement.params, statement.values, statement.n = nil, values, #values
+  statement.params, statement.values, statement.n = {}, values, #values
 end
 
 function db_bind_result() end
@@ -56,14 +57,11 @@ function db_free_results(result) result:free() end
 function db_close(statement) statement:close() end
 
 sb_rand, sb_rand_str = rand.default, rand.string
-for _, name in ipairs({"uniform", "gaussian", "special"}) do _G["sb_rand_" .. name] = rand[name] end
+sb_rand_uniform, sb_rand_gaussian, sb_rand_special = rand.uniform, rand.gaussian, rand.special
 function sb_rnd() return rand.uniform(0, 4294967295) end
 
 function sb_rand_uniq(low, high)
-  low, high = low or 0, high or 4294967295
   local number
-  repeat number = rand.unique() until number >= low and number <= high
+  repeat number = rand.unique() until number >= (low or 0) and number <= (high or number)
   return number
 end
-
-mysql_table_engine, myisam_max_rows = "innodb", 1000000

@@ -1,25 +1,24 @@
 //! Lua scripts with the API of sysbench 1.0, run by LuaJIT.
 //!
-//! A [`LuaScript`] runs as a load, [`declared`] tells what a script says of itself, [`GlobalState`]
-//! calls its `init`, `done` and commands, and [`Reporter`] its hooks for reports. The API itself is
-//! in Lua: `prelude.lua` (the life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
+//! A [`LuaScript`] runs as a load, be it its events or a command, [`declared`] tells what a script
+//! says of itself, and a [`Reporter`] calls its hooks for reports. The API itself is in Lua:
+//! `prelude.lua` (the life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
 
-mod coroutine;
 mod declared;
 mod exchange;
 mod random;
 mod reporter;
 mod settings;
 mod state;
-mod threaded;
+mod users;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use workload::catalog::Catalog;
 use workload::options::OptionsError;
@@ -27,9 +26,10 @@ use workload::program::{self, Program, Script};
 
 pub use declared::{Declared, Kind, OptionDeclaration, declared};
 pub use reporter::{Reporter, Stat};
-pub use settings::{Mode, Print, Settings, Source, Value};
+pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value};
 
-use threaded::{Link, ThreadProgram};
+use exchange::{Asked, Exchange, UserProgram};
+use users::Link;
 
 /// C functions that hold up nobody, or that are replaced.
 const HARMLESS: &str = " usleep sleep nanosleep getpid time clock_gettime gettimeofday rand srand ";
@@ -51,20 +51,9 @@ impl From<mlua::Error> for ScriptError {
     }
 }
 
-impl From<ScriptError> for OptionsError {
-    fn from(error: ScriptError) -> Self {
-        Self::Script(error.0)
-    }
-}
-
-/// What a script has counted itself.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// By `sb_counter_inc`: other, read, write, event, error, reconnect.
-    pub counts: [AtomicU64; 6],
-    /// Whether it has asked for a database driver.
-    pub has_driver: AtomicBool,
-}
+/// What a script has counted by `sb_counter_inc`: other, read, write, event, error, reconnect.
+/// Behind them, how often it has asked for a database driver.
+pub type Counters = [AtomicU64; 7];
 
 /// What all states of a script share.
 struct Common {
@@ -86,34 +75,42 @@ impl Common {
     }
 }
 
-/// Where users run.
-#[derive(Debug, Clone)]
-enum Place {
-    Mode(Mode),
-    Global(Arc<Mutex<Link>>),
+/// Without the settings, which can hold a password.
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source.name)
+    }
 }
 
 /// A script with its settings, ready to run.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct LuaScript {
     common: Arc<Common>,
-    place: Place,
+    mode: Mode,
+    /// The state of all users, unless they have states of their own.
+    global: Option<Link>,
     /// What each user calls once, instead of running events.
     command: Option<Arc<str>>,
 }
-
-/// The state in which `init`, `done` and commands that are not parallel run. It lives from the
-/// first to the last of them; a connection does not outlive the call that opened it.
-#[derive(Debug)]
-pub struct GlobalState(LuaScript);
 
 impl LuaScript {
     /// The events of a script, as `run` runs them.
     pub fn new(source: Source, settings: Settings, mode: Mode) -> Arc<Self> {
         Arc::new(Self {
             common: Arc::new(Common::new(source, settings)),
-            place: Place::Mode(mode),
+            mode,
+            global: None,
             command: None,
+        })
+    }
+
+    /// The same script with other settings, which has counted nothing yet.
+    pub fn anew(&self, change: impl FnOnce(&mut Settings)) -> Arc<Self> {
+        let mut settings = self.common.settings.clone();
+        change(&mut settings);
+        Arc::new(Self {
+            common: Arc::new(Common::new(self.common.source.clone(), settings)),
+            ..self.clone()
         })
     }
 
@@ -125,28 +122,46 @@ impl LuaScript {
         })
     }
 
-    /// Starts the script's global state.
-    pub fn global(&self) -> Result<GlobalState, ScriptError> {
-        Ok(GlobalState(Self {
-            place: Place::Global(threaded::start(&self.common, 0, true)?),
+    /// Starts the script's global state: [`LuaScript::of_command`] is then `init`, `done` or a
+    /// command that is not parallel, with one user. The state lives from the first to the last of
+    /// them; a connection does not outlive the call that opened it.
+    pub fn global(&self) -> Result<Self, ScriptError> {
+        Ok(Self {
+            global: Some(users::start_thread(&self.common, 0, true)?),
             ..self.clone()
-        }))
+        })
     }
 
-    /// Why the script should run in [`Mode::Threads`], if its text shows that it blocks.
+    fn exchanges(&self, numbers: Range<u32>) -> Result<Vec<Exchange>, ScriptError> {
+        let (common, is_command) = (&self.common, self.command.is_some());
+        let on_thread = |number| -> Result<Exchange, ScriptError> {
+            let link = users::start_thread(common, number, is_command)?;
+            Ok(users::blocking(&link, &Arc::default()))
+        };
+        match (&self.global, self.mode) {
+            (Some(link), _) => {
+                let user = |_| users::blocking(link, &common.settings.interrupted);
+                Ok(numbers.map(user).collect())
+            }
+            (None, Mode::Coroutines) => Ok(users::coroutines(common, numbers, is_command)?),
+            (None, Mode::Threads) => numbers.map(on_thread).collect(),
+        }
+    }
+
+    /// Why the script should run in [`Mode::Threads`], if its text shows it.
     pub fn must_block(&self) -> Option<String> {
         let text = &self.common.source.text;
-        let mut calls = ["os.execute", "io.popen"].into_iter();
-        if let Some(call) = calls.find(|call| text.contains(call)) {
-            return Some(format!("it calls {call}"));
-        }
         let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        let names = text.split("ffi.C.").skip(1).filter_map(|rest| rest.split(is_end).next());
-        let is_ours = |name: &str| {
-            name.to_ascii_lowercase().starts_with("sb_") || HARMLESS.contains(&format!(" {name} "))
+        let names = text.split("ffi.C.").skip(1);
+        let mut names = names.filter_map(|rest| rest.split(is_end).next());
+        let is_foreign = |name: &&str| {
+            let is_ours = name.to_ascii_lowercase().starts_with("sb_");
+            !is_ours && !HARMLESS.contains(&format!(" {name} "))
         };
-        let mut foreign = names.filter(|name| !is_ours(name));
-        foreign.next().map(|name| format!("it calls the C function {name}"))
+        let foreign = names.find(is_foreign).map(|name| format!("ffi.C.{name}"));
+        let mut used = ["os.execute", "io.popen", "coroutine"].into_iter();
+        let used = used.find(|name| text.contains(name)).map(str::to_owned);
+        used.or(foreign).map(|name| format!("it uses {name}"))
     }
 
     pub fn counters(&self) -> &Counters {
@@ -159,23 +174,6 @@ impl LuaScript {
         let reporter = Reporter::new(&self.common).ok()?;
         let mut hooks = ["report_intermediate", "report_cumulative"].into_iter();
         hooks.any(|hook| reporter.has(hook)).then_some(reporter)
-    }
-}
-
-impl GlobalState {
-    /// A script of one user, who calls the function or command once, if there is one.
-    pub fn call(&self, name: &str) -> Arc<LuaScript> {
-        self.0.of_command(name)
-    }
-}
-
-impl fmt::Debug for LuaScript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LuaScript")
-            .field("name", &self.common.source.name)
-            .field("place", &self.place)
-            .field("command", &self.command)
-            .finish_non_exhaustive()
     }
 }
 
@@ -193,17 +191,15 @@ impl Script for LuaScript {
     }
 
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError> {
-        let (common, command) = (&self.common, self.command.as_ref());
-        if let Place::Mode(Mode::Coroutines) = self.place {
-            return Ok(coroutine::programs(common, command, users)?);
-        }
-        let program = |user| -> Result<Box<dyn Program>, OptionsError> {
-            let link = match &self.place {
-                Place::Global(link) => Arc::clone(link),
-                Place::Mode(_) => threaded::start(common, user, command.is_some())?,
-            };
-            Ok(Box::new(ThreadProgram::new(link, command.cloned())))
+        let exchanges = self.exchanges(users);
+        let exchanges = exchanges.map_err(|error| OptionsError::Script(error.0))?;
+        let program = |exchange| -> Box<dyn Program> {
+            Box::new(UserProgram {
+                script: self.clone(),
+                exchange,
+                asked: Asked::default(),
+            })
         };
-        users.map(program).collect()
+        Ok(exchanges.into_iter().map(program).collect())
     }
 }

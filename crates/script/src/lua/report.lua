@@ -1,5 +1,5 @@
 -- Reports and histograms, and what a script declares of itself.
-local _, settings, core = ...
+local core = ...
 local sysbench, cmdline = core.sysbench, core.cmdline
 
 -- Rates of a report in the order in which it is written.
@@ -15,7 +15,7 @@ function sysbench.report_csv(stat)
 end
 
 function sysbench.report_default(stat)
-  local percentile = tostring(settings.options.percentile or 95)
+  local percentile = tostring(core.settings.options.percentile or 95)
   print((("[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,P%%): "
     .. "%4.2f err/s %4.2f reconn/s: %4.2f"):gsub("P", percentile):format(rates(stat))))
 end
@@ -73,29 +73,27 @@ end
 local BY_TYPE = {boolean = cmdline.ARG_BOOL, number = cmdline.ARG_DOUBLE, table = cmdline.ARG_LIST,
   string = cmdline.ARG_STRING, ["nil"] = cmdline.ARG_STRING}
 
--- The script's options by name, each {name, description, kind, default}; nil without any.
+-- The script's options in the order of their names; nil without any.
 local function options(declared)
   if declared == nil then return nil end
-  if type(declared) ~= "table" then
-    error("wrong type for sysbench.cmdline.options: " .. type(declared), 0)
-  end
+  local kind = type(declared)
+  assert(kind == "table", "wrong type for sysbench.cmdline.options: " .. kind)
   local list = {}
   for name, option in pairs(declared) do
-    if type(option) ~= "table" then
-      error("wrong table structure in sysbench.cmdline.options", 0)
-    end
-    local text, default, kind = option[1], option[2], option[3]
-    if not text then error("nil description for option " .. name, 0) end
-    kind = kind or BY_TYPE[type(default)]
-    if not kind then error("cannot determine type for option " .. name, 0) end
-    list[#list + 1] = {name, text, kind, default}
+    assert(type(option) == "table", "wrong table structure in sysbench.cmdline.options")
+    local text, default = option[1], option[2]
+    kind = option[3] or BY_TYPE[type(default)]
+    assert(text, "nil description for option " .. name)
+    assert(kind, "cannot determine type for option " .. name)
+    list[#list + 1] = {name = name, description = text, kind = kind, default = default}
   end
-  table.sort(list, function(a, b) return a[1] < b[1] end)
+  table.sort(list, function(a, b) return a.name < b.name end)
   return list
 end
 
--- Returns the options, the commands (whether parallel, by name) and the functions of a script.
-function core.declared(user)
+-- Loads the script; returns its options, commands (whether parallel, by name) and functions.
+function core.declared()
+  local user = core.load(0)
   local commands, functions = {}, {}
   for name, entry in pairs(user.sysbench.cmdline.commands or {}) do
     commands[name] = entry[2] == true
@@ -104,4 +102,13 @@ function core.declared(user)
     if type(value) == "function" then functions[#functions + 1] = name end
   end
   return options(user.sysbench.cmdline.options), commands, functions
+end
+
+-- Loads the script for its hooks, without what it prints meanwhile.
+function core.hooks()
+  local print = core.print
+  core.print = function() end
+  local user = core.load(0)
+  core.print = print
+  return user.sysbench.hooks
 end

@@ -1,10 +1,9 @@
 //! A script's own reports.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use mlua::{Function, Table};
+use mlua::{ObjectLike, Table};
 
-use super::declared::{capture, take};
 use super::state::State;
 use super::{Common, ScriptError};
 
@@ -16,20 +15,13 @@ pub type Stat<'a> = [(&'a str, f64)];
 pub struct Reporter {
     state: State,
     hooks: Table,
-    printed: Arc<Mutex<String>>,
 }
 
 impl Reporter {
-    pub(super) fn new(common: &Arc<Common>) -> Result<Self, ScriptError> {
-        let (print, printed) = capture();
-        let state = State::new(common, Some(&print), None)?;
-        let sysbench: Table = state.load()?.get("sysbench")?;
-        take(&printed);
-        Ok(Self {
-            hooks: sysbench.get("hooks")?,
-            state,
-            printed,
-        })
+    pub(super) fn new(common: &Arc<Common>) -> mlua::Result<Self> {
+        let state = State::new(common, 0, None)?;
+        let hooks = state.core.call_function("hooks", ())?;
+        Ok(Self { state, hooks })
     }
 
     /// Whether the script has this hook, which replaces the report.
@@ -37,17 +29,14 @@ impl Reporter {
         self.hooks.contains_key(hook).unwrap_or_default()
     }
 
-    /// What the script prints for a report. An error is the script's own.
-    pub fn report(&self, hook: &str, stat: &Stat<'_>) -> Result<String, ScriptError> {
+    /// Has the script print a report. An error is the script's own.
+    pub fn report(&self, hook: &str, stat: &Stat<'_>) -> Result<(), ScriptError> {
         let stat = self.state.lua.create_table_from(stat.iter().copied())?;
-        self.hooks.get::<Function>(hook)?.call::<()>(stat)?;
-        Ok(take(&self.printed))
+        Ok(self.hooks.call_function(hook, stat)?)
     }
 
-    /// What the script prints after its last report.
-    pub fn finish(self) -> Result<String, ScriptError> {
-        let finish: Function = self.state.core.get("finish_report")?;
-        finish.call::<()>(())?;
-        Ok(take(&self.printed))
+    /// Has the script print what comes after its last report.
+    pub fn finish(self) -> Result<(), ScriptError> {
+        Ok(self.state.core.call_function("finish_report", ())?)
     }
 }

@@ -14,6 +14,9 @@ use super::Common;
 /// The errors of a lost connection, as MySQL's client numbers them.
 const LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
+/// Stands for all errors after which a load repeats a transaction: deadlocks, lost connections, ….
+pub const RESTARTS: &str = "restarts";
+
 /// A script's text.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -29,8 +32,8 @@ pub struct Source {
 pub enum Mode {
     /// Each is a coroutine in the state of its worker.
     Coroutines,
-    /// Each has a thread and a state: for scripts that block, or that wait in functions that C code
-    /// calls, whose failure begins with `cannot suspend: `.
+    /// Each has a thread and a state: for scripts that block, or that wait in coroutines of their
+    /// own or functions that C code calls, whose failure begins with `cannot suspend: `.
     Threads,
 }
 
@@ -52,13 +55,14 @@ pub struct Settings {
     pub driver: String,
     /// What `sysbench.rand.default` draws from.
     pub distribution: Distribution,
-    /// Numbers or SQLSTATEs of errors that restart an event, or `all`.
+    /// Numbers or SQLSTATEs of errors that restart an event, `all`, or [`RESTARTS`].
     pub ignored_errors: Vec<String>,
     /// The version of sysbench that scripts see, such as `1.0.20`.
     pub version: &'static str,
     /// Ends endless loops in the global state.
     pub interrupted: Arc<AtomicBool>,
-    /// Takes what the script prints by `print` or `io.write`; without it, that is lost.
+    /// Takes what the script prints by `print` or `io.write`; without it, that is lost. So is what
+    /// it prints while a [`Reporter`](super::Reporter) loads it.
     pub print: Option<Print>,
 }
 
@@ -67,23 +71,30 @@ impl Settings {
     pub(super) fn ignores(&self, error: &SessionError) -> bool {
         let is_listed = |code: &String| {
             let is_lost = is_lost(error) && LOST.contains(&code.as_str());
-            code == "all" || is_lost || error.has_code(code)
+            let is_restart = code == RESTARTS && error.kind != FailureKind::Refused;
+            code == "all" || is_lost || is_restart || error.has_code(code)
         };
         error.kind != FailureKind::Script && self.ignored_errors.iter().any(is_listed)
     }
 }
 
-pub(super) fn is_lost(error: &SessionError) -> bool {
+fn is_lost(error: &SessionError) -> bool {
     matches!(error.kind, FailureKind::Lost | FailureKind::Away)
 }
 
-/// The value of an option.
-#[derive(Debug, Clone, PartialEq)]
+/// The number of an error, which for a lost connection is that of MySQL's client.
+pub(super) fn number_of(error: &SessionError) -> u32 {
+    error.number.unwrap_or(if is_lost(error) { 2013 } else { 0 })
+}
+
+/// The value of an option or parameter.
+#[derive(Debug, Default, Clone, PartialEq)]
 pub enum Value {
     Bool(bool),
     Number(f64),
     Text(String),
     List(Vec<String>),
+    #[default]
     Missing,
 }
 
@@ -104,7 +115,7 @@ impl FromLua for Value {
         Ok(match value {
             mlua::Value::Nil => Self::Missing,
             mlua::Value::Boolean(value) => Self::Bool(value),
-            mlua::Value::String(text) => Self::Text(text.to_string_lossy()),
+            text @ mlua::Value::String(_) => Self::Text(String::from_lua(text, lua)?),
             list @ mlua::Value::Table(_) => Self::List(Vec::from_lua(list, lua)?),
             number => Self::Number(f64::from_lua(number, lua)?),
         })
@@ -114,14 +125,19 @@ impl FromLua for Value {
 /// The settings as Lua sees them.
 pub(super) fn table(lua: &Lua, common: &Common) -> mlua::Result<Table> {
     let (source, settings) = (&common.source, &common.settings);
+    let patterns = source.search_dirs.iter().map(|dir| {
+        let dir = dir.display();
+        format!(";{dir}/?.lua;{dir}/?/init.lua")
+    });
+    let argv = settings.argv.iter().map(String::as_str);
     let table = lua.create_table()?;
     table.set("name", source.name.as_str())?;
     table.set("text", source.text.as_str())?;
+    table.set("search_path", patterns.collect::<String>())?;
     table.set("help", settings.help.as_str())?;
     table.set("driver", settings.driver.as_str())?;
     table.set("version", settings.version)?;
     table.set("command", settings.command.as_deref())?;
-    let argv = settings.argv.iter().map(String::as_str);
     table.set("argv", lua.create_table_from((0i64..).zip(argv))?)?;
     table.set("options", settings.options.clone())?;
     Ok(table)

@@ -1,10 +1,10 @@
 -- The database: drivers, connections, statements, parameters and results.
-local native, settings, core = ...
+local core = ...
 local OPEN, CLOSE, RUN, FETCH, PREPARE, EXECUTE, FREE, PAUSE = 0, 1, 2, 3, 4, 5, 6, 7
 -- As much as sysbench sends at once in a bulk insert.
 local MAX_PACKET = 524288
 local PREPARED = "<prepared statement>"
-local ask, sysbench, unpack = core.ask, core.sysbench, unpack
+local ask, sysbench, driver_name = core.ask, core.sysbench, core.settings.driver
 
 local kinds = {NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6,
   TIME = 7, DATE = 8, DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12}
@@ -12,97 +12,93 @@ local sql = {type = kinds, error = {NONE = 0, IGNORABLE = 1, FATAL = 2}}
 sysbench.sql = sql
 
 local function class(name)
-  local methods = {}
-  return methods, {__index = methods, __tostring = function() return name end}
+  local methods = {__tostring = function() return name end}
+  methods.__index = methods
+  return methods
 end
-local Driver, driver_of = class("<sql_driver>")
-local Connection, connection_of = class("<sql_connection>")
-local Statement, statement_of = class("<sql_statement>")
-local Param, param_of = class("<sql_param>")
-local Result, result_of = class("<sql_result>")
-local driver = setmetatable({sname = settings.driver, lname = settings.driver}, driver_of)
-Connection.driver, Connection.error, Connection.sql_errno = driver, 0, 0
-Connection.sql_state, Connection.sql_errmsg = "", ""
+local Driver, Connection = class("<sql_driver>"), class("<sql_connection>")
+local Statement, Param = class("<sql_statement>"), class("<sql_param>")
+local Result = class("<sql_result>")
+local driver = setmetatable({sname = driver_name, lname = driver_name}, Driver)
+Connection.driver, Connection.error = driver, sql.error.NONE
+Connection.sql_errno, Connection.sql_state, Connection.sql_errmsg = 0, "", ""
+-- Until parameters are bound.
+Statement.params, Statement.values, Statement.n = {}, {}, 0
 
-local function alert(text) native.print("ALERT: " .. text .. "\n") end
-local function fatal(...) native.print("FATAL: " .. string.format(...) .. "\n") end
+local function alert(text) core.print("ALERT: " .. text .. "\n") end
+local function fatal(...) core.print("FATAL: " .. string.format(...) .. "\n") end
 
-local function closed()
+-- The number of an open connection. As below, an error has the place of the script.
+local function opened(con)
+  if con.number then return con.number end
   alert("attempt to use an already closed connection")
   error("SQL API error", 3)
 end
 
-local function print_failure(query, errno, message)
-  if settings.driver == "pgsql" then
+-- What a failed statement throws.
+local function failure(con, query, errno, state, message, is_ignorable)
+  local err = {connection = con, query = query, sql_errno = errno, sql_state = state,
+    sql_errmsg = message, errcode = sysbench.error.RESTART_EVENT}
+  con.sql_errno, con.sql_state, con.sql_errmsg = errno, state, message
+  con.error = is_ignorable and sql.error.IGNORABLE or sql.error.FATAL
+  local user = core.user()
+  user.failed = is_ignorable
+  if is_ignorable then return err end
+  if driver_name == "pgsql" then
     fatal("PQexec() failed: 7 %s", message)
     fatal("failed query was: %s", query)
   else
     local call = query == PREPARED and "mysql_stmt_execute" or "mysql_drv_query"
     fatal("%s() returned error %d (%s) for query '%s'", call, errno, message, query)
   end
+  local hook = user.sysbench.hooks.sql_error_ignorable
+  return hook and hook(err) and err
+    or ("SQL error, errno = %d, state = '%s': %s"):format(errno, state, message)
 end
 
--- What a failed statement throws.
-local function failure(con, query, errno, state, message, is_ignorable)
-  local err = {connection = con, query = query, sql_errno = errno, sql_state = state,
-    sql_errmsg = message}
-  con.sql_errno, con.sql_state, con.sql_errmsg = errno, state, message
-  con.error = is_ignorable and sql.error.IGNORABLE or sql.error.FATAL
-  local user = core.user()
-  if is_ignorable then
-    user.failed = true
-  else
-    print_failure(query, errno, message)
-    local hook = user.sysbench.hooks.sql_error_ignorable
-    if not (hook and hook(err)) then
-      return ("SQL error, errno = %d, state = '%s': %s"):format(errno, state, message)
-    end
-  end
-  err.errcode = sysbench.error.RESTART_EVENT
-  return err
-end
-
--- A connection has one result, whose content each statement replaces.
-local function settle(con, query, ok, a, b, c, d)
-  if not ok then return nil, failure(con, query, a, b, c, d) end
+-- Returns the result of a statement. A connection has one, whose content each statement replaces.
+local function settle(con, query, ok, first, second, ...)
+  if not ok then error(failure(con, query, first, second, ...), 3) end
   local result = con.result
-  result.nrows, result.nfields, result.is_valid = a and b or c, d, true
+  result.nrows, result.nfields, result.is_valid = first, second, true
   return result
 end
 
-local function run(con, code, query)
-  return settle(con, query, ask(code, con.number or closed(), query))
-end
+-- Runs a statement without its rows; returns whether it succeeded, and the result or error.
+function core.run(con, query) return pcall(settle, con, query, ask(RUN, opened(con), query)) end
 
 function sql.driver(name)
-  if name and name ~= settings.driver then error("failed to initialize the DB driver", 2) end
-  native.driver_created()
+  if name and name ~= driver_name then error("failed to initialize the DB driver", 2) end
+  -- Behind what scripts count themselves.
+  core.count(6)
   return driver
 end
 
-function Driver:name() return settings.driver end
+function Driver:name() return driver_name end
+
+-- Returns the number of what was opened, or nil after messages.
+local function number_of(failed, ok, number, _, message)
+  if ok then return number end
+  fatal("%s", failed)
+  fatal("error %d: %s", number, message)
+end
 
 -- Opens a connection that the collector closes if the script does not.
-local function connect()
-  local user = core.user()
-  local lost = user.lost
+function core.connect()
+  local lost = core.user().lost
   while #lost > 0 do ask(CLOSE, table.remove(lost)) end
-  local ok, number, _, message = ask(OPEN)
-  if not ok then
-    fatal("unable to connect to the database server, aborting...")
-    fatal("error %d: %s", number, message)
-    return nil
-  end
-  local con = setmetatable({number = number}, connection_of)
-  con.result = setmetatable({connection = con, nrows = 0, nfields = 0}, result_of)
+  local failed = "unable to connect to the database server, aborting..."
+  local number = number_of(failed, ask(OPEN))
+  if not number then return nil end
+  local con = setmetatable({number = number}, Connection)
+  con.result = setmetatable({connection = con, nrows = 0, nfields = 0}, Result)
   con.anchor = ffi.gc(ffi.new("int[1]", number), function(anchor)
     if anchor[0] >= 0 then lost[#lost + 1] = anchor[0] end
   end)
   return con
 end
-core.connect = connect
 
-function Driver:connect() return connect() or error("connection creation failed", 2) end
+function Driver:connect() return core.connect() or error("connection creation failed", 2) end
 
 function Connection:disconnect()
   if not self.number then
@@ -115,30 +111,27 @@ function Connection:disconnect()
 end
 
 function Connection:reconnect()
-  ask(CLOSE, self.number or closed())
-  local ok, number = ask(OPEN)
-  while not ok do
+  ask(CLOSE, opened(self))
+  local ok, number, _, message = ask(OPEN)
+  -- Without a number, the load is over.
+  while not ok and number > 0 do
     ask(PAUSE, 0.001)
-    ok, number = ask(OPEN)
+    ok, number, _, message = ask(OPEN)
   end
+  if not ok then error(message, 2) end
   self.number, self.anchor[0] = number, number
-  native.count(ffi.C.SB_CNT_RECONNECT)
+  core.count(ffi.C.SB_CNT_RECONNECT)
   return true
 end
 
 function Connection:query(query)
-  local result, err = run(self, FETCH, query)
-  if not result then error(err, 2) end
-  return result
+  -- The parentheses prevent a tail call, which would lose the place of an error.
+  return (settle(self, query, ask(FETCH, opened(self), query)))
 end
 
--- Like `query`, without its rows; returns nil and the error instead of throwing it.
-function core.execute(con, query) return run(con, RUN, query) end
-
 function Connection:query_row(query)
-  local result, err = run(self, FETCH, query)
-  if not result then error(err, 2) end
-  local row = native.fetch(self.number)
+  local result = settle(self, query, ask(FETCH, opened(self), query))
+  local row = result:fetch_row()
   if row then return unpack(row, 1, result.nfields) end
 end
 
@@ -151,16 +144,13 @@ local function flush(con)
   local rows = con.rows
   if #rows == 0 then return true end
   con.rows, con.size = {}, #con.head
-  return run(con, RUN, con.head .. table.concat(rows, ","))
+  return core.run(con, con.head .. table.concat(rows, ","))
 end
 
 function Connection:bulk_insert_next(row)
   local is_ok = self.head
   if not is_ok then
     alert("attempt to call bulk_insert_next() before bulk_insert_init()")
-  elseif #self.head + #row > MAX_PACKET then
-    alert(("Query length exceeds the maximum value (%d), aborting"):format(MAX_PACKET))
-    is_ok = false
   elseif self.size + #row + 1 > MAX_PACKET then
     is_ok = flush(self)
   end
@@ -176,13 +166,10 @@ function Connection:bulk_insert_done()
 end
 
 function Connection:prepare(query)
-  local ok, number, _, message = ask(PREPARE, self.number or closed(), query)
-  if not ok then
-    fatal("cannot prepare '%s'", query)
-    fatal("error %d: %s", number, message)
-    error("SQL API error", 2)
-  end
-  return setmetatable({connection = self, number = number, n = 0}, statement_of)
+  local failed = "cannot prepare '" .. query .. "'"
+  local number = number_of(failed, ask(PREPARE, opened(self), query))
+  if not number then error("SQL API error", 2) end
+  return setmetatable({connection = self, number = number}, Statement)
 end
 
 function Statement:bind_create(kind, max_len)
@@ -190,11 +177,10 @@ function Statement:bind_create(kind, max_len)
   if not is_text and not (kind >= kinds.TINYINT and kind <= kinds.DOUBLE) then
     error("Unsupported argument type: " .. kind, 2)
   end
-  return setmetatable({kind = kind, max_len = is_text and (max_len or error("no length", 2))},
-    param_of)
+  max_len = is_text and (max_len or error("no length", 2))
+  return setmetatable({kind = kind, max_len = max_len}, Param)
 end
 
--- The values are read when the statement is executed.
 function Statement:bind_param(...)
   local n = select("#", ...)
   if n == 0 then return nil end
@@ -202,15 +188,12 @@ function Statement:bind_param(...)
   return 0
 end
 
+-- The values are read when the statement is executed.
 function Statement:execute()
-  local con, values, params = self.connection, self.values, self.params
-  if params then
-    for i = 1, self.n do values[i] = params[i].value end
-  end
-  local result, err = settle(con, PREPARED,
-    ask(EXECUTE, con.number or closed(), self.number, unpack(values or {}, 1, self.n)))
-  if not result then error(err, 2) end
-  return result
+  local con, values = self.connection, self.values
+  for i, param in ipairs(self.params) do values[i] = param.value end
+  local number = opened(con)
+  return (settle(con, PREPARED, ask(EXECUTE, number, self.number, unpack(values, 1, self.n))))
 end
 
 function Statement:close()
@@ -220,21 +203,20 @@ end
 
 -- A whole number is sent as an integer, whatever the parameter's type.
 function Param:set(value)
-  if value == nil then
-    self.value = nil
-  elseif self.max_len then
-    self.value = tostring(value):sub(1, self.max_len)
-  else
+  if value ~= nil and self.max_len then
+    value = tostring(value):sub(1, self.max_len)
+  elseif value ~= nil then
     value = tonumber(value) or error("a number was expected", 2)
-    self.value = self.kind >= kinds.FLOAT and value or value - math.fmod(value, 1)
+    if self.kind < kinds.FLOAT then value = value - math.fmod(value, 1) end
   end
+  self.value = value
 end
 
 function Param:set_rand_str(format) self:set(sysbench.rand.string(format)) end
 
 function Result:fetch_row()
   local number = self.connection.number
-  return number and native.fetch(number)
+  return number and core.fetch(number)
 end
 
 function Result:free()

@@ -1,166 +1,111 @@
 //! A state of Lua: the API of scripts, and what Rust gives it.
 
 use std::cell::RefCell;
-use std::mem;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::vec;
 
-use mlua::{Function, Lua, LuaString, Table};
+use mlua::{Function, Lua, LuaString, ObjectLike, Table};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use workload::session::Rows;
 
-use super::threaded::StateEnd;
-use super::{Common, Print, ScriptError, random, settings};
+use super::users::{StateEnd, waiting};
+use super::{Common, random, settings};
 
-/// The API; the first part makes the core of the others.
-const PRELUDE: &str = include_str!("prelude.lua");
-const PARTS: [&str; 3] = [
+/// The API, in the order in which its parts use one another.
+const API: [&str; 4] = [
+    include_str!("prelude.lua"),
     include_str!("sql.lua"),
     include_str!("legacy.lua"),
     include_str!("report.lua"),
 ];
 
-/// The values of a row; `None` for NULL.
-type Row = Vec<Option<String>>;
+/// The rows of a result that the script has not fetched; `None` for NULL.
+pub(super) type Unfetched = VecDeque<Vec<Option<String>>>;
 
 /// What Rust keeps of a virtual user.
 pub(super) struct User {
     pub(super) rng: Xoshiro256PlusPlus,
-    /// The rows that the script has not fetched, by connection.
-    results: Vec<(u32, vec::IntoIter<Row>)>,
+    /// The last result of each connection.
+    pub(super) results: BTreeMap<u32, Unfetched>,
 }
+
+/// The user that runs. Each coroutine puts its own here while it is resumed.
+pub(super) type CurrentUser = Rc<RefCell<User>>;
 
 impl User {
-    pub(super) fn new(seed: u64, number: u32) -> Self {
+    pub(super) fn new(common: &Common, number: u32) -> Self {
         Self {
-            rng: random::generator(seed, number),
-            results: Vec::new(),
+            rng: workload::random::user(common.settings.seed, number),
+            results: BTreeMap::new(),
         }
-    }
-
-    /// Keeps the rows of a statement in place of those of the one before.
-    pub(super) fn keep(&mut self, connection: u32, rows: Rows) {
-        self.results.retain(|(of, _)| *of != connection);
-        if !rows.rows.is_empty() {
-            self.results.push((connection, rows.rows.into_iter()));
-        }
-    }
-
-    fn next_row(&mut self, connection: u32) -> Option<Row> {
-        let mut results = self.results.iter_mut();
-        results.find(|(of, _)| *of == connection)?.1.next()
-    }
-}
-
-/// What the functions of a state need.
-#[derive(Clone)]
-pub(super) struct Host {
-    pub(super) common: Arc<Common>,
-    /// The user that runs. Each program puts its own here while it is resumed.
-    pub(super) user: Rc<RefCell<User>>,
-}
-
-impl Host {
-    pub(super) fn swap(&self, user: &mut User) {
-        mem::swap(&mut *self.user.borrow_mut(), user);
     }
 }
 
 /// A state with the API of scripts.
 pub(super) struct State {
     pub(super) lua: Lua,
+    /// What the parts of the API share with one another and with Rust.
     pub(super) core: Table,
-    pub(super) host: Host,
+    pub(super) user: CurrentUser,
 }
 
 impl State {
     /// Without `end`, users are coroutines.
     pub(super) fn new(
         common: &Arc<Common>,
-        print: Option<&Print>,
+        user: u32,
         end: Option<StateEnd>,
     ) -> mlua::Result<Self> {
-        let lua = new_lua();
-        let host = Host {
-            common: Arc::clone(common),
-            user: Rc::new(RefCell::new(User::new(common.settings.seed, 0))),
-        };
-        add_search_dirs(&lua, common)?;
-        let native = random::natives(&lua, &host)?;
-        add_natives(&native, &lua, &host, print)?;
+        // SAFETY: a script is a program of the user's own, which may do what the user may.
+        #[expect(unsafe_code, reason = "scripts use LuaJIT's ffi, as they do in sysbench")]
+        let lua = unsafe { Lua::unsafe_new() };
+        let user = Rc::new(RefCell::new(User::new(common, user)));
+        let core = natives(&lua, common, &user)?;
         if let Some(end) = end {
-            native.set("ask", end.into_function(&lua, &host)?)?;
+            core.set("wait", waiting(&lua, &user, end)?)?;
         }
-        let settings = settings::table(&lua, common)?;
-        let prelude = lua.load(PRELUDE).set_name("=sysbench");
-        let core: Table = prelude.call((&native, &settings))?;
-        for part in PARTS {
-            let part = lua.load(part).set_name("=sysbench");
-            part.call::<()>((&native, &settings, &core))?;
+        for part in API {
+            lua.load(part).set_name("=sysbench").call::<()>(&core)?;
         }
-        Ok(Self { lua, core, host })
+        Ok(Self { lua, core, user })
     }
 
-    /// The function that is a user's life, or that calls functions by their names.
+    /// The function that is a user's life.
     pub(super) fn life(&self, user: u32, is_command: bool) -> mlua::Result<Function> {
-        self.core.get::<Function>("life")?.call((user, is_command))
-    }
-
-    /// Loads the script where nothing can wait; returns its user.
-    pub(super) fn load(&self) -> Result<Table, ScriptError> {
-        Ok(self.core.get::<Function>("load")?.call(())?)
+        self.core.call_function("life", (user, is_command))
     }
 }
 
-#[expect(unsafe_code, reason = "scripts use LuaJIT's ffi, as they do in sysbench")]
-fn new_lua() -> Lua {
-    // SAFETY: a script is a program of the user's own, which may do what the user may.
-    unsafe { Lua::unsafe_new() }
-}
-
-fn add_search_dirs(lua: &Lua, common: &Common) -> mlua::Result<()> {
-    let package: Table = lua.globals().get("package")?;
-    let mut path: String = package.get("path")?;
-    for dir in &common.source.search_dirs {
-        let dir = dir.display();
-        path.push_str(&format!(";{dir}/?.lua;{dir}/?/init.lua"));
-    }
-    package.set("path", path)
-}
-
-fn add_natives(
-    native: &Table,
-    lua: &Lua,
-    host: &Host,
-    print: Option<&Print>,
-) -> mlua::Result<()> {
-    let (print, user) = (print.cloned(), Rc::clone(&host.user));
+fn natives(lua: &Lua, common: &Arc<Common>, user: &CurrentUser) -> mlua::Result<Table> {
+    let natives = lua.create_table()?;
+    natives.set("settings", settings::table(lua, common)?)?;
+    natives.set("rand", random::table(lua, common, user)?)?;
+    let shared = Arc::clone(common);
     let print = lua.create_function(move |_, text: LuaString| {
-        if let Some(print) = &print {
+        if let Some(print) = &shared.settings.print {
             print(&text.to_string_lossy());
         }
         Ok(())
     })?;
-    let common = Arc::clone(&host.common);
+    let shared = Arc::clone(common);
     let count = lua.create_function(move |_, counter: usize| {
-        if let Some(count) = common.counters.counts.get(counter) {
+        if let Some(count) = shared.counters.get(counter) {
             count.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     })?;
-    let common = Arc::clone(&host.common);
-    let created = lua.create_function(move |_, ()| {
-        common.counters.has_driver.store(true, Ordering::Relaxed);
-        Ok(())
-    })?;
+    let user = Rc::clone(user);
     let fetch = lua.create_function(move |lua, connection: u32| {
-        let row = user.borrow_mut().next_row(connection);
+        let mut user = user.borrow_mut();
+        let result = user.results.get_mut(&connection);
+        let row = result.and_then(VecDeque::pop_front);
+        // The collector may call functions of the script that draw.
+        drop(user);
         row.map(|row| lua.create_sequence_from(row)).transpose()
     })?;
-    native.set("print", print)?;
-    native.set("count", count)?;
-    native.set("driver_created", created)?;
-    native.set("fetch", fetch)
+    natives.set("print", print)?;
+    natives.set("count", count)?;
+    natives.set("fetch", fetch)?;
+    Ok(natives)
 }

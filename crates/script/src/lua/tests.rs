@@ -1,14 +1,27 @@
 //! Scripts against a load that answers requests without a database.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use workload::program::{Answer, Request};
 use workload::session::{FailureKind, Param, Reply, Rows, SessionError};
 
-use super::declared::{capture, take};
 use super::*;
 
 mod interface;
+
+/// What takes the text that a script prints, and where it puts it.
+fn capture() -> (Print, Arc<Mutex<String>>) {
+    let printed = Arc::<Mutex<String>>::default();
+    let text = Arc::clone(&printed);
+    let print = move |more: &str| text.lock().unwrap().push_str(more);
+    (Arc::new(print), printed)
+}
+
+/// What was printed since the last time.
+fn take(printed: &Mutex<String>) -> String {
+    std::mem::take(&mut *printed.lock().unwrap())
+}
 
 /// What answers the requests of a script.
 #[derive(Default)]
@@ -23,8 +36,7 @@ struct Server {
 }
 
 enum Event {
-    Begin(Answer<'static>),
-    Replied(Reply),
+    Replied(Reply, Rows),
     Opened(u32),
     Continued,
     Failed(SessionError),
@@ -33,26 +45,25 @@ enum Event {
 impl Server {
     /// Resumes a program until it has done what `begin` asks for; returns how that ended.
     fn run(&mut self, program: &mut Box<dyn Program>, begin: Answer<'static>) -> String {
-        let mut event = Event::Begin(begin);
+        let mut request = program.resume(begin);
         loop {
-            let answer = match &event {
-                Event::Begin(answer) => *answer,
-                Event::Replied(reply) => Answer::Replied {
-                    reply: *reply,
-                    rows: &self.rows,
-                },
-                Event::Opened(number) => Answer::Opened(*number),
-                Event::Continued => Answer::Continued,
-                Event::Failed(error) => Answer::Failed(error),
-            };
-            event = match program.resume(answer) {
+            let mut event = match request {
                 Request::Fail(message) => return message.to_owned(),
                 Request::Ready => return "Ready".to_owned(),
                 Request::Done { .. } => return "Done".to_owned(),
                 Request::Last => return "Last".to_owned(),
                 Request::Restart => return "Restart".to_owned(),
-                request => self.serve(request),
+                other => self.serve(other),
             };
+            request = program.resume(match &mut event {
+                Event::Replied(reply, rows) => Answer::Replied {
+                    reply: *reply,
+                    rows,
+                },
+                Event::Opened(number) => Answer::Opened(*number),
+                Event::Continued => Answer::Continued,
+                Event::Failed(error) => Answer::Failed(error),
+            });
         }
     }
 
@@ -60,7 +71,7 @@ impl Server {
         let reply = |rows| Reply {
             has_result: rows > 0,
             rows,
-            affected: 3,
+            affected: if rows > 0 { 0 } else { 3 },
         };
         let (line, event) = match request {
             Request::Run {
@@ -68,8 +79,10 @@ impl Server {
                 sql,
                 wants_rows,
             } => {
+                let wants_rows = wants_rows && sql.to_lowercase().contains("select");
                 let failing = self.failing.take_if(|(text, _)| sql.starts_with(*text));
-                let replied = Event::Replied(reply(u64::from(wants_rows) * 2));
+                let rows = if wants_rows { self.rows.clone() } else { Rows::default() };
+                let replied = Event::Replied(reply(u64::from(wants_rows) * 2), rows);
                 let event = failing.map_or(replied, |(_, error)| Event::Failed(error));
                 (format!("{connection}: {sql}"), event)
             }
@@ -79,7 +92,7 @@ impl Server {
                 params,
             } => {
                 let line = format!("{connection}: #{statement} {params:?}");
-                (line, Event::Replied(reply(0)))
+                (line, Event::Replied(reply(0), Rows::default()))
             }
             Request::Prepare { connection, sql } => {
                 self.prepared += 1;
@@ -247,8 +260,9 @@ fn a_script_catches_errors_itself() {
     assert_eq!(server.run(&mut user, Answer::Transaction), "Done");
     let log = "open\n0: UPDATE t\n0: ROLLBACK\n0: UPDATE t\n0: ROLLBACK";
     assert_eq!(server.log(), log);
-    assert_eq!(script.counters().counts[4].load(Ordering::Relaxed), 2);
-    assert!(script.counters().has_driver.load(Ordering::Relaxed));
+    let [.., errors, _, drivers] = script.counters();
+    assert_eq!(errors.load(Ordering::Relaxed), 2);
+    assert_eq!(drivers.load(Ordering::Relaxed), 1);
 }
 
 #[test]
@@ -310,7 +324,7 @@ fn rows_stay_until_the_next_statement_of_their_connection() {
 }
 
 #[test]
-fn own_coroutines_and_an_own_thread_run_work() {
+fn own_coroutines_work_in_threads_and_so_does_an_own_thread_run() {
     let text = "
         function event() end
         function thread_run(tid)
@@ -324,9 +338,12 @@ fn own_coroutines_and_an_own_thread_run_work() {
             ffi.C.sb_event_stop(tid)
           end
         end";
-    let (end, log, printed) = run(text, Mode::Coroutines);
+    let (end, log, printed) = run(text, Mode::Threads);
     assert_eq!((end.as_str(), printed.as_str()), ("Done", "1\t2\n"));
     assert_eq!(log, "open\n0: SELECT 1\n0: SELECT 2");
+    let (end, log, _) = run(text, Mode::Coroutines);
+    assert!(end.starts_with("cannot suspend: "), "{end}");
+    assert_eq!(log, "open");
 }
 
 #[test]
@@ -382,4 +399,24 @@ fn waits_in_functions_that_c_code_calls_need_threads() {
     assert_eq!(log, "open");
     let (end, log, _) = run(text, Mode::Threads);
     assert_eq!((end.as_str(), log.as_str()), ("Done", "open\n0: SELECT 1\n0: COMMIT"));
+}
+
+#[test]
+fn a_script_can_begin_again_after_whatever_a_load_repeats() {
+    let (script, _) = script(RESTARTS, Mode::Coroutines);
+    let script = script.anew(|settings| {
+        settings.ignored_errors = vec![super::RESTARTS.to_owned()];
+        settings.print = None;
+    });
+    for (kind, is_repeated) in [
+        (FailureKind::Restart, true),
+        (FailureKind::Lost, true),
+        (FailureKind::Refused, false),
+    ] {
+        let (mut server, mut user) = (Server::default(), user(&script));
+        server.run(&mut user, Answer::Start);
+        server.failing = Some(("UPDATE", error(7, kind)));
+        let end = server.run(&mut user, Answer::Transaction);
+        assert_eq!(end == "Restart", is_repeated, "{end}");
+    }
 }

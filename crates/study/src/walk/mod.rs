@@ -269,6 +269,6 @@ fn has_keys_below(name: &str) -> bool {
         SWEEP => rest,
         _ => name,
     };
-    let has_settings = |name: Name| matches!(name.key.kind, Kind::Settings);
+    let has_settings = |name: Name| matches!(name.key.kind, Kind::Settings | Kind::Options);
     key::is_group(name) || Name::find(name).is_ok_and(|name| name.is_some_and(has_settings))
 }

@@ -111,7 +111,9 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         | Kind::Tables
         | Kind::Bytes { .. }
         | Kind::Paths
-        | Kind::Faults => true,
+        | Kind::Faults
+        | Kind::Scripts
+        | Kind::Options => true,
         Kind::Settings if name.setting().is_some() => !matches!(
             value,
             DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_)

@@ -20,6 +20,7 @@ mod plan;
 mod reference;
 mod repeats;
 mod robust;
+mod scripts;
 mod secrets;
 mod servers;
 mod sizes;

@@ -109,7 +109,7 @@ proptest! {
     fn any_value_of_any_key(
         key in prop::sample::select(vec!["title", "server.url", "server.engine", "data.rows", "load.threads",
             "load.rate", "load.time", "load.workload", "sweep.load.time", "sweep.\"data.seed\"", "sweep", "load", "",
-            "server.config", "server.config.a", "sweep.server.config.a-b", "server.config.", "server.port",
+            "load.script", "load.options.a", "load.variables", "sweep.load.options.a", "server.config", "server.config.a", "sweep.server.config.a-b", "server.config.", "server.port",
             "server.version", "server.basedir", "load.repeats", "load.order_seed", "topology.instances",
             "sweep.topology.instances", "topology.cluster", "topology.members", "topology.follow", "topology.failover",
             "ledger.rate", "chaos.faults", "chaos.rate", "chaos.seed", "sweep.chaos.faults", "monitors.enabled", "report.tables", "variant", "sweep.server.url"]),

@@ -1,39 +1,21 @@
 //! The test `cpu`: counts primes.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
-use super::period::Counts;
-use super::{NativeError, Test};
+use super::Event;
+use crate::options::{OptionError, Values};
 
-/// An event divides every number below a limit by the ones up to its square root.
-#[derive(Debug)]
-pub struct Cpu {
-    max_prime: u64,
-}
-
-impl Cpu {
-    /// `max_prime` is `--cpu-max-prime`.
-    pub fn new(max_prime: i64) -> Result<Self, NativeError> {
-        match u64::try_from(max_prime) {
-            Ok(max_prime) if max_prime > 0 => Ok(Self { max_prime }),
-            _ => Err(NativeError::new(format!(
-                "Invalid value of cpu-max-prime: {max_prime}."
-            ))),
-        }
-    }
-}
-
-impl Test for Cpu {
-    type Thread = ();
-
-    fn thread(&self, _: u32) -> Result<(), NativeError> {
-        Ok(())
-    }
-
-    fn event(&self, (): &mut (), _: &mut Counts) -> Result<bool, NativeError> {
-        black_box(primes_below(self.max_prime));
-        Ok(true)
-    }
+/// Divides every number below a limit by the ones up to its square root.
+pub(super) fn cpu(values: &Values) -> Result<Event, OptionError> {
+    let max_prime = values.int("cpu_max_prime")?;
+    let limit = u64::try_from(max_prime).ok().filter(|limit| *limit > 0);
+    let limit = limit.ok_or_else(|| {
+        OptionError::fatal(format!("Invalid value of cpu-max-prime: {max_prime}."))
+    })?;
+    Ok(Arc::new(move |_, _| {
+        black_box(primes_below(limit));
+    }))
 }
 
 /// Number of primes from 3.
@@ -52,6 +34,7 @@ fn primes_below(limit: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::tests::values;
 
     #[test]
     fn primes_are_counted_from_3() {
@@ -63,10 +46,11 @@ mod tests {
 
     #[test]
     fn the_limit_is_positive() {
-        for limit in [0, -1, i64::MIN] {
-            let expected = format!("Invalid value of cpu-max-prime: {limit}.");
-            assert_eq!(Cpu::new(limit).unwrap_err().message, expected);
+        for limit in [0, -1, i32::MIN] {
+            let values = values(&format!("cpu --cpu-max-prime={limit} run"));
+            let expected = format!("FATAL: Invalid value of cpu-max-prime: {limit}.");
+            assert_eq!(cpu(&values).err().unwrap().message, expected);
         }
-        assert!(Cpu::new(1).is_ok());
+        assert!(cpu(&values("cpu --cpu-max-prime=1 run")).is_ok());
     }
 }

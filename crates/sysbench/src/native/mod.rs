@@ -1,74 +1,172 @@
 //! The tests that need no database: cpu, memory, threads, mutex, and fileio.
 //!
-//! Each is a [`Test`], which [`driver::run`] runs on threads. An event does the work of sysbench's,
-//! so that rates can be compared.
+//! Each is a workload of the load engine whose transactions are events. An event does the work of
+//! sysbench's, so that rates can be compared. It blocks, so each user needs a worker of its own.
 
-pub mod cpu;
-pub mod driver;
-pub mod fileio;
-pub mod memory;
-pub mod mutex;
-pub mod period;
-pub mod threads;
-
-mod arrivals;
-mod error;
-mod iterations;
+mod cpu;
+mod fileio;
+mod locks;
+mod memory;
 mod random;
 mod region;
-mod shared;
+mod repeat;
+mod values;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt::Display;
+use std::io::{Error, ErrorKind};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use error::NativeError;
-use period::Counts;
+use workload::catalog::Catalog;
+use workload::session::{Connect, Connections, SessionError};
+use workload::virtual_user::{Done, NewUsers, VirtualUser, Workload};
 
-/// What threads execute over and over.
-pub trait Test: Send + Sync + 'static {
-    /// What a thread keeps from event to event.
-    type Thread;
+use crate::options::{OptionError, Values};
+use fileio::FileIo;
+pub use fileio::{FileSession, FileSet};
+use random::Random;
 
-    /// Whether the test ends by itself, so that a limit on the number of events does not apply.
-    const LIMITS_ITSELF: bool = false;
+/// What an event does in the thread with this number.
+type Event = Arc<dyn Fn(u32, &mut Random) + Send + Sync>;
 
-    /// Prepares the thread with this number, on that thread.
-    fn thread(&self, index: u32) -> Result<Self::Thread, NativeError>;
+/// A test that is ready to run: the workload of a load, and what opens its connections.
+#[derive(Clone)]
+pub struct Native {
+    /// How many events each thread executes, if the test ends by itself; `--events` does not apply
+    /// then.
+    pub events_per_thread: Option<u64>,
+    catalog: Arc<Catalog>,
+    work: Work,
+    seed: u64,
+}
 
-    /// Executes an event and adds what it did to `counts`. `false` if nothing was left to do; the
-    /// thread then ends.
-    fn event(&self, thread: &mut Self::Thread, counts: &mut Counts) -> Result<bool, NativeError>;
+#[derive(Clone)]
+enum Work {
+    Busy(Event),
+    /// Reads, writes, and fsyncs are the statements of a session.
+    Files(Arc<FileIo>),
+}
 
-    /// Completes what the events began; the time it takes is part of the run.
-    fn finish(&self, _: &mut Self::Thread, _: &mut Counts) -> Result<(), NativeError> {
-        Ok(())
+/// A thread of a test.
+pub struct Thread {
+    work: Work,
+    index: u32,
+    random: Random,
+    events_left: u64,
+}
+
+impl Native {
+    /// The test of this name; `None` if sysbench has none that needs no database. Fails if an
+    /// option is out of range, memory cannot be allocated, or the files are not as
+    /// [`FileSet::prepare`] leaves them.
+    pub fn new(
+        test: &str,
+        values: &Values,
+        threads: u32,
+        seed: u64,
+    ) -> Result<Option<Self>, OptionError> {
+        let (work, events_per_thread) = match test {
+            "cpu" => (Work::Busy(cpu::cpu(values)?), None),
+            "memory" => {
+                let events = memory::events(values, threads);
+                (Work::Busy(memory::memory(values, threads)?), Some(events))
+            }
+            "threads" => (Work::Busy(locks::threads(values)?), None),
+            "mutex" => (Work::Busy(locks::mutex(values)?), Some(1)),
+            "fileio" => {
+                let files = FileIo::open(&FileSet::new(values)?, values)?;
+                (Work::Files(Arc::new(files)), None)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            events_per_thread,
+            catalog: Arc::new(fileio::catalog()),
+            work,
+            seed,
+        }))
+    }
+
+    /// Bytes that a read or write transfers; only the last one in a file may transfer fewer.
+    pub fn request_bytes(&self) -> u64 {
+        match &self.work {
+            Work::Busy(_) => 0,
+            Work::Files(files) => files.request_bytes(),
+        }
     }
 }
 
-/// The value of an option that has one of several names.
-pub fn choose<T: Copy>(option: &str, name: &str, choices: &[(&str, T)]) -> Result<T, NativeError> {
-    let chosen = choices.iter().find(|(known, _)| *known == name);
-    let (_, value) = chosen.ok_or_else(|| NativeError::invalid(option, name))?;
-    Ok(*value)
+impl Workload for Native {
+    type User = Thread;
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn users(&self, indexes: Range<u32>) -> NewUsers<Thread> {
+        let native = self.clone();
+        let thread = move |index| Thread {
+            work: native.work.clone(),
+            index,
+            random: Random::new(native.seed, index),
+            events_left: native.events_per_thread.unwrap_or(u64::MAX),
+        };
+        Box::new(move || Ok(indexes.map(thread).collect()))
+    }
 }
 
-/// Keeps what different threads write off each other's cache lines.
-#[derive(Debug, Default)]
-#[repr(align(256))]
-pub(crate) struct Padded<T>(pub(crate) T);
+impl Connect for Native {
+    type Session = FileSession;
 
-/// As many as an option says.
-pub(crate) fn mutexes(option: &str, count: u32) -> Result<Vec<Padded<Mutex<()>>>, NativeError> {
-    let mut mutexes = Vec::new();
-    let reserved = mutexes.try_reserve_exact(count as usize);
-    if count == 0 || reserved.is_err() {
-        return Err(NativeError::invalid(option, count));
+    async fn connect(&self, _: &Arc<Catalog>) -> Result<FileSession, SessionError> {
+        let opened = match &self.work {
+            Work::Busy(_) => Err(ErrorKind::Unsupported.into()),
+            Work::Files(files) => FileSession::new(files),
+        };
+        opened.map_err(|error| SessionError::of_script(failed("Cannot prepare a thread", &error)))
     }
-    mutexes.resize_with(count as usize, Padded::default);
-    Ok(mutexes)
+}
+
+impl VirtualUser for Thread {
+    fn opens_connections(&self) -> bool {
+        // Busy threads open none.
+        matches!(self.work, Work::Busy(_))
+    }
+
+    async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+        if self.events_left == 0 {
+            return Ok(Done {
+                is_last: true,
+                ..Done::default()
+            });
+        }
+        self.events_left -= 1;
+        match &self.work {
+            Work::Busy(event) => event(self.index, &mut self.random),
+            Work::Files(files) => files.event(&mut self.random, session).await?,
+        }
+        Ok(Done::default())
+    }
+
+    async fn finish<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        match &self.work {
+            Work::Busy(_) => Ok(()),
+            Work::Files(files) => files.finish(session).await,
+        }
+    }
+}
+
+/// A failed system call, in sysbench's words.
+fn failed(what: impl Display, error: &Error) -> String {
+    let code = error.raw_os_error().unwrap_or_default();
+    let text = error.to_string();
+    // Without the number that the standard library adds.
+    let text = text.split(" (os error").next().unwrap_or_default();
+    format!("{what} errno = {code} ({text})")
 }
 
 /// A thread that panicked leaves nothing half done behind the mutexes here.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,113 +1,77 @@
-//! Mapped memory: pages that are zeroed or huge, and those of files.
+//! Mapped memory. It stays mapped until the process ends, which runs one test.
 #![expect(
     unsafe_code,
     reason = "std maps no memory, and aligns none to pages as direct I/O demands"
 )]
 
+use std::fs::File;
 use std::io::{ErrorKind, Result};
-use std::os::fd::AsFd;
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, mmap_anonymous, msync, munmap};
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, mmap_anonymous, msync};
 
-/// Zeroed pages of this process.
-#[derive(Debug)]
-pub(crate) struct Pages(Mapping);
+const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
-/// The first pages of a file, shared with all who open it.
-#[derive(Debug)]
-pub(crate) struct FileMap(Mapping);
+/// The first bytes of a file, shared with all who open it.
+#[derive(Clone, Copy)]
+pub(super) struct FileMap(&'static [AtomicU8]);
 
-#[derive(Debug)]
-struct Mapping {
-    start: *mut u8,
-    length: usize,
+/// Zeroed pages, each in memory of its own: pages that were never written share one.
+fn pages(bytes: usize, flags: MapFlags) -> Result<*mut u8> {
+    let flags = flags | MapFlags::PRIVATE | MapFlags::POPULATE;
+    // SAFETY: the kernel chooses an address that is not in use.
+    let start = unsafe { mmap_anonymous(null_mut(), bytes, ACCESS, flags)? };
+    Ok(start.cast())
 }
 
-// SAFETY: no thread owns a mapping; any may use and unmap it.
-unsafe impl Send for Mapping {}
-// SAFETY: `Pages` shares only atomic words, and `FileMap` no reference at all.
-unsafe impl Sync for Mapping {}
+pub(super) fn words(bytes: usize, has_huge_pages: bool) -> Result<&'static [AtomicU64]> {
+    let mut flags = MapFlags::empty();
+    flags.set(MapFlags::HUGETLB, has_huge_pages);
+    let (start, words) = (pages(bytes, flags)?, bytes / size_of::<AtomicU64>());
+    // SAFETY: the pages are aligned and zeroed, stay mapped, and are referred to nowhere else.
+    Ok(unsafe { slice::from_raw_parts(start.cast(), words) })
+}
 
-impl Pages {
-    /// The smallest number of pages with this many bytes; `flags` may ask for huge ones.
-    pub(crate) fn new(length: usize, flags: MapFlags) -> Result<Self> {
-        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, flags | MapFlags::PRIVATE);
-        // SAFETY: the kernel chooses an address that is not in use.
-        let start = unsafe { mmap_anonymous(null_mut(), length, access, flags)? };
-        let start = start.cast();
-        Ok(Self(Mapping { start, length }))
-    }
-
-    pub(crate) fn words(&self) -> &[AtomicU64] {
-        let words = self.0.length / size_of::<AtomicU64>();
-        // SAFETY: pages are aligned and initialized, and any bytes are valid words. While they are
-        // borrowed, all other references are to the same words.
-        unsafe { slice::from_raw_parts(self.0.start.cast::<AtomicU64>(), words) }
-    }
-
-    /// The first bytes; all if there are not as many.
-    pub(crate) fn bytes(&mut self, count: usize) -> &mut [u8] {
-        let count = count.min(self.0.length);
-        // SAFETY: pages are initialized, and the exclusive borrow is the only reference to them.
-        unsafe { slice::from_raw_parts_mut(self.0.start, count) }
-    }
-
-    /// Where the first bytes are, for the kernel. Fails if there are not as many.
-    pub(crate) fn address(&mut self, bytes: usize) -> Result<*mut u8> {
-        self.0.at(0, bytes)
-    }
+/// A buffer that is aligned to a page.
+pub(super) fn buffer(bytes: usize) -> Result<&'static mut [u8]> {
+    let start = pages(bytes, MapFlags::empty())?;
+    // SAFETY: the pages are zeroed, stay mapped, and are referred to nowhere else.
+    Ok(unsafe { slice::from_raw_parts_mut(start, bytes) })
 }
 
 impl FileMap {
-    /// The file must have this many bytes as long as they are accessed.
-    pub(crate) fn new(file: impl AsFd, length: usize) -> Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
+    /// Extends the file to this many bytes, which it must have as long as they are accessed.
+    pub(super) fn new(file: &File, bytes: u64) -> Result<Self> {
+        if file.metadata()?.len() < bytes {
+            file.set_len(bytes)?;
+        }
+        let bytes = bytes as usize;
         // SAFETY: the kernel chooses an address that is not in use.
-        let start = unsafe { mmap(null_mut(), length, access, MapFlags::SHARED, file, 0)? };
-        let start = start.cast();
-        Ok(Self(Mapping { start, length }))
+        let start = unsafe { mmap(null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0)? };
+        // SAFETY: any bytes are valid, and they stay mapped.
+        Ok(Self(unsafe { slice::from_raw_parts(start.cast(), bytes) }))
     }
 
-    pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let from = self.0.at(offset, bytes.len())?;
-        // SAFETY: both ranges are valid, and a new mapping overlaps no other memory. Like processes
-        // that share a file, threads may race for it; that only mixes bytes, all of them valid.
-        unsafe { copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
-        Ok(())
-    }
-
-    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let to = self.0.at(offset, bytes.len())?;
-        // SAFETY: see `read`.
-        unsafe { copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    /// Reads a part of the file into the buffer, or writes it.
+    pub(super) fn transfer(self, offset: u64, buffer: &mut [u8], writes: bool) -> Result<()> {
+        let rest = self.0.get(offset as usize..).unwrap_or_default();
+        let part = rest.get(..buffer.len()).ok_or(ErrorKind::UnexpectedEof)?;
+        let (file, memory) = (part.as_ptr().cast_mut().cast(), buffer.as_mut_ptr());
+        let (from, to) = if writes { (memory, file) } else { (file, memory) };
+        // SAFETY: both ranges are valid, and a mapping overlaps no other memory. Atomic bytes may
+        // be written. Like processes that share a file, threads may race for it; that only mixes
+        // bytes, all of them valid.
+        unsafe { copy_nonoverlapping(from.cast_const(), to, buffer.len()) };
         Ok(())
     }
 
     /// Writes what was changed to the file's device.
-    pub(crate) fn sync(&self) -> Result<()> {
+    pub(super) fn sync(self) -> Result<()> {
+        let start = self.0.as_ptr().cast_mut().cast();
         let flags = MsyncFlags::SYNC | MsyncFlags::INVALIDATE;
-        // SAFETY: the range is the mapping; no contents change.
-        Ok(unsafe { msync(self.0.start.cast(), self.0.length, flags) }?)
-    }
-}
-
-impl Mapping {
-    fn at(&self, offset: u64, length: usize) -> Result<*mut u8> {
-        match (offset as usize).checked_add(length) {
-            // SAFETY: the sum, and so the offset, is inside the mapping.
-            Some(end) if end <= self.length => Ok(unsafe { self.start.add(offset as usize) }),
-            _ => Err(ErrorKind::UnexpectedEof.into()),
-        }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // Huge pages stay until the process ends unless the length is a multiple of theirs.
-        // SAFETY: the range was mapped by `new`, and whoever borrowed from it is gone.
-        let _ = unsafe { munmap(self.start.cast(), self.length) };
+        // SAFETY: the range is mapped; no contents change.
+        Ok(unsafe { msync(start, self.0.len(), flags) }?)
     }
 }

@@ -2,48 +2,46 @@
 
 use std::fmt::Display;
 
-/// Where a message goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    Stdout,
-    Stderr,
-}
-
 /// An error in sysbench's words, or the answer to `--help` and the like.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OptionError {
     /// Without the end of its last line.
     pub message: String,
-    pub stream: Stream,
-    /// The exit code; 0 after most answers.
+    /// Whether the message goes to stderr; else to stdout.
+    pub is_stderr: bool,
+    /// The exit code: 0 after an answer, else 1.
     pub exit: u8,
     /// Advice that sysbench does not give, for stderr.
     pub hint: Option<String>,
 }
 
 impl OptionError {
-    pub(crate) fn new(stream: Stream, exit: u8, message: impl Into<String>) -> Self {
+    fn new(message: String, is_stderr: bool, exit: u8) -> Self {
         Self {
-            message: message.into(),
-            stream,
+            message,
+            is_stderr,
             exit,
             hint: None,
         }
     }
 
     /// A command line that sysbench does not take.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Stream::Stderr, 1, message)
-    }
-
-    /// What was asked for in place of a run.
-    pub(crate) fn answer(text: String, exit: u8) -> Self {
-        Self::new(Stream::Stdout, exit, text)
+    pub(crate) fn usage(message: String) -> Self {
+        Self::new(message, true, 1)
     }
 
     /// What is fatal in sysbench's log.
     pub(crate) fn fatal(message: impl Display) -> Self {
-        Self::new(Stream::Stdout, 1, format!("FATAL: {message}"))
+        Self::new(format!("FATAL: {message}"), false, 1)
+    }
+
+    pub(crate) fn invalid(option: &str, value: impl Display) -> Self {
+        Self::fatal(format!("Invalid value for --{option}: {value}"))
+    }
+
+    /// What was asked for in place of a run.
+    pub(crate) fn answer(message: String) -> Self {
+        Self::new(message, false, 0)
     }
 }

@@ -1,21 +1,16 @@
 //! What every test has, with its values checked.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use workload::distribution::Distribution;
 
 use super::dialect::Dialect;
-use super::error::{OptionError, Stream};
-use super::line::CommandLine;
+use super::error::OptionError;
+use super::line::{CommandLine, RENAMED};
 use super::values::Values;
 
 const DEBUG: u32 = 5;
-/// What `--forced-shutdown` means without a value.
-const GRACE_PERCENT: u32 = 5;
-const MAX_CHECKPOINTS: usize = 256;
-const TOO_MANY: &str = "Too many checkpoints in --report-checkpoints (up to 256 can be defined)";
 const ENDLESS: &str = "WARNING: Both event and time limits are disabled, running an endless test";
 
 /// How a test runs, whatever it does.
@@ -35,80 +30,64 @@ pub struct General {
     pub checkpoints: Vec<Duration>,
     /// 0: none.
     pub percentile: u32,
-    pub histogram: bool,
     /// 0 (fatal errors) to 5 (debug).
     pub verbosity: u32,
-    pub debug: bool,
-    pub validate: bool,
     /// `None`: from the time.
     pub seed: Option<u64>,
     pub distribution: Distribution,
 }
 
 impl General {
-    /// Reads the options, unless one is out of range. May add a warning.
+    /// Reads the options, those of the test included, unless one is out of range. May add a
+    /// warning.
     pub fn of(line: &mut CommandLine) -> Result<Self, OptionError> {
         let (values, dialect) = (&line.values, line.dialect);
-        let [threads, events, time, rate] = match dialect.is_old() {
-            true => ["num_threads", "max_requests", "max_time", "tx_rate"],
-            false => ["threads", "events", "time", "rate"],
-        };
-        let limit = |name: &str| values.int(name).map(positive);
-        let (events, time_s) = (limit(events)?, limit(time)?);
-        let debug = values.bool("debug");
-        let general = Self {
-            threads: within(values, threads, 1..=u32::MAX)?,
-            events,
-            time: time_s.map(seconds),
-            warmup: seconds(within(values, "warmup_time", 0..=u32::MAX)?),
-            forced_shutdown: forced_shutdown(values.text("forced_shutdown"), time_s)?,
-            rate: limit(rate)?,
-            report_interval: limit("report_interval")?.map(seconds),
-            checkpoints: checkpoints(&values.list("report_checkpoints"))?,
-            percentile: within(values, "percentile", dialect.is_old().into()..=100)?,
-            histogram: values.bool("histogram"),
-            verbosity: match within(values, "verbosity", 0..=DEBUG)? {
-                _ if debug || values.bool("mysql_debug") => DEBUG,
-                verbosity => verbosity,
-            },
-            debug,
-            validate: values.bool("validate"),
-            seed: seed(values, dialect)?,
-            distribution: distribution(values, dialect)?,
-        };
-        if general.histogram && general.percentile == 0 {
+        let is_old = dialect.is_old();
+        let [threads, events, time, rate] =
+            RENAMED.map(|(former, present, _)| if is_old { former } else { present });
+        let (events, time_s) = (limit(values, events)?, limit(values, time)?);
+        let percentile = within(values, "percentile", is_old.into()..=100)?;
+        if percentile == 0 && values.bool("histogram") {
             let message = "--histogram cannot be used with --percentile=0";
             return Err(OptionError::fatal(message));
         }
         if events.is_none() && time_s.is_none() {
             line.warnings.push(ENDLESS.to_owned());
         }
-        Ok(general)
-    }
-}
-
-fn invalid(name: &str, value: impl Display) -> OptionError {
-    let option = name.replace('_', "-");
-    match name {
-        "threads" | "num_threads" => {
-            OptionError::fatal(format!("Invalid value for --{option}: {value}.\n"))
-        }
-        "verbosity" => {
-            let message = format!("Invalid value for {option}: {value}");
-            OptionError::new(Stream::Stdout, 1, message)
-        }
-        _ => OptionError::fatal(format!("Invalid value for --{option}: {value}")),
+        let is_v04 = dialect == Dialect::V04;
+        let seed = values.int(if is_v04 { "seed-rng" } else { "rand-seed" })?;
+        // Without --init-rng, every run of 0.4 draws the same numbers.
+        let is_fixed = seed != 0 || (is_v04 && !values.bool("init-rng"));
+        Ok(Self {
+            threads: within(values, threads, 1..=u32::MAX)?,
+            events,
+            time: time_s.map(seconds),
+            warmup: seconds(within(values, "warmup-time", 0..=u32::MAX)?),
+            forced_shutdown: forced_shutdown(values.text("forced-shutdown"), time_s)?,
+            rate: limit(values, rate)?,
+            report_interval: limit(values, "report-interval")?.map(seconds),
+            checkpoints: checkpoints(&values.list("report-checkpoints"))?,
+            percentile,
+            verbosity: match within(values, "verbosity", 0..=DEBUG)? {
+                _ if values.bool("debug") || values.bool("mysql-debug") => DEBUG,
+                verbosity => verbosity,
+            },
+            seed: is_fixed.then_some(seed.unsigned_abs().into()),
+            distribution: distribution(values, dialect)?,
+        })
     }
 }
 
 fn within(values: &Values, name: &str, range: RangeInclusive<u32>) -> Result<u32, OptionError> {
     let number = values.int(name)?;
     let valid = u32::try_from(number).ok().filter(|number| range.contains(number));
-    valid.ok_or_else(|| invalid(name, number))
+    valid.ok_or_else(|| OptionError::invalid(name, number))
 }
 
-fn positive(number: i32) -> Option<u32> {
-    u32::try_from(number).ok().filter(|number| *number > 0)
+/// `None` for 0 or less.
+fn limit(values: &Values, name: &str) -> Result<Option<u32>, OptionError> {
+    let number = u32::try_from(values.int(name)?).ok();
+    Ok(number.filter(|number| *number > 0))
 }
 
 fn seconds(number: u32) -> Duration {
@@ -119,64 +98,43 @@ fn forced_shutdown(text: &str, time_s: Option<u32>) -> Result<Option<Duration>, 
     let Some(time_s) = time_s.filter(|_| !text.eq_ignore_ascii_case("off")) else {
         return Ok(None);
     };
+    let text = if text.is_empty() { "5%" } else { text };
     let percent = |number| seconds(time_s).saturating_mul(number) / 100;
     let grace = match text.strip_suffix('%') {
-        Some(number) => number.parse().ok().map(percent),
-        None if text.is_empty() => Some(percent(GRACE_PERCENT)),
-        None => text.parse().ok().map(seconds),
+        Some(number) => number.parse().map(percent),
+        None => text.parse().map(seconds),
     };
-    let refused = || invalid("forced_shutdown", format!("'{text}'"));
-    grace.map(Some).ok_or_else(refused)
+    let invalid = |_| OptionError::invalid("forced-shutdown", format!("'{text}'"));
+    grace.map(Some).map_err(invalid)
 }
 
 fn checkpoints(texts: &[String]) -> Result<Vec<Duration>, OptionError> {
-    if texts.len() > MAX_CHECKPOINTS {
-        return Err(OptionError::fatal(TOO_MANY));
-    }
     let each = texts.iter().map(|text| {
-        let at = text.parse().ok().and_then(positive).map(seconds);
-        at.ok_or_else(|| invalid("report_checkpoints", format!("'{text}'")))
+        let invalid = |_| OptionError::invalid("report-checkpoints", format!("'{text}'"));
+        text.parse().map(seconds).map_err(invalid)
     });
     let mut all = each.collect::<Result<Vec<_>, _>>()?;
     all.sort_unstable();
     Ok(all)
 }
 
-fn seed(values: &Values, dialect: Dialect) -> Result<Option<u64>, OptionError> {
-    let (name, is_random) = match dialect {
-        // Without --init-rng, every run draws the same numbers.
-        Dialect::V04 => ("seed_rng", values.bool("init_rng")),
-        _ => ("rand_seed", true),
-    };
-    let seed = values.int(name)?.unsigned_abs();
-    Ok((seed > 0 || !is_random).then_some(seed.into()))
-}
-
 fn distribution(values: &Values, dialect: Dialect) -> Result<Distribution, OptionError> {
-    let (name, special) = match dialect {
-        Dialect::V04 => ("oltp_dist_type", "oltp_dist"),
-        _ => ("rand_type", "rand_spec"),
+    let (kind, parameters) = match dialect {
+        Dialect::V04 => ("oltp-dist-type", "oltp-dist"),
+        _ => ("rand-type", "rand-spec"),
     };
-    let int = |name: &str| values.int(&format!("{special}_{name}"));
-    let exponent = values.double("rand_zipfian_exp");
-    let text = match values.text(name) {
-        "gaussian" => format!("gaussian:iter={}", int("iter")?),
-        "special" => {
-            let (pct, res) = (int("pct")?, int("res")?);
-            format!("special:pct={pct},res={res},iter={}", int("iter")?)
-        }
-        "pareto" => format!("pareto:h={}", values.double("rand_pareto_h")),
-        "zipfian" if dialect == Dialect::Master && exponent < 0.0 => {
-            return Err(OptionError::fatal("--rand-zipfian-exp must be >= 0"));
-        }
-        "zipfian" if dialect == Dialect::Master => format!("zipfian:exp={exponent}"),
-        "uniform" => "uniform".to_owned(),
+    let int = |name: &str| values.int(&format!("{parameters}-{name}"));
+    let (pct, res, iter) = (int("pct")?, int("res")?, int("iter")?);
+    let text = match values.text(kind) {
         // A test of 0.4 that draws no keys has no such option.
         "" => "special".to_owned(),
-        other => {
-            let message = format!("Invalid random numbers distribution: {other}.");
-            return Err(OptionError::fatal(message));
+        "gaussian" => format!("gaussian:iter={iter}"),
+        "special" => format!("special:pct={pct},res={res},iter={iter}"),
+        "pareto" => format!("pareto:h={}", values.double("rand-pareto-h")),
+        "zipfian" if dialect == Dialect::Master => {
+            format!("zipfian:exp={}", values.double("rand-zipfian-exp"))
         }
+        other => other.to_owned(),
     };
     text.parse::<Distribution>().map_err(OptionError::fatal)
 }

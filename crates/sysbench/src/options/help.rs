@@ -1,29 +1,24 @@
 //! Help in the layout of sysbench.
 
 use super::dialect::Dialect;
-use super::table::groups;
-use super::values::{Declaration, Kind};
-
-const COMMANDS: &str = "Commands of most tests: prepare run cleanup help";
-const TESTS: &str = "Compiled-in tests:
-  fileio - reads, writes and syncs of files
-  cpu - search for prime numbers
-  memory - reads or writes of memory
-  threads - threads that compete for mutexes
-  mutex - mutexes that are hardly ever contended
-
-'help' as the command lists the options of a test.";
+use super::table::common;
+use super::values::{Declaration, KINDS};
 
 /// What `--help` prints.
 pub fn usage(dialect: Dialect) -> String {
     let syntax = match dialect.is_old() {
-        true => "[options]... --test=NAME command",
-        false => "[options]... [testname] [command]",
+        true => "--test=NAME command",
+        false => "[testname] [command]",
     };
-    let options: String = groups(dialect)
-        .map(|(title, options)| section(title, &options))
+    let options: String = common(dialect)
+        .map(|(title, options)| section(title, options))
         .collect();
-    format!("Usage:\n  sysbench {syntax}\n\n{COMMANDS}\n\n{options}{TESTS}")
+    format!(
+        "Usage:\n  sysbench [options]... {syntax}\n\n\
+         Commands of most tests: prepare run cleanup help\n\n\
+         {options}Compiled-in tests: cpu fileio memory mutex threads\n\n\
+         'help' as the command lists the options of a test."
+    )
 }
 
 /// What the command `help` of a test prints; `name` is as it was typed.
@@ -45,13 +40,6 @@ fn section(title: &str, options: &[Declaration<'_>]) -> String {
 }
 
 fn syntax(option: &Declaration<'_>) -> String {
-    let value = match option.kind {
-        Kind::Bool => "[=on|off]",
-        Kind::Int | Kind::Double => "=N",
-        Kind::Size => "=SIZE",
-        Kind::String => "=STRING",
-        Kind::List => "=[LIST,...]",
-        Kind::File => "=FILENAME",
-    };
-    format!("--{}{value}", option.name)
+    let kind = KINDS.iter().find(|(_, kind, _)| *kind == option.kind);
+    format!("--{}{}", option.name, kind.map_or("", |(.., value)| *value))
 }

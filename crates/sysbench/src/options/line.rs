@@ -3,17 +3,17 @@
 use super::dialect::Dialect;
 use super::error::OptionError;
 use super::help::usage;
-use super::table::{declarations, groups, has_effect};
+use super::table::{WITHOUT_EFFECT, common};
 use super::values::{Declaration, Kind, Values};
 use super::word::{Word, in_file, masked, with_hyphens};
 
 /// Options of 1.0 with a former name: that name, the present one, and the number above which the
 /// former counts.
 pub(crate) const RENAMED: [(&str, &str, i32); 4] = [
-    ("num_threads", "threads", 1),
-    ("max_requests", "events", 0),
-    ("max_time", "time", 0),
-    ("tx_rate", "rate", 0),
+    ("num-threads", "threads", 1),
+    ("max-requests", "events", 0),
+    ("max-time", "time", 0),
+    ("tx-rate", "rate", 0),
 ];
 const TEST_IS_DEPRECATED: &str = "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.";
 
@@ -36,7 +36,6 @@ pub struct CommandLine {
     pub argv: Vec<String>,
     /// Options that may be the test's.
     rest: Vec<Word>,
-    hint: Option<String>,
 }
 
 /// Reads the words after the program's name, up to the options that the test declares. The answers
@@ -46,7 +45,8 @@ pub fn parse(argv: &[String], read: ReadFile<'_>) -> Result<CommandLine, OptionE
     let mut line = CommandLine::new(&words)?;
     for word in &words {
         match Word::of(word) {
-            Some(option) => line.take(option, read),
+            Some(option) if option.key == "config_file" => line.take_file(&option.value, read),
+            Some(option) => line.take(option),
             None => line.take_bare(word)?,
         }
     }
@@ -66,94 +66,78 @@ impl CommandLine {
             Some(name) => Dialect::named(name)?,
             None => Dialect::spoken(&options, last("test"), first.map(String::as_str)),
         };
-        let mut values = Values::new(!dialect.is_old());
-        let common = groups(dialect).flat_map(|(_, options)| options);
-        common.for_each(|option| values.declare(option.name, option.kind, option.default));
+        let mut values = Values::default();
+        for option in common(dialect).flat_map(|(_, options)| options) {
+            values.declare(option.name, option.kind, option.default);
+        }
         if last("dyno_dialect").is_none() && dialect == Dialect::Master {
             // Only who asks for it gets another distribution than every release has.
-            values.set("rand_type", "special");
+            values.set("rand-type", "special");
         }
-        let test = last("test").filter(|_| dialect.is_old());
+        let test = last("test").filter(|test| !test.is_empty() && dialect != Dialect::Master);
         Ok(Self {
             dialect,
             test: test.map(str::to_owned),
-            hint: hint(words, &values),
             values,
             argv: words.iter().map(|word| masked(word)).collect(),
             ..Self::default()
         })
     }
 
-    fn take(&mut self, option: Word, read: ReadFile<'_>) {
-        match option.key.as_str() {
-            "test" if self.dialect == Dialect::V10 && !option.value.is_empty() => {
-                self.notices.push(TEST_IS_DEPRECATED.to_owned());
-                self.test = Some(option.value);
-            }
-            "config_file" => match read(&option.value) {
-                Ok(text) => in_file(&text).for_each(|option| self.take_known(option)),
-                Err(why) => self.notices.push(format!("{}: {why}", option.value)),
-            },
-            _ => self.take_known(option),
+    fn take(&mut self, option: Word) {
+        if !self.values.set(&option.key, &option.value) {
+            self.rest.push(option);
         }
     }
 
-    fn take_known(&mut self, option: Word) {
-        if !has_effect(&option.key) {
-            let name = option.key.replace('_', "-");
-            self.notices.push(format!("note: --{name} has no effect"));
-        }
-        if !self.values.set(&option.key, &option.value) {
-            self.rest.push(option);
+    fn take_file(&mut self, path: &str, read: ReadFile<'_>) {
+        match read(path) {
+            Ok(text) => in_file(&text).for_each(|option| self.take(option)),
+            Err(why) => self.notices.push(format!("{path}: {why}")),
         }
     }
 
     fn take_bare(&mut self, word: &str) -> Result<(), OptionError> {
         let places = [&mut self.test, &mut self.command];
         let free = places.into_iter().find(|place| place.is_none());
-        if let Some(place) = free {
-            *place = Some(word.to_owned());
-            return Ok(());
-        }
-        let message = match self.dialect.is_old() {
-            true => "Multiple commands are not allowed.".to_owned(),
-            false => format!("Unrecognized command line argument: {word}"),
+        let Some(place) = free else {
+            let message = format!("Unrecognized command line argument: {word}");
+            return Err(self.hinted(OptionError::usage(message)));
         };
-        Err(self.hinted(OptionError::usage(message)))
+        *place = Some(word.to_owned());
+        Ok(())
     }
 
-    /// What needs no test: answers, former names, and all of 0.4.
+    /// What needs no test: answers, former names, and options without effect.
     fn complete(&mut self) -> Result<(), OptionError> {
-        let is_old = self.dialect.is_old();
         if self.values.bool("help") {
-            return Err(OptionError::answer(usage(self.dialect), is_old.into()));
+            return Err(OptionError::answer(usage(self.dialect)));
         }
-        if self.values.bool("version") || (is_old && self.command.as_deref() == Some("version")) {
+        if self.values.bool("version") {
             let version = format!("sysbench {}", self.dialect.version());
-            return Err(OptionError::answer(version, 0));
+            return Err(OptionError::answer(version));
         }
-        if is_old && self.command.is_none() {
-            let usage = usage(self.dialect);
-            let message = format!("Missing required command argument.\n{usage}");
-            return Err(OptionError::usage(message));
+        let idle = common(self.dialect).filter(|(title, _)| *title == WITHOUT_EFFECT);
+        for option in idle.flat_map(|(_, options)| options) {
+            if self.values.text(option.name) != option.default {
+                self.notices.push(format!("note: --{} has no effect", option.name));
+            }
         }
         match self.dialect {
-            Dialect::V04 => {
-                let test = self.test.as_deref().unwrap_or_default();
-                let declared = declarations(self.dialect, test);
-                self.finish(&declared)
-            }
             Dialect::V10 => self.rename(),
-            Dialect::V05 | Dialect::Master => Ok(()),
+            _ => Ok(()),
         }
     }
 
+    /// Takes former names, under a warning.
     fn rename(&mut self) -> Result<(), OptionError> {
+        if !self.values.text("test").is_empty() {
+            self.notices.push(TEST_IS_DEPRECATED.to_owned());
+        }
         for (former, name, least) in RENAMED {
             let number = self.values.int(former)?;
             if number > least {
                 self.values.set(name, &number.to_string());
-                let former = former.replace('_', "-");
                 let warning = format!("WARNING: --{former} is deprecated, use --{name} instead");
                 self.warnings.push(warning);
             }
@@ -161,20 +145,16 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Takes the options of the test; 0.5 takes any others too, as text. Fails if one is unknown.
-    pub fn finish(&mut self, declared: &[Declaration<'_>]) -> Result<(), OptionError> {
-        for option in declared {
+    /// Takes the options that the test declares; 0.5 takes any others too, as text. So does a
+    /// script that declares none, except in master. Fails if an option is unknown.
+    pub fn finish(&mut self, declared: Option<&[Declaration<'_>]>) -> Result<(), OptionError> {
+        for option in declared.unwrap_or_default() {
             self.values.declare(option.name, option.kind, option.default);
         }
-        self.take_rest(self.dialect == Dialect::V05)
-    }
-
-    /// Takes the options of a script that declares none: any, as text, but none in master.
-    pub fn legacy(&mut self) -> Result<(), OptionError> {
-        self.take_rest(self.dialect != Dialect::Master)
-    }
-
-    fn take_rest(&mut self, takes_any: bool) -> Result<(), OptionError> {
+        let takes_any = match declared {
+            None => self.dialect != Dialect::Master,
+            Some(_) => self.dialect == Dialect::V05,
+        };
         for option in std::mem::take(&mut self.rest) {
             let Word { key, value, typed } = &option;
             if takes_any {
@@ -194,15 +174,11 @@ impl CommandLine {
     }
 
     fn unknown(&self, key: &str, typed: &str) -> OptionError {
-        let name = typed.split('=').next().unwrap_or(typed);
         let names = self.values.names().map(|(name, _)| name);
         let near = plan::nearest(key, names.filter(|name| *name != key));
         OptionError {
             hint: near.map(|near| format!("hint: did you mean --{}?", near.replace('_', "-"))),
-            ..OptionError::usage(match self.dialect {
-                Dialect::V04 => format!("Unknown option: {name}.\n{}", usage(self.dialect)),
-                _ => format!("invalid option: {typed}"),
-            })
+            ..OptionError::usage(format!("invalid option: {typed}"))
         }
     }
 
@@ -231,22 +207,17 @@ impl CommandLine {
         Err(self.hinted(OptionError::usage(message)))
     }
 
+    /// Adds advice about the first option whose value may be the next word.
     fn hinted(&self, error: OptionError) -> OptionError {
-        OptionError {
-            hint: self.hint.clone(),
-            ..error
-        }
+        let mut pairs = self.argv.iter().zip(self.argv.iter().skip(1));
+        let apart = pairs.find(|(option, next)| {
+            let takes_value = Word::of(option)
+                .is_some_and(|option| self.values.kind(&option.key) != Some(Kind::Bool));
+            takes_value && !option.contains('=') && !next.starts_with("--")
+        });
+        let hint = apart.map(|(option, _)| {
+            format!("hint: write {option}=VALUE, with '=' and without a blank")
+        });
+        OptionError { hint, ..error }
     }
-}
-
-/// Advice about the first option whose value may stand in the next word.
-fn hint(words: &[String], values: &Values) -> Option<String> {
-    let mut pairs = words.iter().zip(words.iter().skip(1));
-    let (option, _) = pairs.find(|(option, next)| {
-        let kind = Word::of(option).map(|option| values.kind(&option.key));
-        kind.is_some_and(|kind| kind != Some(Kind::Bool))
-            && !option.contains('=')
-            && !next.starts_with("--")
-    })?;
-    Some(format!("hint: write {option}=VALUE, with '=' and without a blank"))
 }

@@ -1,8 +1,7 @@
 //! sysbench's command line, in all of its dialects.
 //!
-//! [`parse`] reads what every test has. Once the test is known, [`CommandLine::finish`] or
-//! [`CommandLine::legacy`] takes its own options. [`General`] and [`Targets`] are the values that
-//! a run needs, checked.
+//! [`parse`] reads what every test has. Once the test is known, [`CommandLine::finish`] takes its
+//! own options. [`General`] and [`Targets`] are the values that a run needs, checked.
 
 mod dialect;
 mod error;
@@ -15,12 +14,12 @@ mod values;
 mod word;
 
 pub use dialect::Dialect;
-pub use error::{OptionError, Stream};
+pub use error::OptionError;
 pub use general::General;
 pub use help::{test_help, usage};
 pub use line::{CommandLine, ReadFile, parse};
 pub use table::declarations;
-pub use targets::{Driver, Endpoint, Password, Targets};
+pub use targets::{Endpoint, Targets};
 pub use values::{Declaration, Kind, Values};
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ const PGSQL_IGNORED: [&str; 3] = ["40P01", "23505", "40001"];
 
 /// Where one connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint<'a> {
-    Tcp { host: &'a str, port: u16 },
-    Unix(&'a str),
+pub enum Endpoint {
+    Tcp(String, u16),
+    Unix(String),
 }
 
 /// The servers, and how to use them. Without `Debug`, because of the password.
@@ -23,6 +23,9 @@ pub enum Endpoint<'a> {
 pub struct Targets {
     /// `mysql` or `pgsql`.
     pub driver: String,
+    /// In the order in which connections take them, again and again. None if the user emptied the
+    /// lists.
+    pub endpoints: Vec<Endpoint>,
     pub user: String,
     pub password: String,
     pub database: String,
@@ -34,9 +37,6 @@ pub struct Targets {
     pub ignored_errors: Vec<String>,
     /// Whether there are no connections, and every statement succeeds.
     pub is_dry_run: bool,
-    hosts: Vec<String>,
-    ports: Vec<u16>,
-    sockets: Vec<String>,
 }
 
 impl Targets {
@@ -47,72 +47,62 @@ impl Targets {
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, OptionError> {
         let values = &line.values;
-        let driver = values.text("db_driver");
+        let driver = values.text("db-driver");
         let (variable, tls, ignored) = match driver {
-            "mysql" => ("MYSQL_PWD", "ssl", values.list("mysql_ignore_errors")),
-            "pgsql" => ("PGPASSWORD", "sslmode", PGSQL_IGNORED.map(str::to_owned).into()),
-            _ => {
-                let message = format!("invalid database driver name: '{driver}'");
-                return Err(OptionError::fatal(message));
-            }
+            "mysql" => ("MYSQL_PWD", "mysql-ssl", values.list("mysql-ignore-errors")),
+            "pgsql" => ("PGPASSWORD", "pgsql-sslmode", PGSQL_IGNORED.map(str::to_owned).into()),
+            _ => return Err(OptionError::invalid("db-driver", driver)),
         };
-        let name = |option: &str| format!("{driver}_{option}");
+        let name = |option: &str| format!("{driver}-{option}");
         let text = |option: &str| values.text(&name(option)).to_owned();
         let given = |option: &str| Some(text(option)).filter(|text| !text.is_empty());
         let file = |option: &str| given(option).map(PathBuf::from);
-        let ports = values.list(&name("port"));
-        let ports = ports.iter().map(|port| number::<u16>(&name("port"), port));
+        let list = |option: &str| values.list(&name(option));
+        let port = |text: &String| number::<u16>(&name("port"), text);
+        let ports = list("port").iter().map(port).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             driver: driver.to_owned(),
+            endpoints: match list("socket") {
+                sockets if sockets.is_empty() => tcp(&list("host"), &ports),
+                sockets => sockets.into_iter().map(Endpoint::Unix).collect(),
+            },
             user: text("user"),
             password: given("password").or_else(|| environment(variable)).unwrap_or_default(),
             database: text("db"),
             login: LoginSpec {
-                tls_mode: Some(tls_mode(&name(tls), &text(tls))?),
-                tls_ca: file("ssl_ca"),
-                tls_cert: file("ssl_cert"),
-                tls_key: file("ssl_key"),
+                tls_mode: Some(tls_mode(tls, values.text(tls))?),
+                tls_ca: file("ssl-ca"),
+                tls_cert: file("ssl-cert"),
+                tls_key: file("ssl-key"),
                 ..LoginSpec::default()
             },
-            prepares: prepares(values.text("db_ps_mode"))?,
+            prepares: match values.text("db-ps-mode") {
+                "auto" => true,
+                "disable" => false,
+                mode => return Err(OptionError::invalid("db-ps-mode", mode)),
+            },
             ignored_errors: ignored,
-            is_dry_run: values.bool(&name("dry_run")),
-            hosts: values.list(&name("host")),
-            ports: ports.collect::<Result<Vec<_>, _>>()?,
-            sockets: values.list(&name("socket")),
+            is_dry_run: values.bool(&name("dry-run")),
         })
     }
-
-    /// The servers, in the order in which connections take them, again and again. None if the
-    /// user emptied the lists.
-    pub fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
-        let sockets = self.sockets.iter().map(|path| Endpoint::Unix(path));
-        let hosts = self.hosts.iter().filter(move |_| self.sockets.is_empty());
-        sockets.chain(hosts.flat_map(move |host| {
-            let ports = self.ports.iter();
-            ports.map(move |&port| Endpoint::Tcp { host, port })
-        }))
-    }
 }
 
-fn prepares(mode: &str) -> Result<bool, OptionError> {
-    match mode {
-        "auto" => Ok(true),
-        "disable" => Ok(false),
-        _ => Err(OptionError::fatal(format!("Invalid value for db-ps-mode: {mode}"))),
-    }
+/// Every port of the first host, then of the next.
+fn tcp(hosts: &[String], ports: &[u16]) -> Vec<Endpoint> {
+    let each = hosts.iter().flat_map(|host| {
+        let ports = ports.iter();
+        ports.map(move |port| Endpoint::Tcp(host.clone(), *port))
+    });
+    each.collect()
 }
 
-fn tls_mode(name: &str, mode: &str) -> Result<TlsMode, OptionError> {
+fn tls_mode(option: &str, mode: &str) -> Result<TlsMode, OptionError> {
     match mode.to_ascii_lowercase().replace('-', "_").as_str() {
         "off" | "disabled" | "disable" => Ok(TlsMode::Disable),
         "" | "preferred" | "prefer" | "allow" => Ok(TlsMode::Preferred),
         "on" | "required" | "require" => Ok(TlsMode::Required),
         "verify_ca" => Ok(TlsMode::VerifyCa),
         "verify_identity" | "verify_full" => Ok(TlsMode::VerifyFull),
-        _ => {
-            let name = name.replace('_', "-");
-            Err(OptionError::usage(format!("invalid option: --{name}={mode}")))
-        }
+        _ => Err(OptionError::invalid(option, mode)),
     }
 }

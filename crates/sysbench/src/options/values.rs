@@ -3,23 +3,20 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+pub use script::lua::Kind;
+
 use super::error::OptionError;
-use super::word::key;
 
-/// Longer numbers are cut, to bound the work.
-const MAX_NUMBER_BYTES: usize = 64;
-
-/// How an option's value is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Bool,
-    Int,
-    Size,
-    Double,
-    String,
-    List,
-    File,
-}
+/// Each kind with its word in the table of options, and what follows a name in help.
+pub(crate) const KINDS: [(&str, Kind, &str); 7] = [
+    ("BOOL", Kind::Bool, "[=on|off]"),
+    ("INT", Kind::Int, "=N"),
+    ("SIZE", Kind::Size, "=SIZE"),
+    ("DOUBLE", Kind::Double, "=N"),
+    ("STRING", Kind::String, "=STRING"),
+    ("LIST", Kind::List, "=[LIST,...]"),
+    ("FILE", Kind::File, "=FILENAME"),
+];
 
 /// An option of a test or script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,56 +28,44 @@ pub struct Declaration<'a> {
     pub help: &'a str,
 }
 
-/// The values of options by name, with `_` for `-`. One that does not exist is off, 0 or empty.
-/// Without `Debug`, because of the passwords.
+/// The values of options by name, in which `-` and `_` are the same. One that does not exist is
+/// off, 0 or empty. Without `Debug`, because of the passwords.
 #[derive(Clone, Default)]
-pub struct Values {
-    entries: BTreeMap<String, (Kind, String)>,
-    /// Whether [`Kind::Bool`] refuses words that it does not know.
-    is_strict: bool,
-}
+pub struct Values(BTreeMap<String, (Kind, String)>);
 
 impl Values {
-    pub(crate) fn new(is_strict: bool) -> Self {
-        Self {
-            is_strict,
-            ..Self::default()
-        }
-    }
-
     /// Adds an option, unless there is one of that name.
     pub(crate) fn declare(&mut self, name: &str, kind: Kind, default: &str) {
-        let entry = self.entries.entry(key(name));
+        let entry = self.0.entry(key(name));
         entry.or_insert_with(|| (kind, default.to_owned()));
     }
 
     /// Sets an option; returns whether it exists and takes this value.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> bool {
-        let Some((kind, text)) = self.entries.get_mut(name) else {
+        let Some((kind, text)) = self.0.get_mut(&key(name)) else {
             return false;
         };
-        let value = match (*kind, boolean(value, self.is_strict)) {
-            (Kind::Bool, Some(true)) => "on",
-            (Kind::Bool, Some(false)) => "off",
-            (Kind::Bool, None) => return false,
-            _ => value,
+        let value = match kind {
+            Kind::Bool => switch(value),
+            _ => Some(value),
         };
-        value.clone_into(text);
-        true
+        if let Some(value) = value {
+            value.clone_into(text);
+        }
+        value.is_some()
     }
 
-    /// The names of all options, and how their values are read.
+    /// The names of all options, with `_`, and how their values are read.
     pub fn names(&self) -> impl Iterator<Item = (&str, Kind)> {
-        let entries = self.entries.iter();
-        entries.map(|(name, (kind, _))| (name.as_str(), *kind))
+        self.0.iter().map(|(name, (kind, _))| (name.as_str(), *kind))
     }
 
     pub fn kind(&self, name: &str) -> Option<Kind> {
-        self.entries.get(name).map(|(kind, _)| *kind)
+        self.0.get(&key(name)).map(|(kind, _)| *kind)
     }
 
     pub fn text(&self, name: &str) -> &str {
-        self.entries.get(name).map_or("", |(_, text)| text.as_str())
+        self.0.get(&key(name)).map_or("", |(_, text)| text.as_str())
     }
 
     pub fn bool(&self, name: &str) -> bool {
@@ -100,44 +85,43 @@ impl Values {
         let text = self.text(name);
         let end = text.find(|c: char| !c.is_ascii_digit());
         let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
-        let number: u64 = digits.parse().unwrap_or(0);
         let unit = unit.chars().next().map(|unit| unit.to_ascii_uppercase());
         let mut units = (0..).zip([None, Some('K'), Some('M'), Some('G'), Some('T')]);
         let power = units.find(|(_, known)| *known == unit);
+        let number: u64 = digits.parse().unwrap_or(0);
         power.map_or(0, |(power, _)| number.saturating_mul(1024_u64.pow(power)))
     }
 
-    /// The longest beginning that is a number, else 0, as in sysbench.
+    /// 0 unless the value is a number, as in sysbench.
     pub fn double(&self, name: &str) -> f64 {
-        let text = self.text(name).trim_start();
-        let longest = text.len().min(MAX_NUMBER_BYTES);
-        let mut beginnings = (1..=longest).rev().filter_map(|end| text.get(..end));
-        let number = beginnings.find_map(|number| number.parse().ok());
-        number.unwrap_or(0.0)
+        self.text(name).trim().parse().unwrap_or(0.0)
     }
 
-    /// The items of a list, or the value of another option as the only item.
+    /// The items of a list, which any text may be.
     pub fn list(&self, name: &str) -> Vec<String> {
-        let is_list = self.kind(name) == Some(Kind::List);
-        let items = self.text(name).split(|c: char| is_list && c == ',');
-        let items = items.filter(|item| !item.is_empty());
+        let items = self.text(name).split(',').filter(|item| !item.is_empty());
         items.map(str::to_owned).collect()
     }
 }
 
-/// What a value, which may be empty, says of a [`Kind::Bool`].
-pub(crate) fn boolean(value: &str, is_strict: bool) -> Option<bool> {
+/// The name under which an option is known.
+pub(crate) fn key(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// What a value, which may be empty, says of a [`Kind::Bool`]: `on` or `off`.
+pub(crate) fn switch(value: &str) -> Option<&'static str> {
     match value {
-        "" | "on" => Some(true),
-        "true" | "1" if is_strict => Some(true),
-        "off" | "false" | "0" => Some(false),
-        _ => (!is_strict).then_some(false),
+        "" | "on" | "true" | "1" => Some("on"),
+        "off" | "false" | "0" => Some("off"),
+        _ => None,
     }
 }
 
 /// A number in the value of an option.
 pub(crate) fn number<T: FromStr>(name: &str, text: &str) -> Result<T, OptionError> {
     text.trim_start().parse().map_err(|_| {
+        let name = key(name);
         OptionError::usage(format!("Invalid value for the '{name}' option: '{text}'"))
     })
 }

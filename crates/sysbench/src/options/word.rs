@@ -1,5 +1,7 @@
 //! The words of a command line, and the lines of a configuration file.
 
+use super::values::key;
+
 /// An option with its value.
 #[derive(Clone)]
 pub(crate) struct Word {
@@ -22,11 +24,6 @@ impl Word {
             typed: Some(masked(typed)),
         })
     }
-}
-
-/// The name under which an option is known.
-pub(crate) fn key(name: &str) -> String {
-    name.replace('-', "_")
 }
 
 /// A word without a password.

@@ -1,23 +1,23 @@
 //! What stands before the first report, written by hand.
 
-use super::Layout;
 use super::tests::report;
+use crate::options::Dialect;
 
 const RUNNING: &str = "Running the test with following options:\nNumber of threads: 2\n";
 const CURRENT_TIME: &str = "Initializing random number generator from current time\n\n\n";
 
 #[test]
 fn heads() {
-    let head = |layout, test, options: &[(&str, &str)]| report(layout, test, options).head();
-    let v10 = Layout::V10;
+    let head = |dialect, test, facts: &[(&'static str, &str)]| report(dialect, test, facts).head();
+    let v10 = Dialect::V10;
     let plain = format!("{RUNNING}{CURRENT_TIME}");
     for test in ["sql", "none", "threads", "mutex"] {
         assert_eq!(head(v10, test, &[]), plain);
     }
     let options = [
-        ("notes", "dyno: keys are special:pct=1,res=75,iter=12\ndyno: results/x"),
         ("warmup-time", "5"),
         ("rate", "100"),
+        ("tx-rate", "100"),
         ("report-interval", "1"),
         ("report-checkpoints", "10, 20"),
         ("debug", "1"),
@@ -25,10 +25,7 @@ fn heads() {
         ("rand-seed", "42"),
         ("shutdown", "15"),
     ];
-    let full = "dyno: keys are special:pct=1,res=75,iter=12
-dyno: results/x
-
-Running the test with following options:
+    let full = "Running the test with following options:
 Number of threads: 2
 Warmup time: 5s
 Target transaction rate: 100/sec
@@ -43,26 +40,26 @@ Initializing random number generator from seed (42).
 Forcing shutdown in 15 seconds
 
 ";
-    assert_eq!(head(Layout::Master, "sql", &options), full);
+    assert_eq!(head(Dialect::Master, "sql", &options), full);
     let old = full.replace("Warmup time: 5s\n", "");
     let old = old.replace("Validation checks: on.", "Additional request validation enabled.");
-    assert_eq!(head(Layout::V05, "sql", &options), old);
+    assert_eq!(head(Dialect::V05, "sql", &options), old);
     let timer = "Initializing random number generator from timer.\n\n\n";
-    let v04 = head(Layout::V04, "none", &[("init-rng", "1")]);
+    let v04 = head(Dialect::V04, "none", &[("init-rng", "1")]);
     assert_eq!(v04, format!("{RUNNING}{timer}"));
 }
 
 #[test]
 fn heads_of_tests() {
-    let own = |layout, test, options: &[(&str, &str)]| {
-        let head = report(layout, test, options).head();
-        let start = match layout {
-            Layout::V04 => format!("{RUNNING}\n"),
+    let own = |dialect, test, facts: &[(&'static str, &str)]| {
+        let head = report(dialect, test, facts).head();
+        let start = match dialect {
+            Dialect::V04 => format!("{RUNNING}\n"),
             _ => format!("{RUNNING}{CURRENT_TIME}"),
         };
         head.strip_prefix(&start).unwrap().to_owned()
     };
-    let (v04, v10, info) = (Layout::V04, Layout::V10, &[("info", "1")]);
+    let (v04, v10, info) = (Dialect::V04, Dialect::V10, &[("info", "1")]);
     let doing = "Doing CPU performance benchmark\n\n";
     assert_eq!(own(v10, "cpu", &[]), "Prime numbers limit: 10000\n\n");
     assert_eq!(own(v10, "cpu", info), format!("{doing}Prime numbers limit: 10000\n\n"));
@@ -103,15 +100,16 @@ Calling fsync() at the end of test, Enabled.
 Using synchronous I/O mode
 Doing random r/w test
 ";
-    let of = |layout, options: &[(&str, &str)]| report(layout, "fileio", options).head();
-    assert_eq!(of(Layout::V10, &[]), format!("{RUNNING}{CURRENT_TIME}{v10}"));
+    let of = |dialect, facts: &[(&'static str, &str)]| report(dialect, "fileio", facts).head();
+    let random = [("file-test-mode", "rndrw"), ("max-requests", "0")];
+    assert_eq!(of(Dialect::V10, &random), format!("{RUNNING}{CURRENT_TIME}{v10}"));
     let v04 = v10.replace("(none)", "0").replace("iB", "b");
     let v04 = v04.replace("of IO requests", "of random requests for random IO");
-    assert_eq!(of(Layout::V04, &[]), format!("{RUNNING}\n{v04}"));
+    assert_eq!(of(Dialect::V04, &random), format!("{RUNNING}\n{v04}"));
     let options = [
         ("file-test-mode", "seqwr"),
         ("file-io-mode", "mmap"),
-        ("file-extra-flags", "direct"),
+        ("file-extra-flags", "directio"),
         ("file-fsync-freq", "0"),
         ("file-fsync-all", "1"),
         ("file-fsync-end", "0"),
@@ -128,22 +126,14 @@ Using fast mmaped I/O mode
 Using checksums validation.
 Doing sequential write (creation) test
 ";
-    let text = of(Layout::V10, &options);
+    let text = of(Dialect::V10, &options);
     assert!(text.ends_with(&format!("\n\n{own}")), "{text}");
 }
 
 #[test]
 fn the_head_of_oltp_in_0_4() {
     let options = [
-        ("events", "10000"),
-        ("oltp-test-mode", "complex"),
         ("oltp-read-only", "1"),
-        ("oltp-dist-type", "special"),
-        ("oltp-dist-iter", "12"),
-        ("oltp-dist-pct", "1"),
-        ("oltp-dist-res", "75"),
-        ("oltp-skip-trx", "0"),
-        ("oltp-auto-inc", "1"),
         ("oltp-num-tables", "10"),
         ("begin", "LOCK TABLES READ"),
     ];
@@ -156,13 +146,13 @@ Using auto_inc on the id column
 Maximum number of requests for OLTP test is limited to 10000
 Using 10 test tables
 ";
-    let head = report(Layout::V04, "sql", &options).head();
+    let head = report(Dialect::V04, "sql", &options).head();
     assert_eq!(head, format!("{RUNNING}\n{own}"));
     let simple = [
+        ("begin", "BEGIN"),
+        ("max-requests", "0"),
         ("oltp-test-mode", "simple"),
-        ("oltp-read-only", "0"),
         ("oltp-dist-type", "gaussian"),
-        ("oltp-dist-iter", "12"),
         ("oltp-skip-trx", "1"),
         ("oltp-auto-inc", "0"),
         ("validate", "1"),
@@ -174,9 +164,9 @@ Skipping BEGIN/COMMIT
 Not using auto_inc on the id column
 Validation mode enabled
 ";
-    let head = report(Layout::V04, "sql", &simple).head();
+    let head = report(Dialect::V04, "sql", &simple).head();
     assert!(head.ends_with(own), "{head}");
-    let procedure = report(Layout::V04, "sql", &[("oltp-test-mode", "sp")]).head();
+    let procedure = report(Dialect::V04, "sql", &[("oltp-test-mode", "sp")]).head();
     let own = "Doing OLTP test.\nRunning stored procedure test\n";
     assert_eq!(procedure, format!("{RUNNING}\n{own}"));
 }
@@ -186,17 +176,17 @@ fn the_program_starts() {
     let lua = "system LuaJIT 2.1.0-beta3";
     let banner = ":  multi-threaded system evaluation benchmark\n\n";
     assert_eq!(
-        Layout::V10.header(lua),
+        Dialect::V10.header(lua),
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n"
     );
-    assert_eq!(Layout::V05.header(lua), format!("sysbench 0.5{banner}"));
-    assert_eq!(Layout::V04.header(lua), format!("sysbench 0.4.12{banner}"));
-    assert_eq!(Layout::V04.started(None), "Threads started!\n");
-    assert_eq!(Layout::V10.started(None), "Threads started!\n\n");
+    assert_eq!(Dialect::V05.header(lua), format!("sysbench 0.5{banner}"));
+    assert_eq!(Dialect::V04.header(lua), format!("sysbench 0.4.12{banner}"));
+    assert_eq!(Dialect::V04.started(None), "Threads started!\n");
+    assert_eq!(Dialect::V10.started(None), "Threads started!\n\n");
     assert_eq!(
-        Layout::Master.started(Some(5)),
+        Dialect::Master.started(Some(5)),
         "Threads started!\n\nWarming up for 5 seconds...\n\n"
     );
-    assert_eq!(Layout::V04.initializing(), "");
-    assert_eq!(Layout::V05.initializing(), "Initializing worker threads...\n\n");
+    assert_eq!(Dialect::V04.initializing(), "");
+    assert_eq!(Dialect::V05.initializing(), "Initializing worker threads...\n\n");
 }

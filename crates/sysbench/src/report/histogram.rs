@@ -23,11 +23,6 @@ fn value_ms(bucket: u16) -> f64 {
     (f64::from(bucket) / scale() + MIN_MS.ln()).exp()
 }
 
-/// The value of this latency's bucket, in milliseconds. Buckets are 1.8 % wide.
-pub fn quantized(latency_ms: f64) -> f64 {
-    value_ms(bucket(latency_ms))
-}
-
 /// The histogram of latencies in milliseconds with their counts, in any order.
 pub fn histogram(latencies: impl IntoIterator<Item = (f64, u64)>) -> String {
     let mut counts = BTreeMap::<u16, u64>::new();
@@ -53,6 +48,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The value of this latency's bucket. Buckets are 1.8 % wide.
+    fn quantized(latency_ms: f64) -> f64 {
+        value_ms(bucket(latency_ms))
+    }
 
     #[test]
     fn buckets_have_their_neighbors_in_the_lines() {

@@ -24,14 +24,14 @@ impl Level {
 #[derive(Debug)]
 pub struct Log<W> {
     write: W,
-    verbosity: u8,
+    verbosity: u32,
     last: Option<String>,
     repeats: u64,
 }
 
 impl<W: FnMut(&str)> Log<W> {
     /// `verbosity` is from 0 (fatal messages only) to 5.
-    pub fn new(verbosity: u8, write: W) -> Self {
+    pub fn new(verbosity: u32, write: W) -> Self {
         Self {
             write,
             verbosity,
@@ -42,7 +42,7 @@ impl<W: FnMut(&str)> Log<W> {
 
     /// Whether messages of this level are shown.
     pub fn shows(&self, level: Level) -> bool {
-        level as u8 <= self.verbosity
+        level as u32 <= self.verbosity
     }
 
     /// Logs a message, which has no newline at its end. One that equals the last is only counted;
@@ -78,7 +78,7 @@ impl<W: FnMut(&str)> Log<W> {
 mod tests {
     use super::*;
 
-    fn logged(verbosity: u8, messages: &[(Level, &str)]) -> String {
+    fn logged(verbosity: u32, messages: &[(Level, &str)]) -> String {
         let mut written = String::new();
         let mut log = Log::new(verbosity, |text: &str| written.push_str(text));
         for (level, text) in messages {

@@ -1,49 +1,84 @@
-//! What sysbench prints, in the layouts of its versions. Pure: strings only.
+//! What sysbench prints, in each of its versions. Pure: strings only.
 //!
 //! Programs parse this text, so labels, their order, and the columns of numbers are exact: the
-//! files of `text/` are templates of each version's text. A function returns whole lines, or
-//! nothing where that version prints nothing.
+//! files of `text/` are templates of it. A function returns whole lines, or nothing where that
+//! version prints nothing.
 
-mod cumulative;
 mod histogram;
-mod interval;
 mod log;
 mod template;
 
 use std::collections::BTreeMap;
 
-pub use cumulative::{Summary, Totals};
-pub use histogram::{histogram, quantized};
-pub use interval::{Counts, Interval, JSON_END, csv, json};
+pub use histogram::histogram;
 pub use log::{Level, Log};
 
-/// The version whose text is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    V04,
-    V05,
-    V10,
-    Master,
+use crate::options::{Dialect, Kind, Values};
+
+/// Numbers by name, as the hooks of scripts get them; times are in seconds. Except `time_total`,
+/// they are those since the last report of the same kind.
+///
+/// In every report: `time_total` (without the warm-up), `time_interval`, `events`, `reads`,
+/// `writes`, `other` (for files, fsyncs), `errors` (in 0.4, deadlocks), `reconnects`,
+/// `latency_pct`, and for files `bytes_read` and `bytes_written`. In an interval:
+/// `threads_running`, and with `--rate` `queue_length` and `concurrency`. In a cumulative report:
+/// `latency_min`, `latency_max`, `latency_sum`, what [`fairness`] returns, `unfinished`
+/// (transactions that a forced shutdown cut off), and at a checkpoint `checkpoint`, which is 1.
+pub type Stat<'a> = [(&'a str, f64)];
+
+/// What the texts of a run have in common. Without `Debug`, because of the password.
+#[derive(Clone)]
+pub struct Report {
+    pub dialect: Dialect,
+    pub values: Values,
+    /// What takes the place of options, or is none: `test` is `cpu`, `memory`, `threads`, `mutex`,
+    /// `fileio`, `sql` for what uses a database, or `none` for another script. `info` is 1 if
+    /// messages of [`Level::Info`] are shown. `report-checkpoints` is `10, 20`. `shutdown` is the
+    /// second in which a shutdown is forced. `begin`, for the transactions of 0.4 except `sp`, is
+    /// how they begin, such as `LOCK TABLES READ`.
+    pub facts: BTreeMap<&'static str, String>,
 }
 
-impl Layout {
-    /// What `--version` prints after `sysbench`.
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::V04 => "0.4.12",
-            Self::V05 => "0.5",
-            Self::V10 => "1.0.20",
-            Self::Master => "1.1.0",
-        }
+impl Report {
+    /// The options of a run, and the test's own lines.
+    pub fn head(&self) -> String {
+        self.fill(include_str!("text/head.txt"), &[])
     }
 
+    /// An intermediate report.
+    pub fn interval(&self, stat: &Stat<'_>) -> String {
+        self.fill(include_str!("text/interval.txt"), stat)
+    }
+
+    /// The report at a checkpoint or at the end.
+    pub fn cumulative(&self, stat: &Stat<'_>) -> String {
+        self.fill(include_str!("text/report.txt"), stat)
+    }
+
+    fn fill(&self, template: &str, stat: &Stat<'_>) -> String {
+        template::fill(template, self.dialect, &|name| {
+            let number = stat.iter().find(|(known, _)| *known == name);
+            let number = number.map(|(_, number)| number.to_string());
+            number.or_else(|| self.text(name))
+        })
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let fact = self.facts.get(name).cloned();
+        fact.or_else(|| match self.values.kind(name)? {
+            Kind::Size => Some(self.values.size(name).to_string()),
+            _ => Some(self.values.text(name).to_owned()),
+        })
+    }
+}
+
+impl Dialect {
     /// The program's first lines. `lua` is what runs scripts, such as `system LuaJIT 2.1`.
     pub fn header(self, lua: &str) -> String {
         let version = self.version();
-        if self.is_before_1_0() {
-            format!("sysbench {version}:  multi-threaded system evaluation benchmark\n\n")
-        } else {
-            format!("sysbench {version} (using {lua})\n\n")
+        match self.is_old() {
+            true => format!("sysbench {version}:  multi-threaded system evaluation benchmark\n\n"),
+            false => format!("sysbench {version} (using {lua})\n\n"),
         }
     }
 
@@ -61,45 +96,27 @@ impl Layout {
         let warmup = warmup_s.map(|seconds| format!("Warming up for {seconds} seconds...\n\n"));
         format!("Threads started!\n{end}{}", warmup.unwrap_or_default())
     }
-
-    fn is_before_1_0(self) -> bool {
-        matches!(self, Self::V04 | Self::V05)
-    }
 }
 
-/// What the texts of a run have in common.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    pub layout: Layout,
-    /// Every general option by its name in 1.0, and those of the test, with `-`. Switches are 0
-    /// and 1, sizes are in bytes, and `report-checkpoints` is `10, 20`.
-    ///
-    /// Some are not sysbench's: `test` is `cpu`, `memory`, `threads`, `mutex`, `fileio`, `sql` for
-    /// what uses a database, or `none` for another script. `notes` is lines about dyno, none of
-    /// which begins with `[`; `info` is whether messages of [`Level::Info`] are shown; `shutdown`
-    /// is the second in which a shutdown is forced; `begin` is the statement with which a
-    /// transaction of 0.4 begins, such as `LOCK TABLES READ`.
-    pub options: BTreeMap<String, String>,
+/// How evenly threads worked, from the events of each and the seconds that it spent in them: means
+/// and standard deviations.
+pub fn fairness(threads: &[(u64, f64)]) -> [(&'static str, f64); 4] {
+    let (events_avg, events_stddev) = spread(threads.iter().map(|(events, _)| *events as f64));
+    let (time_avg, time_stddev) = spread(threads.iter().map(|(_, time_s)| *time_s));
+    [
+        ("events_avg", events_avg),
+        ("events_stddev", events_stddev),
+        ("time_avg", time_avg),
+        ("time_stddev", time_stddev),
+    ]
 }
 
-impl Report {
-    /// The options of a run, and the test's own lines.
-    pub fn head(&self) -> String {
-        let template = match self.layout {
-            Layout::V04 => include_str!("text/head-0.4.txt"),
-            Layout::V05 => include_str!("text/head-0.5.txt"),
-            Layout::V10 | Layout::Master => include_str!("text/head-1.0.txt"),
-        };
-        self.fill(template, |_| None)
-    }
-
-    /// Fills a template with numbers, or else options.
-    fn fill(&self, template: &str, number: impl Fn(&str) -> Option<f64>) -> String {
-        template::fill(template, &|name| match number(name) {
-            Some(number) => Some(number.to_string()),
-            None => self.options.get(name).cloned(),
-        })
-    }
+/// The mean, and the population's standard deviation.
+fn spread(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares = values.map(|value| (value - mean).powi(2));
+    (mean, (squares.sum::<f64>() / count).sqrt())
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 
 use regex::Regex;
 
-use super::Layout;
 use super::tests::{interval, report, totals};
+use crate::options::Dialect;
 
-const LAYOUTS: [Layout; 4] = [Layout::V04, Layout::V05, Layout::V10, Layout::Master];
 const TESTS: [&str; 7] = ["sql", "none", "cpu", "memory", "threads", "mutex", "fileio"];
 
 /// The only group of a pattern.
@@ -25,15 +24,15 @@ fn field(line_with: &str, number: usize, text: &str) -> String {
     line.split_whitespace().nth(number - 1).unwrap().to_owned()
 }
 
-fn cumulative(layout: Layout, test: &str) -> String {
-    report(layout, test, &[]).cumulative(&totals())
+fn cumulative(dialect: Dialect, test: &'static str) -> String {
+    report(dialect, test, &[]).cumulative(&totals())
 }
 
 #[test]
 fn perfkitbenchmarker() {
     let number = "([0-9]*[.]?[0-9]+)";
-    for layout in [Layout::V10, Layout::Master] {
-        let report = report(layout, "sql", &[]);
+    for dialect in [Dialect::V10, Dialect::Master] {
+        let report = report(dialect, "sql", &[]);
         let line = report.interval(&interval());
         assert_eq!(found(r"tps: (.*?) ", &line), "4.00");
         assert_eq!(found(r"lat \(.*?\): (.*?) ", &line), "48.34");
@@ -58,9 +57,9 @@ fn perfkitbenchmarker() {
 /// It raises an error for any other line that begins with a bracket.
 #[test]
 fn only_intervals_begin_with_a_bracket() {
-    for layout in LAYOUTS {
+    for dialect in Dialect::ALL {
         for test in TESTS {
-            let text = report(layout, test, &[("info", "1")]).head() + &cumulative(layout, test);
+            let text = report(dialect, test, &[("info", "1")]).head() + &cumulative(dialect, test);
             assert!(!text.lines().any(|line| line.starts_with('[')), "{text}");
         }
     }
@@ -69,10 +68,10 @@ fn only_intervals_begin_with_a_bracket() {
 /// It takes every number after `SQL statistics:` by its position.
 #[test]
 fn virtualclient() {
-    let header = Layout::Master.header("bundled LuaJIT 2.1.0-beta2");
+    let header = Dialect::Master.header("bundled LuaJIT 2.1.0-beta2");
     assert_eq!(found(r"sysbench\s+(\d+\.\d+\.\d+(?:-\w+)?)", &header), "1.1.0");
-    let numbers = |layout| {
-        let text = cumulative(layout, "sql");
+    let numbers = |dialect| {
+        let text = cumulative(dialect, "sql");
         let (_, text) = text.split_once("SQL statistics:").unwrap();
         let number = Regex::new(r"\d+(?:\.\d+)?").unwrap();
         let all = number.find_iter(text);
@@ -82,18 +81,18 @@ fn virtualclient() {
     let latency = "0.53 1250.00 7000.00 95 2.11 12500.00";
     let fairness = "5.0000 1.00 6.2500 0.25";
     assert_eq!(
-        numbers(Layout::Master).join(" "),
+        numbers(Dialect::Master).join(" "),
         format!("{counts} 4.0000 2.5023 10 {latency} {fairness}")
     );
     assert_eq!(
-        numbers(Layout::V10).join(" "),
+        numbers(Dialect::V10).join(" "),
         format!("{counts} 2.5023 10 {latency} {fairness}")
     );
 }
 
 #[test]
 fn common_patterns() {
-    let text = cumulative(Layout::V10, "sql");
+    let text = cumulative(Dialect::V10, "sql");
     for (pattern, expected) in [
         (r"transactions:\s+(\d+)\s+\([\d.]+ per sec\.\)", "10"),
         (r"queries:\s+\d+\s+\(([\d.]+) per sec\.\)", "80.00"),
@@ -108,9 +107,9 @@ fn common_patterns() {
     ] {
         assert_eq!(found(pattern, &text), expected);
     }
-    let cpu = cumulative(Layout::V10, "cpu");
+    let cpu = cumulative(Dialect::V10, "cpu");
     assert_eq!(found(r"events per second:\s*([\d.]+)", &cpu), "4.00");
-    let memory = cumulative(Layout::V10, "memory");
+    let memory = cumulative(Dialect::V10, "memory");
     let pattern = r"Total operations:\s+\d+\s*\(\s*([\d.]+) per second";
     assert_eq!(found(pattern, &memory), "4.00");
     let pattern = r"([\d.]+) MiB transferred \([\d.]+ MiB/sec\)";
@@ -119,7 +118,7 @@ fn common_patterns() {
 
 #[test]
 fn intervals() {
-    let line = report(Layout::V10, "sql", &[]).interval(&interval());
+    let line = report(Dialect::V10, "sql", &[]).interval(&interval());
     for (pattern, expected) in [
         (r"\[ (.*)s \]", "5"),
         (r"thds: (\d+)", "8"),
@@ -136,15 +135,15 @@ fn intervals() {
 
 #[test]
 fn versions_before_1_0() {
-    for layout in [Layout::V04, Layout::V05] {
-        let sql = cumulative(layout, "sql");
+    for dialect in [Dialect::V04, Dialect::V05] {
+        let sql = cumulative(dialect, "sql");
         assert_eq!(field("approx.  95 percentile:", 4, &sql), "2.11ms");
         assert_eq!(field("read/write requests:", 3, &sql), "180");
         assert_eq!(field("transactions:", 2, &sql), "10");
         assert_eq!(field("avg:", 2, &sql).trim_end_matches("ms"), "1250.00");
         let pattern = r"total time taken by event execution:\s*([\d.]+)";
         assert_eq!(found(pattern, &sql), "12.5000");
-        let fileio = cumulative(layout, "fileio");
+        let fileio = cumulative(dialect, "fileio");
         let fields = [3, 5, 7].map(|number| field("Operations performed:", number, &fileio));
         assert_eq!(fields, ["140", "40", "20"]);
         assert_eq!(field("Requests/sec executed", 1, &fileio), "72.00");

@@ -1,48 +1,75 @@
-//! Templates: text with fields between angle brackets.
+//! Templates: lines of text with fields, each after its conditions.
+//!
+//! A line's conditions stand before its first `|`, and it is left out unless all of them hold:
+//! `0.4` or `1.x` for a version, `name=a,b` for a value that is one of these, and `name` for one
+//! that is neither empty, 0, nor off. `!` negates what follows it, which may be several with `&`.
 //!
 //! `<name:39.2>` is a number with its width (if negative, it stands to the left) and decimals.
-//! After them, `Ki`, `Mi`, and `M` are units; `k` and `ki` alone choose a binary prefix. `<a/b>`
-//! and `<a*b>` are a quotient and a product. `<name=text>` and `<name!=text>` are conditions. A
-//! line with a condition that does not hold, or a field without a value, is left out.
+//! After them, `Ki`, `Mi`, and `M` are units; `k` and `ki` alone choose a binary prefix. A number
+//! can be a term such as `<a+b*1000/c>`: `+` binds closest, then `*`, then `/`. A line with a field
+//! without a value is left out.
 
-pub(super) fn fill(template: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
+use crate::options::Dialect;
+
+/// The value of a name, if it has one.
+type Value<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+pub(super) fn fill(template: &str, dialect: Dialect, value: Value<'_>) -> String {
     let lines = template.split_inclusive('\n');
-    lines.filter_map(|line| fill_line(line, value)).collect()
+    let lines = lines.filter_map(|line| line.split_once('|'));
+    let shown = lines.filter(|(conditions, _)| {
+        let mut conditions = conditions.split_whitespace();
+        conditions.all(|condition| holds(condition, dialect, value))
+    });
+    shown.filter_map(|(_, text)| fill_line(text, value)).collect()
 }
 
-fn fill_line(line: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn holds(condition: &str, dialect: Dialect, value: Value<'_>) -> bool {
+    if let Some(conditions) = condition.strip_prefix('!') {
+        let mut conditions = conditions.split('&');
+        return !conditions.all(|condition| holds(condition, dialect, value));
+    }
+    let text = |name: &str| value(name).unwrap_or_default();
+    match condition.split_once('=') {
+        Some((name, words)) => words.split(',').any(|word| word == text(name)),
+        None if condition.starts_with(['0', '1']) => dialect.is_one_of(condition),
+        None => !["", "0", "off"].contains(&text(condition).as_str()),
+    }
+}
+
+fn fill_line(line: &str, value: Value<'_>) -> Option<String> {
     let mut pieces = line.split('<');
     let mut text = pieces.next()?.to_owned();
     for piece in pieces {
         let (field, rest) = piece.split_once('>')?;
-        if let Some((name, wanted)) = field.split_once('=') {
-            let named = name.trim_end_matches('!');
-            let is_equal = value(named)? == wanted;
-            if is_equal != (named == name) {
-                return None;
-            }
-        } else {
-            let (name, form) = field.split_once(':').unwrap_or((field, ""));
-            text += &match number(name, value) {
-                Some(number) => formatted(number, form),
-                None => value(name)?,
-            };
-        }
+        let (name, form) = field.split_once(':').unwrap_or((field, ""));
+        text += &match number(name, value) {
+            Some(number) => formatted(number, form),
+            None => value(name)?,
+        };
         text += rest;
     }
     Some(text)
 }
 
-/// A number, or a term of them. What is divided by 0 is 0: a rate before any time has passed.
-fn number(term: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<f64> {
-    if let Some((dividend, divisor)) = term.split_once('/') {
-        let (dividend, divisor) = (number(dividend, value)?, number(divisor, value)?);
+/// A number or a term. What is divided by 0 is 0: a rate before any time has passed.
+fn number(term: &str, value: Value<'_>) -> Option<f64> {
+    let pair = |operator: char| {
+        let (left, right) = term.split_once(operator)?;
+        Some((number(left, value)?, number(right, value)?))
+    };
+    if term.contains('/') {
+        let (dividend, divisor) = pair('/')?;
         return Some(if divisor == 0.0 { 0.0 } else { dividend / divisor });
     }
-    if let Some((left, right)) = term.split_once('*') {
-        return Some(number(left, value)? * number(right, value)?);
+    if term.contains('*') {
+        return pair('*').map(|(left, right)| left * right);
     }
-    value(term)?.parse().ok()
+    if term.contains('+') {
+        return pair('+').map(|(left, right)| left + right);
+    }
+    let text = value(term).unwrap_or_else(|| term.to_owned());
+    text.parse().ok()
 }
 
 fn formatted(number: f64, form: &str) -> String {
@@ -63,31 +90,28 @@ fn padded(number: f64, form: &str) -> String {
     let width: i8 = width.parse().unwrap_or(0);
     let columns: usize = width.unsigned_abs().into();
     let text = format!("{number:.decimals$}");
-    if width < 0 {
-        format!("{text:<columns$}")
-    } else {
-        format!("{text:>columns$}")
+    match width < 0 {
+        true => format!("{text:<columns$}"),
+        false => format!("{text:>columns$}"),
     }
 }
 
-/// With five digits, as C's `%.5g`.
+/// With five digits and a prefix, which `infix` follows.
 fn prefixed(mut number: f64, infix: &str) -> String {
-    let mut prefix = "";
-    for larger in ["K", "M", "G", "T"] {
+    let mut unit = String::new();
+    for prefix in ["K", "M", "G", "T"] {
         if number >= 1024.0 {
-            (number, prefix) = (number / 1024.0, larger);
+            number /= 1024.0;
+            unit = format!("{prefix}{infix}");
         }
     }
-    let scientific = format!("{number:.4e}");
-    let exponent = scientific.rsplit_once('e');
-    let exponent = exponent.and_then(|(_, digits)| digits.parse::<i32>().ok());
-    let decimals = usize::try_from(4 - exponent.unwrap_or(0)).unwrap_or(0);
-    let mut text = format!("{number:.decimals$}");
-    if decimals > 0 {
-        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    let digits = (number as u64).to_string().len();
+    let decimals = 5_usize.saturating_sub(digits);
+    let text = format!("{number:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned() + &unit,
+        false => text + &unit,
     }
-    let infix = if prefix.is_empty() { "" } else { infix };
-    text + prefix + infix
 }
 
 #[cfg(test)]
@@ -96,12 +120,18 @@ mod tests {
 
     use super::*;
 
-    fn filled(template: &str, number: f64) -> String {
-        fill(template, &|name| match name {
+    /// Fills the text of a line without conditions.
+    fn filled(text: &str, number: f64) -> String {
+        filled_lines(&format!("|{text}"), number)
+    }
+
+    fn filled_lines(template: &str, number: f64) -> String {
+        fill(template, Dialect::V10, &|name| match name {
             "one" => Some(number.to_string()),
             "two" => Some("2".to_owned()),
             "none" => Some("0".to_owned()),
             "word" => Some("read".to_owned()),
+            "off" => Some("off".to_owned()),
             "empty" => Some(String::new()),
             _ => None,
         })
@@ -119,6 +149,9 @@ mod tests {
             ("<one/none:.2>", "0.00"),
             ("<one*two>", "2469"),
             ("<one*two/two:.1>", "1234.5"),
+            ("<two+one+two:.1>", "1238.5"),
+            ("<one+two*two/two:.1>", "1236.5"),
+            ("<one*1000>", "1234500"),
             ("<one/two:k>b", "617.25b"),
             ("<one:k>b", "1.2056Kb"),
             ("<one:ki>B", "1.2056KiB"),
@@ -151,22 +184,24 @@ mod tests {
     #[test]
     fn a_line_without_a_value_or_whose_condition_fails_is_left_out() {
         for (template, text) in [
-            ("a\n<three>b\nc\n", "a\nc\n"),
-            ("<word=read>a\n<word=write>b\n", "a\n"),
-            ("<word!=read>a\n<word!=write>b\n", "b\n"),
-            ("<two=2>a\n<two!=0>\n<two=0>b\n", "a\n\n"),
-            ("<empty!=>a\n<empty=>b\n<word!=><two=2>c\n", "b\nc\n"),
-            ("<three=>a\n<three!=x>b\n<c", ""),
-            ("<word/two>a\n<two*three>b\n", ""),
+            ("|a\n|<three>b\n|c\nd\n", "a\nc\n"),
+            ("word=read|a\nword=write|b\nword=write,read |c\n", "a\nc\n"),
+            ("!word=read|a\n!word=write|b\n", "b\n"),
+            ("two|a\nnone|b\noff|c\nempty|d\nthree|e\nword|f\n", "a\nf\n"),
+            ("!two|a\n!none|b\n!off|c\n!empty|d\n!three|e\n", "b\nc\nd\ne\n"),
+            ("1.x|a\n1.0|b\n!0.x|c\n0.5|d\n1.1|e\n", "a\nb\nc\n"),
+            ("1.0 word=read two|a\n1.0 word=read none|b\n", "a\n"),
+            ("!1.0&two|a\n!1.0&none|b\n!1.1&two|c\n", "b\nc\n"),
+            ("|<word/two>a\n|<two*three>b\n|<c", ""),
         ] {
-            assert_eq!(filled(template, 1.0), text, "{template}");
+            assert_eq!(filled_lines(template, 1.0), text, "{template}");
         }
     }
 
     proptest! {
         #[test]
         fn any_template_can_be_filled(field in ".{0,20}", number in proptest::num::f64::ANY) {
-            filled(&format!("<one:{field}> <{field}>"), number);
+            filled_lines(&format!("{field}|<one:{field}> <{field}>"), number);
         }
 
         #[test]

@@ -1,90 +1,70 @@
 //! Each version's text, written by hand.
 
 use super::*;
+use crate::options::{declarations, parse};
 
-/// A run with sysbench's defaults.
-pub(super) fn report(layout: Layout, test: &str, options: &[(&str, &str)]) -> Report {
-    let defaults = [
-        ("threads", "2"),
-        ("events", "0"),
-        ("rate", "0"),
-        ("warmup-time", "0"),
-        ("report-interval", "0"),
-        ("report-checkpoints", ""),
-        ("debug", "0"),
-        ("validate", "0"),
-        ("rand-seed", "0"),
-        ("init-rng", "0"),
-        ("percentile", "95"),
-        ("info", "0"),
-        ("notes", ""),
-        ("cpu-max-prime", "10000"),
-        ("memory-block-size", "1024"),
-        ("memory-total-size", "107374182400"),
-        ("memory-oper", "write"),
-        ("memory-scope", "global"),
-        ("thread-yields", "1000"),
-        ("thread-locks", "8"),
-        ("file-num", "128"),
-        ("file-block-size", "16384"),
-        ("file-total-size", "2147483648"),
-        ("file-test-mode", "rndrw"),
-        ("file-io-mode", "sync"),
-        ("file-extra-flags", ""),
-        ("file-fsync-freq", "100"),
-        ("file-fsync-all", "0"),
-        ("file-fsync-end", "1"),
-        ("file-merged-requests", "0"),
-        ("file-rw-ratio", "1.5"),
-    ];
-    let test = [("test", test)];
-    let all = defaults.iter().chain(options).chain(&test);
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+/// A run of two threads with sysbench's defaults.
+pub(super) fn report(
+    dialect: Dialect,
+    test: &'static str,
+    facts: &[(&'static str, &str)],
+) -> Report {
+    let name = match dialect {
+        Dialect::V04 => "0.4",
+        Dialect::V05 => "0.5",
+        Dialect::V10 => "1.0",
+        Dialect::Master => "master",
+    };
+    let words = [format!("--dyno-dialect={name}")];
+    let mut line = parse(&words, &|_: &str| Err(String::new())).unwrap();
+    let own = if test == "sql" { "oltp" } else { test };
+    line.finish(Some(&declarations(dialect, own))).unwrap();
+    let defaults = [("threads", "2"), ("num-threads", "2"), ("test", test)];
+    let facts = defaults.iter().chain(facts);
     Report {
-        layout,
-        options: all.map(owned).collect(),
+        dialect,
+        values: line.values,
+        facts: facts.map(|(name, fact)| (*name, (*fact).to_owned())).collect(),
     }
 }
 
-fn counts() -> Counts {
-    Counts {
-        events: 10,
-        reads: 140,
-        writes: 40,
-        other: 20,
-        errors: 1,
-        reconnects: 0,
-        bytes_read: 450 << 20,
-        bytes_written: 300 << 20,
-    }
+const MIB: f64 = 1_048_576.0;
+
+fn counts() -> Vec<(&'static str, f64)> {
+    vec![
+        ("time_interval", 2.5),
+        ("events", 10.0),
+        ("reads", 140.0),
+        ("writes", 40.0),
+        ("other", 20.0),
+        ("errors", 1.0),
+        ("reconnects", 0.0),
+        ("bytes_read", 450.0 * MIB),
+        ("bytes_written", 300.0 * MIB),
+    ]
 }
 
-pub(super) fn totals() -> Totals {
-    Totals {
-        time_s: 2.502_34,
-        seconds: 2.5,
-        counts: counts(),
-        latency: Summary {
-            min_ms: 0.534,
-            avg_ms: 1250.0,
-            max_ms: 7000.004,
-            percentile_ms: 2.11,
-            sum_ms: 12_500.0,
-        },
-        threads: vec![(4, 6.0), (6, 6.5)],
-        unfinished: 0,
-    }
+pub(super) fn totals() -> Vec<(&'static str, f64)> {
+    let mut totals = counts();
+    totals.extend([
+        ("time_total", 2.502_34),
+        ("latency_min", 0.000_534),
+        ("latency_max", 7.000_004),
+        ("latency_pct", 0.002_11),
+        ("latency_sum", 12.5),
+    ]);
+    totals.extend(fairness(&[(4, 6.0), (6, 6.5)]));
+    totals
 }
 
-pub(super) fn interval() -> Interval {
-    Interval {
-        at_s: 5.000_1,
-        seconds: 2.5,
-        threads: 8,
-        counts: counts(),
-        percentile_ms: 48.344,
-        queue: None,
-    }
+pub(super) fn interval() -> Vec<(&'static str, f64)> {
+    let mut interval = counts();
+    interval.extend([
+        ("time_total", 5.000_1),
+        ("threads_running", 8.0),
+        ("latency_pct", 0.048_344),
+    ]);
+    interval
 }
 
 const OF_1_0: &str = "\nGeneral statistics:
@@ -146,14 +126,14 @@ const SQL_OF_1_0: &str = "SQL statistics:
 ";
 
 #[track_caller]
-fn prints(layout: Layout, test: &str, own: &str, general: &str) {
-    let text = report(layout, test, &[]).cumulative(&totals());
-    assert_eq!(text, format!("{own}{general}"), "{layout:?} {test}");
+fn prints(dialect: Dialect, test: &'static str, own: &str, general: &str) {
+    let text = report(dialect, test, &[]).cumulative(&totals());
+    assert_eq!(text, format!("{own}{general}"), "{dialect:?} {test}");
 }
 
 #[test]
 fn version_1_0_reports() {
-    let v10 = Layout::V10;
+    let v10 = Dialect::V10;
     prints(v10, "sql", SQL_OF_1_0, OF_1_0);
     for test in ["none", "threads", "mutex"] {
         prints(v10, test, "", OF_1_0);
@@ -177,7 +157,7 @@ Throughput:
 
 #[test]
 fn master_reports() {
-    let master = Layout::Master;
+    let master = Dialect::Master;
     let (_, rest) = OF_1_0.split_once("events:              10\n").unwrap();
     let general = "
 Throughput:
@@ -199,7 +179,7 @@ Throughput:
 
 #[test]
 fn version_0_5_reports() {
-    let v05 = Layout::V05;
+    let v05 = Dialect::V05;
     let own = "OLTP test statistics:
     queries performed:
         read:                            140
@@ -221,7 +201,7 @@ fn version_0_5_reports() {
 
 #[test]
 fn version_0_4_reports() {
-    let v04 = Layout::V04;
+    let v04 = Dialect::V04;
     let own = "OLTP test statistics:
     queries performed:
         read:                            140
@@ -244,8 +224,8 @@ fn version_0_4_reports() {
 
 #[test]
 fn lines_that_depend_on_the_run() {
-    let v10 = |options: &[(&str, &str)], totals: &Totals| {
-        report(Layout::V10, "memory", options).cumulative(totals)
+    let v10 = |facts: &[(&'static str, &str)], stat: &Stat<'_>| {
+        report(Dialect::V10, "memory", facts).cumulative(stat)
     };
     let text = v10(&[("percentile", "0")], &totals());
     let line = "         percentile stats:               disabled\n";
@@ -253,67 +233,64 @@ fn lines_that_depend_on_the_run() {
     let text = v10(&[("memory-oper", "none")], &totals());
     let start = "Total operations: 10 (    4.00 per second)\n\n\nGeneral statistics:\n";
     assert!(text.starts_with(start), "{text}");
-    let cut = Totals {
-        unfinished: 3,
-        ..totals()
-    };
+    let mut cut = totals();
+    cut.push(("unfinished", 3.0));
     let line = "\n\nNumber of unfinished transactions on forced shutdown: 3\n\nGeneral";
     assert!(v10(&[], &cut).contains(line));
-    let text = report(Layout::V04, "cpu", &[]).cumulative(&Totals::default());
+    let nothing: Vec<_> = totals().into_iter().map(|(name, _)| (name, 0.0)).collect();
+    let text = report(Dialect::V04, "cpu", &[]).cumulative(&nothing);
     assert!(text.contains("max:                                  0.00ms\n\n"), "{text}");
 }
 
 #[test]
 fn intervals() {
-    let with_queue = Interval {
-        queue: Some((7, 8)),
-        ..interval()
-    };
-    for (layout, test, text) in [
+    let mut with_queue = interval();
+    with_queue.extend([("queue_length", 7.0), ("concurrency", 8.0)]);
+    for (dialect, test, text) in [
         (
-            Layout::V10,
+            Dialect::V10,
             "sql",
             "[ 5s ] thds: 8 tps: 4.00 qps: 80.00 (r/w/o: 56.00/16.00/8.00) \
              lat (ms,95%): 48.34 err/s: 0.40 reconn/s: 0.00\n\
              [ 5s ] queue length: 7, concurrency: 8\n",
         ),
         (
-            Layout::Master,
+            Dialect::Master,
             "cpu",
             "[ 5s ] thds: 8 eps: 4.00 lat (ms,95%): 48.34\n\
              [ 5s ] queue length: 7 concurrency: 8\n",
         ),
-        (Layout::V10, "memory", "[ 5s ] 0.00 MiB/sec\n"),
+        (Dialect::V10, "memory", "[ 5s ] 0.00 MiB/sec\n"),
         (
-            Layout::V10,
+            Dialect::V10,
             "fileio",
             "[ 5s ] reads: 180.00 MiB/s writes: 120.00 MiB/s fsyncs: 8.00/s \
              latency (ms,95%): 48.344\n",
         ),
         (
-            Layout::V05,
+            Dialect::V05,
             "sql",
             "[   5s] threads: 8, tps: 4.00, reads: 56.00, writes: 16.00, \
              response time: 48.34ms (95%), errors: 0.40, reconnects:  0.00\n\
              [   5s] queue length: 7, concurrency: 8\n",
         ),
-        (Layout::V05, "cpu", ""),
-        (Layout::V05, "memory", "[   5s] 0.00 MB/sec,\n"),
+        (Dialect::V05, "cpu", ""),
+        (Dialect::V05, "memory", "[   5s] 0.00 MB/sec,\n"),
         (
-            Layout::V05,
+            Dialect::V05,
             "fileio",
             "[   5s] reads: 180.00 MB/s writes: 120.00 MB/s fsyncs: 8.00/s \
              response time: 48.344ms (95%)\n",
         ),
         (
-            Layout::V04,
+            Dialect::V04,
             "sql",
             "[   5s] Intermediate results: 8 threads, tps: 4.000000, reads/s: 56.000000, \
              writes/s: 16.000000 response time: 48.344000ms (95%)\n",
         ),
     ] {
-        let report = report(layout, test, &[]);
-        assert_eq!(report.interval(&with_queue), text, "{layout:?} {test}");
+        let report = report(dialect, test, &[]);
+        assert_eq!(report.interval(&with_queue), text, "{dialect:?} {test}");
         let (first, _) = text.split_once("[ 5s ] queue").unwrap_or((text, ""));
         let (first, _) = first.split_once("[   5s] queue").unwrap_or((first, ""));
         assert_eq!(report.interval(&interval()), first);
@@ -322,35 +299,14 @@ fn intervals() {
 
 #[test]
 fn a_checkpoint_has_the_whole_report() {
-    for (layout, stamp) in [(Layout::V10, "[ 3s ]"), (Layout::V05, "[   3s]")] {
-        let report = report(layout, "sql", &[]);
+    let mut checkpoint = totals();
+    checkpoint.push(("checkpoint", 1.0));
+    for (dialect, stamp) in [(Dialect::V10, "[ 3s ]"), (Dialect::V05, "[   3s]")] {
+        let report = report(dialect, "sql", &[]);
         let expected = format!(
             "{stamp} Checkpoint report:\n{}",
             report.cumulative(&totals())
         );
-        assert_eq!(report.checkpoint(&totals()), expected);
+        assert_eq!(report.cumulative(&checkpoint), expected);
     }
-}
-
-#[test]
-fn lines_of_report_csv_and_report_json() {
-    let expected = "5,8,4.00,80.00,56.00,16.00,8.00,48.34,0.40,0.00\n";
-    assert_eq!(csv(&interval()), expected);
-    let object = "
-  {
-    \"time\":    5,
-    \"threads\": 8,
-    \"tps\": 4.00,
-    \"qps\": {
-      \"total\": 80.00,
-      \"reads\": 56.00,
-      \"writes\": 16.00,
-      \"other\": 8.00
-    },
-    \"latency\": 48.34,
-    \"errors\": 0.40,
-    \"reconnects\": 0.00
-  }";
-    let list = json(&interval(), true) + &json(&interval(), false) + JSON_END;
-    assert_eq!(list, format!("[{object},{object}\n]\n"));
 }

@@ -10,7 +10,7 @@ use measure::recovery::{self, Observed, Probe};
 use measure::setup::{Outcome, Unfinished, server_lost};
 use measure::summary::TrialSummary;
 use plan::Volume;
-use workload::session::SessionError;
+use workload::session::{FailureKind, SessionError};
 
 use super::TrialLoop;
 use crate::drive::clock::seconds;
@@ -204,6 +204,9 @@ fn outcome_of(end: &End) -> Option<Outcome> {
 /// Why a load could not start or continue; `None` if another failure caused that.
 fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
     match error {
+        LoadError::Connect(error) if error.kind == FailureKind::Script => {
+            Some(Failure::usage(error))
+        }
         LoadError::Connect(error) => {
             let message = format!("cannot open the load's connections: {error}");
             Some(Failure::server(message).perhaps(database.remedy(error)))
@@ -214,6 +217,9 @@ fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
 }
 
 fn statement_failure(database: &Database, error: &SessionError) -> Failure {
+    if error.kind == FailureKind::Script {
+        return Failure::interrupted(format!("the load was stopped by its script: {error}"));
+    }
     let message = format!("the load was stopped by the server's {error}");
     let code = error.code();
     let ignore = || format!("to continue despite this error, use --ignore-errors {code}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use engine::data::{Listener, Wanted};
+use engine::data::{self, Listener, Wanted};
 use engine::{Invocation, LOOPBACK};
 
 use super::{DATABASE, Template, Templates};
@@ -42,8 +42,9 @@ impl Templates<'_> {
     ) -> Result<Built, Failure> {
         let base = self.empty(listener)?;
         let begun = Instant::now();
-        let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
-        let rows = tables.saturating_mul(wanted.options.data.rows);
+        let tables = wanted.workload.tables(wanted.options, wanted.users);
+        let rows = u64::from(tables).saturating_mul(wanted.options.data.rows);
+        let rows = wanted.script.as_ref().map_or(rows, |data| data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, &node.volume);
         let free_bytes = needs::space(ThisHost::default().files(), disk)?.free_bytes;
@@ -62,7 +63,7 @@ impl Templates<'_> {
         Ok(Built {
             data,
             took: base.build_time + begun.elapsed(),
-            checksum: Some(checksum),
+            checksum,
         })
     }
 
@@ -72,18 +73,20 @@ impl Templates<'_> {
         wanted: &Wanted<'_>,
         node: &plan::Node,
         listener: &mut Listener<'_>,
-    ) -> Result<(DataDir, String), Failure> {
+    ) -> Result<(DataDir, Option<String>), Failure> {
         let (engine, interrupted) = (self.installed.engine, listener.interrupted);
         let data = DataDir::new(self.home, "build", node, interrupted)?;
         data.fill(&base.dir.join("data"), engine, interrupted)?;
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
         let site = Arc::new(ThisHost::default());
+        let prepare = wanted.script.as_ref().and_then(|data| data.prepare.as_ref());
+        let users = prepare.map_or(0, |command| command.users);
         let own = engine.traits().loading_settings.iter();
         let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let spec = NodeSpec {
             config: own.chain(self.format.clone()).collect(),
-            ..NodeSpec::new(0, wanted.connections, site, &keep)
+            ..NodeSpec::new(0, wanted.connections.max(users), site, &keep)
         };
         let mut server = servers::start(self.installed, spec, data, interrupted)?;
         let disk = volume::disk(self.home, &node.volume);
@@ -160,20 +163,24 @@ fn blamed_on_disk(disk: &Path, error: Failure) -> Failure {
     }
 }
 
-/// Loads the tables; returns the checksum of all rows.
+/// Loads the tables; returns the checksum of all rows, unless a script has loaded them.
 fn fill(
     server: &mut Node,
     wanted: &Wanted<'_>,
     listener: &mut Listener<'_>,
-) -> Result<String, Failure> {
+) -> Result<Option<String>, Failure> {
     let database = server.open(DATABASE)?;
     let listening = Listener {
         tell: &mut *listener.tell,
         interrupted: listener.interrupted,
     };
-    let loaded = database.prepare(wanted, listening);
-    match loaded.and_then(|_| database.checksum()) {
-        Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
+    let loaded = data::prepare(&*database, wanted, listening);
+    let checksum = |_| match wanted.script {
+        Some(_) => Ok(None),
+        None => database.checksum().map(Some),
+    };
+    match loaded.and_then(checksum) {
+        Ok(all) => Ok(all.map(|all| format!("{} rows, crc {:08x}", all.count, all.xor))),
         Err(error) if error.is_interrupted() => Err(canceled()),
         Err(error) => Err(match server.died(true) {
             Some(how) => Failure::server(how),

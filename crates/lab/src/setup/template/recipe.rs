@@ -21,6 +21,9 @@ pub(crate) struct Recipe {
     /// replaced by its digest.
     format: Vec<(String, String)>,
     tables: Option<Tables>,
+    /// Name and digest of the data of a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    script: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,14 +52,21 @@ impl Recipe {
             build: installed.build.clone(),
             format: format(installed.engine, config),
             tables: None,
+            script: None,
         }
     }
 
     /// A recipe with the tables of a load.
     pub(crate) fn with_data(installed: &Installed, config: &Settings, wanted: &Wanted<'_>) -> Self {
+        Self::empty(installed, config).with(wanted)
+    }
+
+    fn with(self, wanted: &Wanted<'_>) -> Self {
+        let script = wanted.script.as_ref();
         Self {
-            tables: Some(Tables::of(wanted)),
-            ..Self::empty(installed, config)
+            tables: script.is_none().then(|| Tables::of(wanted)),
+            script: script.map(|data| format!("{} {}", data.name, data.digest)),
+            ..self
         }
     }
 
@@ -71,8 +81,7 @@ impl Recipe {
             revision: REVISION,
             engine: engine.name().to_owned(),
             format: format(engine, config),
-            tables: Some(Tables::of(wanted)),
-            ..self.clone()
+            ..self.clone().with(wanted)
         };
         *self == of_any_version
     }
@@ -82,6 +91,7 @@ impl Recipe {
     pub(super) fn key(&self) -> String {
         let data = match &self.tables {
             Some(tables) => format!("{}x{}", tables.tables, tables.spec.rows),
+            None if self.script.is_some() => "script".to_owned(),
             None => "empty".to_owned(),
         };
         // Strings and numbers can always be written as JSON.
@@ -98,7 +108,8 @@ pub(super) fn is_key(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     let is_data = |data: &str| {
         let size = data.split_once('x');
-        data == "empty" || size.is_some_and(|(tables, rows)| is_number(tables) && is_number(rows))
+        ["empty", "script"].contains(&data)
+            || size.is_some_and(|(tables, rows)| is_number(tables) && is_number(rows))
     };
     let is_digest = |text: &str| {
         let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');

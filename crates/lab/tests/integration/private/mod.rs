@@ -119,6 +119,7 @@ pub(crate) fn options(tables: u32, rows: u64) -> Options {
 pub(crate) fn wanted(options: &Options) -> Wanted<'_> {
     Wanted {
         workload: WorkloadName::OltpReadWrite,
+        script: None,
         options,
         seed: 7,
         users: 1,

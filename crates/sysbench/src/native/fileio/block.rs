@@ -9,8 +9,10 @@ use crate::native::random::Random;
 const PROOF: usize = 12;
 
 /// Fills the blocks from this offset on.
-pub(crate) fn fill(bytes: &mut [u8], offset: u64, block_bytes: u64, random: &mut Random) {
-    for (block, at) in bytes.chunks_mut(block_bytes as usize).zip(offsets(offset, block_bytes)) {
+pub(super) fn fill(bytes: &mut [u8], offset: u64, block_bytes: usize) {
+    let mut random = Random::new(offset, 0);
+    let offsets = (offset..).step_by(block_bytes);
+    for (block, at) in bytes.chunks_mut(block_bytes).zip(offsets) {
         random.fill(block);
         if let Some((contents, end)) = block.split_last_chunk_mut::<PROOF>() {
             *end = proof(contents, at);
@@ -19,17 +21,14 @@ pub(crate) fn fill(bytes: &mut [u8], offset: u64, block_bytes: u64, random: &mut
 }
 
 /// The offset of the first block that is not as it was written.
-pub(crate) fn first_wrong(bytes: &[u8], offset: u64, block_bytes: u64) -> Option<u64> {
-    let mut blocks = bytes.chunks(block_bytes as usize).zip(offsets(offset, block_bytes));
+pub(super) fn first_wrong(bytes: &[u8], offset: u64, block_bytes: usize) -> Option<u64> {
+    let offsets = (offset..).step_by(block_bytes);
+    let mut blocks = bytes.chunks(block_bytes).zip(offsets);
     let wrong = blocks.find(|(block, at)| {
         let parts = block.split_last_chunk::<PROOF>();
         parts.is_some_and(|(contents, end)| *end != proof(contents, *at))
     });
     wrong.map(|(_, at)| at)
-}
-
-fn offsets(first: u64, step: u64) -> impl Iterator<Item = u64> {
-    (0..).map(move |index: u64| first + index * step)
 }
 
 fn proof(contents: &[u8], offset: u64) -> [u8; PROOF] {
@@ -50,26 +49,26 @@ mod tests {
         #[test]
         fn what_was_filled_is_right_and_any_changed_byte_is_found(
             length in 1_usize..300,
-            block in 13_u64..100,
+            block in 13_usize..100,
             first in 0_u64..1000,
             changed in any::<prop::sample::Index>(),
         ) {
             let mut bytes = vec![0; length];
-            let offset = first * block;
-            fill(&mut bytes, offset, block, &mut Random::new(1, 0));
+            let offset = first * block as u64;
+            fill(&mut bytes, offset, block);
             prop_assert_eq!(first_wrong(&bytes, offset, block), None);
             let index = changed.index(length);
             bytes[index] ^= 1;
-            let start = index as u64 / block * block;
-            let has_proof = (length as u64 - start).min(block) >= 12;
-            let expected = has_proof.then_some(offset + start);
+            let start = index / block * block;
+            let has_proof = (length - start).min(block) >= 12;
+            let expected = has_proof.then_some(offset + start as u64);
             prop_assert_eq!(first_wrong(&bytes, offset, block), expected);
         }
 
         #[test]
         fn a_block_at_the_wrong_place_is_found(first in 0_u64..1000, other in 0_u64..1000) {
             let mut bytes = [0; 512];
-            fill(&mut bytes, first * 512, 512, &mut Random::new(1, 0));
+            fill(&mut bytes, first * 512, 512);
             let wrong = first_wrong(&bytes, other * 512, 512);
             prop_assert_eq!(wrong, (first != other).then_some(other * 512));
         }

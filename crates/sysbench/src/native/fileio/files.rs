@@ -3,209 +3,200 @@
 //! Their names are known and anybody may write to their directory, so what another account put
 //! there is neither followed nor written.
 
-use std::fmt;
 use std::fs::{File, OpenOptions, remove_file};
-use std::io;
+use std::io::{Error, ErrorKind, Result as IoResult};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::process::geteuid;
 
-use super::schedule::{Layout, Mode};
-use super::{block, buffer};
-use crate::native::random::Random;
-use crate::native::{NativeError, choose};
+use super::block;
+use super::schedule::Layout;
+use crate::native::failed;
+use crate::native::region::{self, FileMap};
+use crate::native::values::{count, invalid, meaning};
+use crate::options::{OptionError, Values};
 
-/// Flags for open(2): their names on the command line and in sysbench's output, and their values.
-const EXTRA_FLAGS: [(&str, (&str, i32)); 3] = [
-    ("sync", ("sync", libc::O_SYNC)),
-    ("dsync", ("dsync", libc::O_DSYNC)),
-    ("direct", ("directio", libc::O_DIRECT)),
+/// Flags for open(2): what they are called in an option and in sysbench's output, and their bits.
+const FLAGS: [(&str, (&str, i32)); 3] = [
+    ("sync", ("sync ", libc::O_SYNC)),
+    ("dsync", ("dsync ", libc::O_DSYNC)),
+    ("direct", ("directio ", libc::O_DIRECT)),
 ];
-
-const NOT_PREPARED: &str = "Did you forget to run the prepare step?";
+const NOT_PREPARED: &str = "\nWARNING: Did you forget to run the prepare step?";
 const OTHERWISE_PREPARED: &str =
-    "Did you run 'prepare' with different --file-total-size or --file-num values?";
+    "\nWARNING: Did you run 'prepare' with different --file-total-size or --file-num values?";
 
-/// Flags for open(2). Their text is what sysbench prints.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ExtraFlags {
-    words: Vec<&'static str>,
-    bits: i32,
-}
-
-impl ExtraFlags {
-    /// Reads `--file-extra-flags`. Fails on an unknown name.
-    pub fn parse<T: AsRef<str>>(names: &[T]) -> Result<Self, NativeError> {
-        let mut flags = Self::default();
-        for name in names {
-            let (word, bits) = choose("file-extra-flags", name.as_ref(), &EXTRA_FLAGS)?;
-            flags.words.push(word);
-            flags.bits |= bits;
-        }
-        Ok(flags)
-    }
-}
-
-impl fmt::Display for ExtraFlags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.words.is_empty() {
-            true => f.write_str("(none)"),
-            false => f.write_str(&self.words.join(" ")),
-        }
-    }
-}
-
-/// The files `test_file.0`, `test_file.1`, … of a directory.
-#[derive(Debug, Clone)]
+/// The files `test_file.0`, `test_file.1`, … in the current directory.
 pub struct FileSet {
-    pub directory: PathBuf,
-    pub files: u32,
-    pub block_bytes: u64,
-    /// Of all files together.
-    pub total_bytes: u64,
-    pub extra_flags: ExtraFlags,
+    pub(super) directory: PathBuf,
+    /// Requests are of one block.
+    pub(super) layout: Layout,
     /// Whether each block has a checksum.
-    pub validate: bool,
+    pub(super) validate: bool,
+    flags: Vec<(&'static str, i32)>,
 }
 
 impl FileSet {
+    /// Reads the options, unless one is out of range.
+    pub fn new(values: &Values) -> Result<Self, OptionError> {
+        let files = count(values, "file_num", 1)?;
+        let layout = Layout {
+            files,
+            file_bytes: values.size("file_total_size") / u64::from(files),
+            request_bytes: values.size("file_block_size"),
+        };
+        if layout.file_bytes == 0 {
+            return Err(invalid(values, "file_total_size"));
+        }
+        if layout.request_bytes == 0 {
+            return Err(invalid(values, "file_block_size"));
+        }
+        let flags = values.list("file_extra_flags");
+        let flags = flags.iter().map(|flag| meaning(flag, &FLAGS));
+        let flags = flags.collect::<Option<_>>();
+        Ok(Self {
+            directory: PathBuf::new(),
+            layout,
+            validate: values.bool("validate"),
+            flags: flags.ok_or_else(|| invalid(values, "file_extra_flags"))?,
+        })
+    }
+
     /// Creates the files, or extends them. `line` receives what sysbench prints.
-    pub fn prepare(&self, line: &mut dyn FnMut(&str)) -> Result<(), NativeError> {
-        let started = Instant::now();
-        let layout = self.layout()?;
+    pub fn prepare(&self, line: &mut dyn FnMut(&str)) -> Result<(), OptionError> {
+        let (started, layout) = (Instant::now(), self.layout);
         let (file_kib, total_mib) = (layout.file_bytes >> 10, layout.total_bytes() >> 20);
-        line(&format!("{} files, {file_kib}Kb each, {total_mib}Mb total", self.files));
+        let flags: String = self.flags.iter().map(|(word, _)| *word).collect();
+        let flags = if flags.is_empty() { "(none)" } else { &flags };
+        let files = layout.files;
+        line(&format!("{files} files, {file_kib}Kb each, {total_mib}Mb total"));
         line("Creating files for the test...");
-        line(&format!("Extra file open flags: {}", self.extra_flags));
+        line(&format!("Extra file open flags: {flags}"));
+        let buffer = region::buffer(layout.request_bytes.min(layout.file_bytes) as usize);
+        let buffer = buffer.map_err(|error| cannot("write", 0, &error))?;
         let mut written = 0;
-        for index in 0..self.files {
-            written += self.create(index, layout.file_bytes, line)?;
+        for file in 0..files {
+            written += self.create(file, buffer, line)?;
         }
         let seconds = started.elapsed().as_secs_f64();
         let mib_per_s = written as f64 / f64::from(1 << 20) / seconds;
-        match written {
-            0 => line("No bytes written."),
-            _ => line(&format!(
+        line(&match written {
+            0 => "No bytes written.".to_owned(),
+            _ => format!(
                 "{written} bytes written in {seconds:.2} seconds ({mib_per_s:.2} MiB/sec)."
-            )),
-        }
+            ),
+        });
         Ok(())
     }
 
     /// Removes the files that exist.
-    pub fn cleanup(&self, line: &mut dyn FnMut(&str)) -> Result<(), NativeError> {
+    pub fn cleanup(&self, line: &mut dyn FnMut(&str)) -> Result<(), OptionError> {
         line("Removing test files...");
-        (0..self.files).try_for_each(|index| self.remove(index))
+        (0..self.layout.files).try_for_each(|file| self.remove(file))
     }
 
-    /// Fails if a size or the number of files is 0.
-    pub(crate) fn layout(&self) -> Result<Layout, NativeError> {
-        let file_bytes = self.total_bytes.checked_div(self.files.into());
-        let (option, value) = match file_bytes {
-            None => ("file-num", 0),
-            Some(0) => ("file-total-size", self.total_bytes),
-            Some(_) if self.block_bytes == 0 => ("file-block-size", 0),
-            Some(file_bytes) => {
-                return Ok(Layout {
-                    files: self.files,
-                    file_bytes,
-                    request_bytes: self.block_bytes,
-                });
-            }
-        };
-        Err(NativeError::invalid(option, value))
-    }
-
-    /// Opens a file of at least this size for a run; [`Mode::SequentialWrite`] starts with an empty
-    /// one.
-    pub(crate) fn open(&self, index: u32, mode: Mode, bytes: u64) -> Result<File, NativeError> {
-        if mode == Mode::SequentialWrite {
-            self.remove(index)?;
-            let created = self.open_own(index, true);
-            return created.map(|(file, _)| file).map_err(failed("create", index));
+    /// Opens a file for a run, which creates it or expects it to be prepared.
+    pub(super) fn open(
+        &self,
+        file: u32,
+        creates: bool,
+        is_mapped: bool,
+    ) -> Result<(File, Option<FileMap>), OptionError> {
+        if creates {
+            self.remove(file)?;
         }
-        let opened = self.open_own(index, false).map_err(failed("open", index));
-        let (file, found) = opened.map_err(|failure| failure.with_hint(NOT_PREPARED))?;
-        if found >= bytes {
-            return Ok(file);
+        let (opened, found) = self.open_own(file, creates)?;
+        let bytes = self.layout.file_bytes;
+        if !creates && found < bytes {
+            let (name, found, least) = (name(file), size(found), size(bytes));
+            let message =
+                format!("Size of file '{name}' is {found}, but at least {least} is expected.");
+            return Err(OptionError::fatal(message + OTHERWISE_PREPARED));
         }
-        let (name, is, least) = (name(index), size(found), size(bytes));
-        let message = format!("Size of file '{name}' is {is}, but at least {least} is expected.");
-        Err(NativeError::new(message).with_hint(OTHERWISE_PREPARED))
+        let map = is_mapped.then(|| FileMap::new(&opened, bytes));
+        let map = map.transpose().map_err(|error| cannot("map", file, &error))?;
+        Ok((opened, map))
     }
 
-    /// Returns the file and its size.
-    fn open_own(&self, index: u32, create: bool) -> io::Result<(File, u64)> {
+    /// Opens a file, or creates one unless it exists. Returns its size too.
+    fn open_own(&self, file: u32, creates: bool) -> Result<(File, u64), OptionError> {
+        let bits = self.flags.iter().fold(0, |bits, (_, bit)| bits | bit);
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(create).truncate(false);
-        options.mode(0o600);
-        options.custom_flags(libc::O_NOFOLLOW | self.extra_flags.bits);
-        let file = options.open(self.path(index))?;
-        let found = file.metadata()?;
-        let is_own = found.is_file() && found.uid() == geteuid().as_raw();
-        match is_own && found.nlink() == 1 {
-            true => Ok((file, found.len())),
-            false => Err(io::Error::other("Not a file of this user, or a hard link")),
-        }
+        options.read(true).write(true);
+        options.create(creates).truncate(false).mode(0o600);
+        options.custom_flags(libc::O_NOFOLLOW | bits);
+        let opened = options.open(self.path(file)).and_then(|file| {
+            let found = file.metadata()?;
+            let is_own = found.is_file() && found.uid() == geteuid().as_raw();
+            match is_own && found.nlink() == 1 {
+                true => Ok((file, found.len())),
+                false => Err(Error::other("Not a file of this user, or a hard link")),
+            }
+        });
+        let verb = if creates { "create" } else { "open" };
+        opened.map_err(|error| cannot(verb, file, &error))
     }
 
     /// Returns the number of bytes that were written.
     fn create(
         &self,
-        index: u32,
-        bytes: u64,
+        file: u32,
+        buffer: &mut [u8],
         line: &mut dyn FnMut(&str),
-    ) -> Result<u64, NativeError> {
-        let created = self.open_own(index, true);
-        let (file, found) = created.map_err(failed("create", index))?;
-        let action = match found {
-            0 => "Creating",
-            found if found < bytes => "Extending existing",
-            _ => "Reusing existing",
+    ) -> Result<u64, OptionError> {
+        let (created, found) = self.open_own(file, true)?;
+        let (bytes, block_bytes) = (self.layout.file_bytes, self.layout.request_bytes);
+        let (action, start) = match found {
+            0 => ("Creating", 0),
+            // Checksums are of whole blocks.
+            _ if found < bytes => ("Extending existing", found - found % block_bytes),
+            _ => ("Reusing existing", bytes),
         };
-        line(&format!("{action} file {}", name(index)));
-        self.extend(&file, found, bytes).map_err(failed("write", index))
+        line(&format!("{action} file {}", name(file)));
+        let written = self.write(&created, start, buffer);
+        written.map_err(|error| cannot("write", file, &error))?;
+        Ok(bytes - start)
     }
 
-    fn extend(&self, file: &File, from: u64, to: u64) -> io::Result<u64> {
-        // Checksums are of whole blocks.
-        let start = if from < to { from - from % self.block_bytes } else { to };
-        let (mut offset, mut random) = (start, Random::new(start, 0));
-        let mut buffer = buffer(self.block_bytes.min(to))?;
-        while offset < to {
-            let block = buffer.bytes(self.block_bytes.min(to - offset) as usize);
+    /// Writes the blocks from this offset on. `buffer` has room for one.
+    fn write(&self, file: &File, start: u64, buffer: &mut [u8]) -> IoResult<()> {
+        let mut offset = start;
+        while offset < self.layout.file_bytes {
+            let rest = self.layout.file_bytes - offset;
+            let (block, _) = buffer.split_at_mut(buffer.len().min(rest as usize));
             if self.validate {
-                block::fill(block, offset, self.block_bytes, &mut random);
+                block::fill(block, offset, self.layout.request_bytes as usize);
             }
             file.write_all_at(block, offset)?;
             offset += block.len() as u64;
         }
-        file.sync_all()?;
-        Ok(to - start)
+        file.sync_all()
     }
 
-    fn remove(&self, index: u32) -> Result<(), NativeError> {
-        match remove_file(self.path(index)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failed("remove", index)(error))
+    fn remove(&self, file: u32) -> Result<(), OptionError> {
+        match remove_file(self.path(file)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(cannot("remove", file, &error))
             }
             _ => Ok(()),
         }
     }
 
-    fn path(&self, index: u32) -> PathBuf {
-        self.directory.join(name(index))
+    fn path(&self, file: u32) -> PathBuf {
+        self.directory.join(name(file))
     }
 }
 
-fn name(index: u32) -> String {
-    format!("test_file.{index}")
+fn name(file: u32) -> String {
+    format!("test_file.{file}")
 }
 
-fn failed(verb: &'static str, index: u32) -> impl Fn(io::Error) -> NativeError {
-    move |error| NativeError::system(format!("Cannot {verb} file '{}'", name(index)), error)
+fn cannot(verb: &str, file: u32, error: &Error) -> OptionError {
+    let message = failed(format!("Cannot {verb} file '{}'", name(file)), error);
+    let hint = if verb == "open" { NOT_PREPARED } else { "" };
+    OptionError::fatal(message + hint)
 }
 
 /// A size as sysbench prints it: at most five digits, and a binary unit.

@@ -1,4 +1,4 @@
-//! The test `fileio`: reads, writes, and fsyncs of test files.
+//! The test `fileio`: reads, writes, and fsyncs of test files, as the statements of a session.
 
 mod block;
 mod files;
@@ -6,215 +6,211 @@ mod queue;
 mod schedule;
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use rustix::mm::MapFlags;
+use workload::catalog::{Catalog, Label, StatementClass};
+use workload::session::{Param, Reply, Session, SessionError};
 
-pub use files::{ExtraFlags, FileSet};
+pub use files::FileSet;
 use queue::Queue;
-use schedule::{Action, Place, Schedule};
-pub use schedule::{Fsync, Mode};
+use schedule::{Layout, Place, Schedule};
 
-use super::period::Counts;
 use super::random::Random;
-use super::region::{FileMap, Pages};
-use super::{NativeError, Test, lock};
+use super::region::{self, FileMap};
+use super::values::{choose, count};
+use super::{failed, lock};
+use crate::options::{OptionError, Values};
 
+/// The numbers of the statements. Their parameter is a position in all files.
+const READ: u32 = 0;
+const WRITE: u32 = 1;
+const FSYNC: u32 = 2;
+const STATEMENTS: [(&str, StatementClass); 3] = [
+    ("read", StatementClass::Read),
+    ("write", StatementClass::Write),
+    ("fsync", StatementClass::Other),
+];
 const ASYNC_IS_NOT_VALIDATED: &str =
     "--validate needs --file-io-mode=sync or mmap: async does not look at what it reads";
 
-/// What `--file-io-mode` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    Sync,
-    /// With this many requests of each thread in flight.
-    Async(u32),
-    Mmap,
-}
-
-/// What a run does with its files.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
-    pub mode: Mode,
-    pub access: Access,
-    pub fsync: Fsync,
-    /// How many blocks a sequential request covers; one if 0.
-    pub merged_requests: u32,
-    /// Reads for each write, in [`Mode::RandomReadWrite`].
-    pub rw_ratio: f64,
-    pub seed: u64,
+pub(super) fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    for (name, class) in STATEMENTS {
+        let label = catalog.labels.intern(name, class);
+        catalog.add(label, String::new());
+    }
+    catalog
 }
 
 /// A run's open files, and what it does with them.
-#[derive(Debug)]
-pub struct FileIo {
-    set: FileSet,
-    options: Options,
-    targets: Vec<(File, Option<FileMap>)>,
-    request_bytes: u64,
+pub(super) struct FileIo {
+    layout: Layout,
+    files: Vec<(File, Option<FileMap>)>,
     schedule: Mutex<Schedule>,
-}
-
-/// What a thread reads and writes with.
-#[derive(Debug)]
-pub struct Thread {
-    random: Random,
-    buffer: Pages,
-    queue: Option<Queue>,
+    /// Bytes of a block, if each has a checksum.
+    checked_bytes: Option<usize>,
+    /// How many requests of a thread are in flight, if they are asynchronous.
+    backlog: Option<u32>,
+    flushes_each_write: bool,
+    /// How many files each thread flushes when it ends.
+    flushed_at_end: u32,
+    /// Whether fdatasync(2) flushes files.
+    flushes_data_only: bool,
 }
 
 impl FileIo {
-    /// Opens the files. Fails if they are not those of [`FileSet::prepare`].
-    pub fn open(set: FileSet, options: Options) -> Result<Self, NativeError> {
-        if set.validate && matches!(options.access, Access::Async(_)) {
-            return Err(NativeError::new(ASYNC_IS_NOT_VALIDATED));
+    /// Opens the files. Fails if they are not as [`FileSet::prepare`] leaves them.
+    pub(super) fn open(set: &FileSet, values: &Values) -> Result<Self, OptionError> {
+        let backlog = count(values, "file_async_backlog", 1)?;
+        let accesses = [
+            ("sync", (None, false)),
+            ("async", (Some(backlog), false)),
+            ("mmap", (None, true)),
+        ];
+        let (backlog, is_mapped) = choose(values, "file_io_mode", &accesses)?;
+        if set.validate && backlog.is_some() {
+            return Err(OptionError::fatal(ASYNC_IS_NOT_VALIDATED));
         }
-        let mut layout = set.layout()?;
-        if !options.mode.is_random() {
-            let merged = u64::from(options.merged_requests.max(1));
-            layout.request_bytes = layout.request_bytes.saturating_mul(merged);
-        }
-        let mut targets = Vec::new();
-        for index in 0..set.files {
-            let file = set.open(index, options.mode, layout.file_bytes)?;
-            let map = map(&file, options.access, layout.file_bytes);
-            let map = map.map_err(|error| NativeError::system("Cannot map a file", error))?;
-            targets.push((file, map));
-        }
+        let schedule = Schedule::new(set.layout, values)?;
+        let open = |file| set.open(file, schedule.creates_files, is_mapped);
+        let files = (0..set.layout.files).map(open);
+        let flushes = [("fsync", false), ("fdatasync", true)];
+        let flushes_each_write = values.bool("file_fsync_all");
+        let needs_no_end = flushes_each_write || schedule.is_read_only();
+        let flushes_at_end = values.bool("file_fsync_end") && !needs_no_end;
         Ok(Self {
-            set,
-            options,
-            targets,
-            request_bytes: layout.request_bytes.min(layout.file_bytes),
-            schedule: Mutex::new(Schedule::new(layout, options)),
+            layout: schedule.layout,
+            files: files.collect::<Result<_, _>>()?,
+            checked_bytes: set.validate.then_some(set.layout.request_bytes as usize),
+            backlog,
+            flushes_each_write,
+            flushed_at_end: if flushes_at_end { set.layout.files } else { 0 },
+            flushes_data_only: choose(values, "file_fsync_mode", &flushes)?,
+            schedule: Mutex::new(schedule),
         })
     }
 
-    fn prepare_thread(&self, index: u32) -> io::Result<Thread> {
-        let queue = match self.options.access {
-            Access::Async(capacity) => Some(Queue::new(capacity, buffer(self.request_bytes)?)?),
-            Access::Sync | Access::Mmap => None,
-        };
-        Ok(Thread {
-            random: Random::new(self.options.seed, index),
-            buffer: buffer(self.request_bytes)?,
-            queue,
-        })
+    pub(super) fn request_bytes(&self) -> u64 {
+        self.layout.request_bytes
     }
 
-    fn target(&self, file: usize) -> io::Result<&(File, Option<FileMap>)> {
-        Ok(self.targets.get(file).ok_or(ErrorKind::NotFound)?)
-    }
-
-    fn transfer(
+    /// Executes the next request.
+    pub(super) async fn event(
         &self,
-        thread: &mut Thread,
-        place: Place,
-        writes: bool,
-        counts: &mut Counts,
-    ) -> io::Result<()> {
-        let (file, map) = self.target(place.file)?;
-        if let Some(queue) = &mut thread.queue {
-            return queue.submit(file, place, writes, counts);
-        }
-        let bytes = thread.buffer.bytes(place.bytes);
-        if writes && self.set.validate {
-            block::fill(bytes, place.offset, self.set.block_bytes, &mut thread.random);
-        }
-        counts.add(writes, place.bytes as u64);
-        match (map, writes) {
-            (Some(map), true) => map.write(place.offset, bytes),
-            (Some(map), false) => map.read(place.offset, bytes),
-            (None, true) => file.write_all_at(bytes, place.offset),
-            (None, false) => file.read_exact_at(bytes, place.offset),
-        }
-    }
-
-    fn write(&self, thread: &mut Thread, place: Place, counts: &mut Counts) -> io::Result<()> {
-        self.transfer(thread, place, true, counts)?;
-        match self.options.fsync.after_write {
-            true => self.fsync(place.file, counts),
+        random: &mut Random,
+        session: &mut impl Session,
+    ) -> Result<(), SessionError> {
+        let (statement, position) = lock(&self.schedule).next(random.unit());
+        execute(session, statement, position).await?;
+        match statement == WRITE && self.flushes_each_write {
+            true => execute(session, FSYNC, position).await,
             false => Ok(()),
         }
     }
 
-    fn fsync(&self, file: usize, counts: &mut Counts) -> io::Result<()> {
-        counts.fsyncs += 1;
-        match self.target(file)? {
-            (_, Some(map)) => map.sync(),
-            (file, None) if self.options.fsync.data_only => file.sync_data(),
-            (file, None) => file.sync_all(),
+    /// Completes what the events of a thread began.
+    pub(super) async fn finish(&self, session: &mut impl Session) -> Result<(), SessionError> {
+        session.rollback().await?;
+        for file in 0..self.flushed_at_end {
+            execute(session, FSYNC, self.layout.start(file)).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn execute(
+    session: &mut impl Session,
+    statement: u32,
+    position: u64,
+) -> Result<(), SessionError> {
+    let position = Param::Int(position.cast_signed());
+    session.execute(statement, &[position]).await.map(drop)
+}
+
+/// What a thread reads and writes with.
+pub struct FileSession {
+    io: Arc<FileIo>,
+    buffer: &'static mut [u8],
+    queue: Option<Queue>,
+}
+
+impl FileSession {
+    pub(super) fn new(io: &Arc<FileIo>) -> IoResult<Self> {
+        let bytes = io.layout.request_bytes as usize;
+        let queue = io.backlog.map(|backlog| Queue::new(backlog, bytes));
+        Ok(Self {
+            io: Arc::clone(io),
+            buffer: region::buffer(bytes)?,
+            queue: queue.transpose()?,
+        })
+    }
+
+    fn perform(&mut self, statement: u32, place: Place) -> IoResult<()> {
+        let io = &*self.io;
+        let (file, map) = io.files.get(place.file).ok_or(ErrorKind::NotFound)?;
+        let (offset, writes) = (place.offset, statement == WRITE);
+        let bytes = self.buffer.get_mut(..place.bytes).unwrap_or_default();
+        if let Some(block_bytes) = io.checked_bytes.filter(|_| writes) {
+            block::fill(bytes, offset, block_bytes);
+        }
+        match (statement, map, &mut self.queue) {
+            (FSYNC, Some(map), _) => map.sync(),
+            (FSYNC, None, _) if io.flushes_data_only => file.sync_data(),
+            (FSYNC, None, _) => file.sync_all(),
+            (_, Some(map), _) => map.transfer(offset, bytes, writes),
+            (_, None, Some(queue)) => queue.submit(file, place, writes),
+            (WRITE, None, None) => file.write_all_at(bytes, offset),
+            (_, None, None) => file.read_exact_at(bytes, offset),
         }
     }
 
-    /// Checks what was just read.
-    fn validate(&self, thread: &mut Thread, place: Place) -> Result<(), NativeError> {
-        let bytes = thread.buffer.bytes(place.bytes);
-        match block::first_wrong(bytes, place.offset, self.set.block_bytes) {
-            None => Ok(()),
-            Some(offset) => Err(NativeError::new(format!(
-                "Validation failed on file {}, block offset {offset}, exiting...",
-                place.file
+    /// The offset of the first block in the buffer that is not as it was written.
+    fn first_wrong(&self, place: Place) -> Option<u64> {
+        let bytes = self.buffer.get(..place.bytes)?;
+        block::first_wrong(bytes, place.offset, self.io.checked_bytes?)
+    }
+}
+
+impl Session for FileSession {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<Reply, SessionError> {
+        let position = match params {
+            [Param::Int(position)] => position.cast_unsigned(),
+            _ => 0,
+        };
+        let place = self.io.layout.at(position);
+        let (file, at) = (place.file, place.offset);
+        self.perform(statement, place).map_err(|error| {
+            let verb = STATEMENTS
+                .get(statement as usize)
+                .map_or("", |(verb, _)| *verb);
+            let what = format!("Failed to {verb} file! file: {file} pos: {at}");
+            SessionError::of_script(failed(what, &error))
+        })?;
+        let read = (statement == READ).then_some(place);
+        match read.and_then(|place| self.first_wrong(place)) {
+            None => Ok(Reply::default()),
+            Some(wrong) => Err(SessionError::of_script(format!(
+                "Validation failed on file {file}, block offset {wrong}, exiting..."
             ))),
         }
     }
-}
 
-impl Test for FileIo {
-    type Thread = Thread;
-
-    fn thread(&self, index: u32) -> Result<Thread, NativeError> {
-        let thread = self.prepare_thread(index);
-        thread.map_err(|error| NativeError::system("Cannot prepare a thread", error))
+    async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
+        Err(SessionError::of_script("files take no SQL".to_owned()))
     }
 
-    fn event(&self, thread: &mut Thread, counts: &mut Counts) -> Result<bool, NativeError> {
-        let unit = thread.random.unit();
-        let (action, place) = lock(&self.schedule).next(unit);
-        let (verb, done) = match action {
-            Action::Read => ("read", self.transfer(thread, place, false, counts)),
-            Action::Write => ("write", self.write(thread, place, counts)),
-            Action::Fsync => ("fsync", self.fsync(place.file, counts)),
-        };
-        done.map_err(|error| {
-            let (file, offset) = (place.file, place.offset);
-            let what = format!("Failed to {verb} file! file: {file} pos: {offset}");
-            NativeError::system(what, error)
-        })?;
-        if self.set.validate && action == Action::Read {
-            self.validate(thread, place)?;
-        }
-        Ok(true)
+    /// Nothing can be undone: waits for the requests in flight.
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        let waited = self.queue.as_mut().map_or(Ok(()), |queue| queue.wait(0));
+        let what = "Failed to complete the requests!";
+        waited.map_err(|error| SessionError::of_script(failed(what, &error)))
     }
-
-    fn finish(&self, thread: &mut Thread, counts: &mut Counts) -> Result<(), NativeError> {
-        let queue = thread.queue.as_mut();
-        let waited = queue.map_or(Ok(()), |queue| queue.wait(0, counts));
-        let flushed = match self.options.fsync.is_due_at_end(self.options.mode) {
-            true => (0..self.targets.len()).try_for_each(|file| self.fsync(file, counts)),
-            false => Ok(()),
-        };
-        let done = waited.and(flushed);
-        done.map_err(|error| NativeError::system("Failed to complete the requests!", error))
-    }
-}
-
-/// Maps a file if it is to be accessed so, after extending it.
-fn map(file: &File, access: Access, bytes: u64) -> io::Result<Option<FileMap>> {
-    if access != Access::Mmap {
-        return Ok(None);
-    }
-    if file.metadata()?.len() < bytes {
-        file.set_len(bytes)?;
-    }
-    FileMap::new(file, bytes as usize).map(Some)
-}
-
-/// Aligned to a page, as direct I/O demands.
-fn buffer(bytes: u64) -> io::Result<Pages> {
-    Pages::new(bytes as usize, MapFlags::empty())
 }
 
 #[cfg(test)]

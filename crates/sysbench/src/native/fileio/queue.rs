@@ -6,139 +6,92 @@
 
 use std::ffi::{c_long, c_ulong};
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 
-use libc::{SYS_io_destroy, SYS_io_getevents, SYS_io_setup, SYS_io_submit};
+use libc::{SYS_io_destroy, SYS_io_getevents, SYS_io_setup, SYS_io_submit, syscall, timespec};
 
 use super::schedule::Place;
-use crate::native::period::Counts;
-use crate::native::region::Pages;
+use crate::native::region;
 
 /// Requests in flight. They share a buffer: nobody looks at what was read, as in sysbench.
-#[derive(Debug)]
-pub(crate) struct Queue {
+pub(super) struct Queue {
     context: c_ulong,
-    buffer: Pages,
-    pending: usize,
-    /// As many as may be in flight.
-    completions: Vec<Completion>,
-}
-
-/// `struct iocb` of the kernel.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct Request {
-    data: u64,
-    key_and_flags: u64,
-    operation: u16,
-    priority: u16,
-    file: u32,
-    buffer: u64,
-    bytes: u64,
-    offset: u64,
-    unused: [u64; 2],
-}
-
-/// `struct io_event` of the kernel.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Completion {
-    /// Twice the number of bytes; plus 1 if they were written.
-    data: u64,
-    request: u64,
-    result: i64,
-    result_2: i64,
+    buffer: &'static mut [u8],
+    in_flight: u32,
+    capacity: u32,
 }
 
 impl Queue {
-    /// For `capacity` requests, each of at most the size of the buffer.
-    pub(crate) fn new(capacity: u32, buffer: Pages) -> io::Result<Self> {
-        let capacity = capacity.max(1);
-        let mut context: c_ulong = 0;
-        let (count, to) = (c_long::from(capacity as i32), &raw mut context);
+    /// For `capacity` requests, at least one, each of at most `bytes`.
+    pub(super) fn new(capacity: u32, bytes: usize) -> Result<Self> {
+        let mut queue = Self {
+            context: 0,
+            buffer: region::buffer(bytes)?,
+            in_flight: 0,
+            capacity,
+        };
+        let (count, to) = (capacity as c_long, &raw mut queue.context);
         // SAFETY: the kernel writes the number of the new context.
-        check(unsafe { libc::syscall(SYS_io_setup, count, to) })?;
-        Ok(Self {
-            context,
-            buffer,
-            pending: 0,
-            completions: vec![Completion::default(); capacity as usize],
-        })
+        check(unsafe { syscall(SYS_io_setup, count, to) })?;
+        Ok(queue)
     }
 
-    /// Submits a request, then waits until another one may be submitted. Counts those that end.
-    pub(crate) fn submit(
-        &mut self,
-        file: &File,
-        place: Place,
-        writes: bool,
-        counts: &mut Counts,
-    ) -> io::Result<()> {
-        let bytes = place.bytes as u64;
-        let mut request = Request {
-            data: bytes * 2 + u64::from(writes),
-            operation: writes.into(),
-            file: file.as_raw_fd().cast_unsigned(),
-            buffer: self.buffer.address(place.bytes)? as u64,
-            bytes,
-            offset: place.offset,
-            ..Request::default()
+    /// Submits a request, then waits until another one may be submitted.
+    pub(super) fn submit(&mut self, file: &File, place: Place, writes: bool) -> Result<()> {
+        let bytes = place.bytes.min(self.buffer.len()) as u64;
+        let buffer = self.buffer.as_mut_ptr() as u64;
+        let (operation, file) = (u64::from(writes), u64::from(file.as_raw_fd().cast_unsigned()));
+        // Of 16 and of 32 bits, with 16 others between them.
+        let what = match cfg!(target_endian = "little") {
+            true => operation | file << 32,
+            false => operation << 48 | file,
         };
+        // `struct iocb` of the kernel. Its first number comes back with the completion.
+        let mut request = [bytes, 0, what, buffer, bytes, place.offset, 0, 0];
         let (one, requests): (c_long, _) = (1, &raw mut request);
-        // SAFETY: the kernel reads the request now. The buffer has room for it and lives until
-        // `drop` has waited for what is in flight; meanwhile no reference to its bytes exists.
-        check(unsafe { libc::syscall(SYS_io_submit, self.context, one, &raw const requests) })?;
-        self.pending += 1;
-        self.wait(self.completions.len() - 1, counts)
+        // SAFETY: the kernel reads the request now. Its buffer is never freed, and no reference to
+        // the bytes is used.
+        check(unsafe { syscall(SYS_io_submit, self.context, one, &raw const requests) })?;
+        self.in_flight += 1;
+        self.wait(self.capacity - 1)
     }
 
     /// Waits until at most so many requests are in flight.
-    pub(crate) fn wait(&mut self, pending: usize, counts: &mut Counts) -> io::Result<()> {
-        while self.pending > pending {
-            let (least, most) = (self.pending - pending, self.completions.len());
-            let (least, most) = (least as c_long, most as c_long);
-            let (to, no_limit) = (self.completions.as_mut_ptr(), null_mut::<libc::timespec>());
-            // SAFETY: the kernel writes at most as many completions as there is room for.
-            let ended = check(unsafe {
-                libc::syscall(SYS_io_getevents, self.context, least, most, to, no_limit)
-            });
-            let ended = match ended {
-                Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-                ended => ended?,
-            };
-            self.pending = self.pending.saturating_sub(ended);
-            for completion in self.completions.iter().take(ended) {
-                completion.count(counts)?;
+    pub(super) fn wait(&mut self, in_flight: u32) -> Result<()> {
+        while self.in_flight > in_flight {
+            // `struct io_event` of the kernel.
+            let (one, mut ended): (c_long, [i64; 4]) = (1, [0; 4]);
+            let (to, no_limit) = (&raw mut ended, null_mut::<timespec>());
+            // SAFETY: the kernel writes one completion.
+            let waited = unsafe { syscall(SYS_io_getevents, self.context, one, one, to, no_limit) };
+            match check(waited) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                waited => waited?,
+            }
+            self.in_flight -= 1;
+            let [bytes, _, result, _] = ended;
+            match result {
+                0.. if result < bytes => return Err(ErrorKind::UnexpectedEof.into()),
+                0.. => {}
+                _ => return Err(Error::from_raw_os_error(-result as i32)),
             }
         }
         Ok(())
     }
 }
 
-impl Completion {
-    fn count(&self, counts: &mut Counts) -> io::Result<()> {
-        let bytes = self.data / 2;
-        if self.result == bytes as i64 {
-            counts.add(self.data % 2 == 1, bytes);
-            return Ok(());
-        }
-        Err(match i32::try_from(self.result.wrapping_neg()) {
-            Ok(code) if code > 0 => io::Error::from_raw_os_error(code),
-            _ => ErrorKind::UnexpectedEof.into(),
-        })
-    }
-}
-
 impl Drop for Queue {
     fn drop(&mut self) {
         // SAFETY: the context is the queue's own. The call returns when nothing is in flight.
-        unsafe { libc::syscall(SYS_io_destroy, self.context) };
+        unsafe { syscall(SYS_io_destroy, self.context) };
     }
 }
 
-/// The number that a system call returned.
-fn check(returned: c_long) -> io::Result<usize> {
-    usize::try_from(returned).map_err(|_| io::Error::last_os_error())
+fn check(returned: c_long) -> Result<()> {
+    match returned {
+        0.. => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
 }

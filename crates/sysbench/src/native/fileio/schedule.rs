@@ -1,84 +1,37 @@
-//! Which request comes next: where, whether it reads or writes, and when files are flushed.
+//! Which request comes next, and where.
 
-use super::Options;
-
-/// What `--file-test-mode` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    SequentialWrite,
-    SequentialRewrite,
-    SequentialRead,
-    RandomRead,
-    RandomWrite,
-    RandomReadWrite,
-}
-
-impl Mode {
-    /// What each is called on the command line.
-    pub const NAMES: [(&'static str, Self); 6] = [
-        ("seqwr", Self::SequentialWrite),
-        ("seqrewr", Self::SequentialRewrite),
-        ("seqrd", Self::SequentialRead),
-        ("rndrd", Self::RandomRead),
-        ("rndwr", Self::RandomWrite),
-        ("rndrw", Self::RandomReadWrite),
-    ];
-
-    pub(crate) fn is_random(self) -> bool {
-        matches!(self, Self::RandomRead | Self::RandomWrite | Self::RandomReadWrite)
-    }
-
-    fn is_read_only(self) -> bool {
-        matches!(self, Self::SequentialRead | Self::RandomRead)
-    }
-}
-
-/// When files are flushed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fsync {
-    /// After how many requests all files are flushed; never if 0.
-    pub every: u32,
-    /// Whether each write flushes its file, and nothing else does.
-    pub after_write: bool,
-    /// Whether each thread flushes all files when it ends.
-    pub at_end: bool,
-    /// Whether fdatasync(2) flushes them.
-    pub data_only: bool,
-}
-
-impl Fsync {
-    fn is_due(self, requests: u64) -> bool {
-        !self.after_write && self.every > 0 && requests.is_multiple_of(self.every.into())
-    }
-
-    pub(crate) fn is_due_at_end(self, mode: Mode) -> bool {
-        !self.after_write && self.at_end && !mode.is_read_only()
-    }
-}
+use super::{FSYNC, READ, WRITE};
+use crate::native::values::{choose, count};
+use crate::options::{OptionError, Values};
 
 /// The sizes of files and requests; none is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) files: u32,
-    pub(crate) file_bytes: u64,
-    pub(crate) request_bytes: u64,
+pub(super) struct Layout {
+    pub(super) files: u32,
+    pub(super) file_bytes: u64,
+    pub(super) request_bytes: u64,
 }
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) file: usize,
-    pub(crate) offset: u64,
-    pub(crate) bytes: usize,
+pub(super) struct Place {
+    pub(super) file: usize,
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
 }
 
 impl Layout {
-    pub(crate) fn total_bytes(self) -> u64 {
-        self.file_bytes * u64::from(self.files)
+    pub(super) fn total_bytes(self) -> u64 {
+        self.start(self.files)
+    }
+
+    /// The position of a file's first byte in all files.
+    pub(super) fn start(self, file: u32) -> u64 {
+        self.file_bytes * u64::from(file)
     }
 
     /// What a request at this position of all files covers, up to the end of a file.
-    fn at(self, position: u64) -> Place {
+    pub(super) fn at(self, position: u64) -> Place {
         let offset = position % self.file_bytes;
         Place {
             file: (position / self.file_bytes) as usize,
@@ -87,89 +40,106 @@ impl Layout {
         }
     }
 
-    /// A request at this share (0 to 1) of all files.
-    fn random(self, unit: f64) -> Place {
+    /// The position of a request at this share (0 to 1) of all files.
+    fn random(self, unit: f64) -> u64 {
         let total = self.total_bytes();
         let position = ((unit * total as f64) as u64).min(total - 1);
         // Aligned in its file, as direct I/O demands.
-        self.at(position - position % self.file_bytes % self.request_bytes)
+        position - position % self.file_bytes % self.request_bytes
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Read,
-    Write,
-    Fsync,
-}
-
 /// The requests of all threads.
-#[derive(Debug)]
-pub(crate) struct Schedule {
-    layout: Layout,
-    options: Options,
+pub(super) struct Schedule {
+    pub(super) layout: Layout,
+    /// Whether a run begins with empty files.
+    pub(super) creates_files: bool,
+    is_random: bool,
+    /// Reads for each write: 0 if all are writes, infinite if all are reads.
+    rw_ratio: f64,
+    /// After how many requests all files are flushed if there was a write; never if 0.
+    flush_after: u64,
     position: u64,
     reads: u64,
     writes: u64,
-    /// Whether something was written since all files were flushed.
     is_dirty: bool,
+    /// How many files are flushed, or need not be.
     flushed: u32,
 }
 
 impl Schedule {
-    pub(crate) fn new(layout: Layout, options: Options) -> Self {
-        Self {
+    /// Reads the options. `layout` has requests of one block.
+    pub(super) fn new(mut layout: Layout, values: &Values) -> Result<Self, OptionError> {
+        let mixed = values.double("file_rw_ratio");
+        let modes = [
+            ("seqwr", (true, false, 0.0)),
+            ("seqrewr", (false, false, 0.0)),
+            ("seqrd", (false, false, f64::INFINITY)),
+            ("rndrd", (false, true, f64::INFINITY)),
+            ("rndwr", (false, true, 0.0)),
+            ("rndrw", (false, true, mixed)),
+        ];
+        let (creates_files, is_random, rw_ratio) = choose(values, "file_test_mode", &modes)?;
+        if !is_random {
+            let merged = count(values, "file_merged_requests", 0)?.max(1);
+            layout.request_bytes = layout.request_bytes.saturating_mul(merged.into());
+        }
+        layout.request_bytes = layout.request_bytes.min(layout.file_bytes);
+        let flush_after = match values.bool("file_fsync_all") {
+            true => 0,
+            false => count(values, "file_fsync_freq", 0)?,
+        };
+        Ok(Self {
             layout,
-            options,
+            creates_files,
+            is_random,
+            rw_ratio,
+            flush_after: flush_after.into(),
             position: 0,
             reads: 0,
             writes: 0,
             is_dirty: false,
-            flushed: 0,
-        }
+            flushed: layout.files,
+        })
     }
 
-    /// The next request. `unit` is a random number from 0 to 1.
-    pub(crate) fn next(&mut self, unit: f64) -> (Action, Place) {
-        if self.is_dirty && self.options.fsync.is_due(self.reads + self.writes) {
-            return (Action::Fsync, self.flush());
+    pub(super) fn is_read_only(&self) -> bool {
+        self.rw_ratio.is_infinite()
+    }
+
+    /// The next statement, and its position in all files. `unit` is a random number from 0 to 1.
+    pub(super) fn next(&mut self, unit: f64) -> (u32, u64) {
+        if self.flushed < self.layout.files {
+            self.flushed += 1;
+            return (FSYNC, self.layout.start(self.flushed - 1));
         }
-        let place = match self.options.mode.is_random() {
+        let position = match self.is_random {
             true => self.layout.random(unit),
             false => self.advance(),
         };
-        if self.reads_next() {
+        let statement = self.choose();
+        if self.is_dirty && (self.reads + self.writes).is_multiple_of(self.flush_after) {
+            (self.is_dirty, self.flushed) = (false, 0);
+        }
+        (statement, position)
+    }
+
+    fn advance(&mut self) -> u64 {
+        let position = self.position;
+        let bytes = self.layout.at(position).bytes as u64;
+        self.position = (position + bytes) % self.layout.total_bytes();
+        position
+    }
+
+    fn choose(&mut self) -> u32 {
+        let ratio = (self.reads + 1) as f64 / (self.writes + 1) as f64;
+        if ratio < self.rw_ratio {
             self.reads += 1;
-            return (Action::Read, place);
+            return READ;
         }
         self.writes += 1;
         self.is_dirty = true;
-        (Action::Write, place)
-    }
-
-    fn flush(&mut self) -> Place {
-        let place = Place {
-            file: self.flushed as usize,
-            offset: 0,
-            bytes: 0,
-        };
-        self.flushed = (self.flushed + 1) % self.layout.files;
-        self.is_dirty = self.flushed > 0;
-        place
-    }
-
-    fn advance(&mut self) -> Place {
-        let place = self.layout.at(self.position);
-        self.position = (self.position + place.bytes as u64) % self.layout.total_bytes();
-        place
-    }
-
-    fn reads_next(&self) -> bool {
-        let ratio = (self.reads + 1) as f64 / (self.writes + 1) as f64;
-        match self.options.mode {
-            Mode::RandomReadWrite => ratio < self.options.rw_ratio,
-            mode => mode.is_read_only(),
-        }
+        WRITE
     }
 }
 
@@ -178,33 +148,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::native::fileio::Access;
+    use crate::native::tests::values;
 
-    const FSYNC: Fsync = Fsync {
-        every: 0,
-        after_write: false,
-        at_end: true,
-        data_only: false,
+    const LAYOUT: Layout = Layout {
+        files: 3,
+        file_bytes: 4096,
+        request_bytes: 1024,
     };
 
-    fn schedule(mode: Mode, fsync: Fsync) -> Schedule {
-        let layout = Layout {
-            files: 3,
-            file_bytes: 4096,
-            request_bytes: 1024,
-        };
-        let options = Options {
-            mode,
-            access: Access::Sync,
-            fsync,
-            merged_requests: 0,
-            rw_ratio: 1.5,
-            seed: 1,
-        };
-        Schedule::new(layout, options)
+    fn schedule(options: &str) -> Schedule {
+        Schedule::new(LAYOUT, &values(&format!("fileio {options} run"))).unwrap()
     }
 
-    fn actions(schedule: &mut Schedule, count: usize) -> Vec<Action> {
+    fn statements(schedule: &mut Schedule, count: usize) -> Vec<u32> {
         (0..count).map(|_| schedule.next(0.5).0).collect()
     }
 
@@ -228,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn random_places_are_aligned_and_inside(layout in layouts(), unit in 0.0..1.0) {
-            let place = layout.random(unit);
+            let place = layout.at(layout.random(unit));
             prop_assert!(is_inside(place, layout), "{place:?}");
             prop_assert_eq!(place.offset % layout.request_bytes, 0);
             // Only the last block of a file may be shorter.
@@ -250,82 +206,80 @@ mod tests {
             request_bytes in 100_u64..9000,
         ) {
             let layout = Layout { files, file_bytes, request_bytes };
-            let mut schedule = Schedule { layout, ..schedule(Mode::SequentialRead, FSYNC) };
+            let schedule = schedule("--file-test-mode=seqrd");
+            let mut schedule = Schedule { layout, flushed: files, ..schedule };
             let mut covered = 0;
             while covered < layout.total_bytes() {
-                let (action, place) = schedule.next(0.5);
-                prop_assert_eq!(action, Action::Read);
-                prop_assert_eq!(place.file as u64 * file_bytes + place.offset, covered);
-                covered += place.bytes as u64;
+                prop_assert_eq!(schedule.next(0.5), (READ, covered));
+                covered += layout.at(covered).bytes as u64;
             }
             prop_assert_eq!(covered, layout.total_bytes());
-            let (_, first) = schedule.next(0.5);
-            prop_assert_eq!((first.file, first.offset), (0, 0));
+            prop_assert_eq!(schedule.next(0.5), (READ, 0));
         }
     }
 
     #[test]
     fn ends_of_the_random_range() {
-        let layout = schedule(Mode::RandomRead, FSYNC).layout;
-        let place = |file, offset| Place {
-            file,
-            offset,
+        for (unit, position) in [(0.0, 0), (0.5, 6144), (0.999_999, 11_264), (1.0, 11_264)] {
+            assert_eq!(LAYOUT.random(unit), position, "{unit}");
+        }
+        let last = Place {
+            file: 2,
+            offset: 3072,
             bytes: 1024,
         };
-        assert_eq!(layout.random(0.0), place(0, 0));
-        assert_eq!(layout.random(0.5), place(1, 2048));
-        assert_eq!(layout.random(0.999_999), place(2, 3072));
-        assert_eq!(layout.random(1.0), place(2, 3072));
+        assert_eq!(LAYOUT.at(11_264), last);
     }
 
     #[test]
     fn mixed_requests_keep_the_ratio() {
-        let mut schedule = schedule(Mode::RandomReadWrite, FSYNC);
-        let actions = actions(&mut schedule, 1000);
-        let reads = actions.iter().filter(|action| **action == Action::Read);
+        let mut schedule = schedule("--file-test-mode=rndrw --file-fsync-freq=0");
+        let statements = statements(&mut schedule, 1000);
+        let reads = statements.iter().filter(|statement| **statement == READ);
         assert_eq!(reads.count(), 600);
-        assert_eq!(actions[..2], [Action::Read, Action::Write]);
+        assert_eq!(statements[..2], [READ, WRITE]);
     }
 
     #[test]
     fn after_every_so_many_requests_each_file_is_flushed_once() {
-        let every = Fsync { every: 4, ..FSYNC };
-        let mut schedule = schedule(Mode::SequentialWrite, every);
+        let mut schedule = schedule("--file-test-mode=seqwr --file-fsync-freq=4");
         for _ in 0..3 {
-            assert_eq!(actions(&mut schedule, 4), [Action::Write; 4]);
+            assert_eq!(statements(&mut schedule, 4), [WRITE; 4]);
             let flushed: Vec<_> = (0..3).map(|_| schedule.next(0.5)).collect();
-            assert!(flushed.iter().all(|(action, _)| *action == Action::Fsync));
-            let files: Vec<_> = flushed.iter().map(|(_, place)| place.file).collect();
-            assert_eq!(files, [0, 1, 2]);
+            assert_eq!(flushed, [(FSYNC, 0), (FSYNC, 4096), (FSYNC, 8192)]);
         }
     }
 
     #[test]
-    fn reads_need_no_flush() {
-        let every = Fsync { every: 1, ..FSYNC };
-        for mode in [Mode::SequentialRead, Mode::RandomRead] {
-            assert_eq!(actions(&mut schedule(mode, every), 5), [Action::Read; 5]);
-            assert!(!every.is_due_at_end(mode));
+    fn without_a_write_nothing_is_flushed() {
+        for mode in ["seqrd", "rndrd"] {
+            let options = format!("--file-test-mode={mode} --file-fsync-freq=1");
+            assert_eq!(statements(&mut schedule(&options), 5), [READ; 5]);
+            assert!(schedule(&options).is_read_only());
         }
-        assert!(every.is_due_at_end(Mode::RandomReadWrite));
+        let mut mixed = schedule("--file-test-mode=rndrw --file-fsync-freq=1");
+        let expected = [READ, WRITE, FSYNC, FSYNC, FSYNC, READ];
+        assert_eq!(statements(&mut mixed, 6), expected);
+        assert!(!mixed.is_read_only());
     }
 
     #[test]
-    fn flushing_after_each_write_turns_the_other_rules_off() {
-        let all = Fsync {
-            every: 1,
-            after_write: true,
-            ..FSYNC
+    fn no_flush_with_a_frequency_of_0_or_if_each_write_is_flushed() {
+        for option in ["--file-fsync-freq=0", "--file-fsync-all"] {
+            let mut schedule = schedule(&format!("--file-test-mode=rndwr {option}"));
+            assert_eq!(statements(&mut schedule, 300), [WRITE; 300]);
+        }
+    }
+
+    #[test]
+    fn requests_are_merged_in_sequential_modes_up_to_a_file() {
+        let merged = |mode: &str, blocks: u32| {
+            let options = format!("--file-test-mode={mode} --file-merged-requests={blocks}");
+            schedule(&options).layout.request_bytes
         };
-        let mut schedule = schedule(Mode::RandomWrite, all);
-        assert_eq!(actions(&mut schedule, 5), [Action::Write; 5]);
-        assert!(!all.is_due_at_end(Mode::RandomWrite));
-        assert!(!Fsync { at_end: false, ..FSYNC }.is_due_at_end(Mode::RandomWrite));
-    }
-
-    #[test]
-    fn no_flush_with_a_frequency_of_0() {
-        let mut schedule = schedule(Mode::RandomWrite, FSYNC);
-        assert_eq!(actions(&mut schedule, 300), [Action::Write; 300]);
+        assert_eq!(merged("seqrd", 0), 1024);
+        assert_eq!(merged("seqwr", 3), 3072);
+        assert_eq!(merged("seqwr", 9), 4096);
+        assert_eq!(merged("rndrd", 3), 1024);
     }
 }

@@ -1,62 +1,68 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::Arc;
 
+use load::{End, LoadOutcome};
+use measure::slice::Slice;
 use tempfile::TempDir;
 
 use super::*;
-use crate::native::tests::{load, run_for};
+use crate::native::tests::{run, spec, values};
+use crate::native::{Native, Work};
 
-const FSYNC: Fsync = Fsync {
-    every: 10,
-    after_write: false,
-    at_end: true,
-    data_only: false,
-};
+/// Neither file is a whole number of blocks.
+const SMALL: &str = "fileio --file-num=2 --file-total-size=100000 --file-block-size=4K";
 
-fn set(directory: &Path) -> FileSet {
-    FileSet {
-        directory: directory.to_owned(),
-        files: 2,
-        block_bytes: 4096,
-        // Neither file is a whole number of blocks.
-        total_bytes: 2 * 50_000,
-        extra_flags: ExtraFlags::default(),
-        validate: false,
-    }
+fn options(options: &str) -> Values {
+    values(&format!("{SMALL} {options} run"))
 }
 
-fn options(mode: Mode, access: Access) -> Options {
-    Options {
-        mode,
-        access,
-        fsync: FSYNC,
-        merged_requests: 0,
-        rw_ratio: 1.5,
-        seed: 1,
-    }
+fn set(directory: &Path, values: &Values) -> FileSet {
+    let mut set = FileSet::new(values).unwrap();
+    directory.clone_into(&mut set.directory);
+    set
 }
 
-fn prepare(set: &FileSet) -> Vec<String> {
+fn prepare(directory: &Path) -> Vec<String> {
     let mut lines = Vec::new();
+    let set = set(directory, &options("--validate"));
     set.prepare(&mut |line| lines.push(line.to_owned())).unwrap();
     lines
 }
 
-/// Runs 200 events on two threads.
-fn counts(set: &FileSet, options: Options) -> Counts {
-    let test = Arc::new(FileIo::open(set.clone(), options).unwrap());
-    let (ended, period) = run_for(&test, &load(2, 200));
-    ended.unwrap();
-    assert_eq!(period.events(), 200);
-    period.counts
+fn open(directory: &Path, text: &str) -> Result<FileIo, OptionError> {
+    let values = options(text);
+    FileIo::open(&set(directory, &values), &values)
+}
+
+fn refused(directory: &Path, text: &str) -> String {
+    open(directory, text).err().unwrap().message
+}
+
+/// Runs a number of events on two threads.
+fn run_for(events: u64, directory: &Path, text: &str) -> (LoadOutcome, Slice) {
+    let files = open(directory, text).unwrap();
+    let native = Native {
+        events_per_thread: None,
+        catalog: Arc::new(catalog()),
+        work: Work::Files(Arc::new(files)),
+        seed: 1,
+    };
+    let (ended, total) = run(&native, &spec(2, Some(events)));
+    (ended.unwrap(), total)
+}
+
+/// The reads, writes and fsyncs of 200 events.
+fn counts(directory: &Path, text: &str) -> [u64; 3] {
+    let (ended, total) = run_for(200, directory, text);
+    assert_eq!(ended.end, End::Completed, "{text}");
+    assert_eq!(total.response.count(), 200, "{text}");
+    [READ, WRITE, FSYNC].map(|statement| total.statements[statement as usize].count())
 }
 
 #[test]
 fn prepare_creates_extends_and_reuses() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
     let first = [
         "2 files, 48Kb each, 0Mb total",
         "Creating files for the test...",
@@ -64,7 +70,7 @@ fn prepare_creates_extends_and_reuses() {
         "Creating file test_file.0",
         "Creating file test_file.1",
     ];
-    let lines = prepare(&set);
+    let lines = prepare(directory.path());
     assert_eq!(lines[..5], first);
     assert!(lines[5].starts_with("100000 bytes written in 0."), "{}", lines[5]);
     assert!(lines[5].ends_with(" MiB/sec)."), "{}", lines[5]);
@@ -72,23 +78,24 @@ fn prepare_creates_extends_and_reuses() {
     let metadata = fs::metadata(&file).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     File::options().write(true).open(&file).unwrap().set_len(5000).unwrap();
-    let lines = prepare(&set);
+    let lines = prepare(directory.path());
     assert_eq!(lines[3], "Reusing existing file test_file.0");
     assert_eq!(lines[4], "Extending existing file test_file.1");
     // From the block that was cut.
     assert!(lines[5].starts_with("45904 bytes written in "), "{}", lines[5]);
     assert_eq!(fs::metadata(&file).unwrap().len(), 50_000);
-    assert_eq!(prepare(&set)[5], "No bytes written.");
+    assert_eq!(prepare(directory.path())[5], "No bytes written.");
+    assert_eq!(counts(directory.path(), "--file-test-mode=seqrd --validate"), [200, 0, 0]);
 }
 
 #[test]
 fn cleanup_removes_the_files_only() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
-    prepare(&set);
+    prepare(directory.path());
     fs::remove_file(directory.path().join("test_file.0")).unwrap();
     fs::write(directory.path().join("test_file.2"), "another one").unwrap();
     let mut lines = Vec::new();
+    let set = set(directory.path(), &options(""));
     set.cleanup(&mut |line| lines.push(line.to_owned())).unwrap();
     assert_eq!(lines, ["Removing test files..."]);
     let left = fs::read_dir(directory.path()).unwrap();
@@ -99,18 +106,15 @@ fn cleanup_removes_the_files_only() {
 #[test]
 fn every_mode_runs_with_every_access() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
-    for access in [Access::Sync, Access::Async(8), Access::Mmap] {
-        for (name, mode) in Mode::NAMES {
-            prepare(&set);
-            let counts = counts(&set, options(mode, access));
-            let at_end = if name.ends_with("rd") { 0 } else { 4 };
-            let events = counts.reads + counts.writes + counts.fsyncs - at_end;
-            assert_eq!(events, 200, "{name} {access:?} {counts:?}");
-            assert_eq!(counts.reads == 0, name.ends_with("wr"), "{name} {access:?}");
-            assert_eq!(counts.writes == 0, name.ends_with("rd"), "{name} {access:?}");
-            assert!(counts.bytes_read <= counts.reads * 4096);
-            assert!(counts.bytes_written > counts.writes * 3000 || counts.writes == 0);
+    for access in ["sync", "async --file-async-backlog=8", "mmap"] {
+        for mode in ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"] {
+            prepare(directory.path());
+            let text = format!("--file-test-mode={mode} --file-io-mode={access}");
+            let [reads, writes, fsyncs] = counts(directory.path(), &text);
+            let at_end = if mode.ends_with("rd") { 0 } else { 4 };
+            assert_eq!(reads + writes + fsyncs, 200 + at_end, "{text}");
+            assert_eq!(reads == 0, mode.ends_with("wr"), "{text}");
+            assert_eq!(writes == 0, mode.ends_with("rd"), "{text}");
         }
     }
 }
@@ -118,137 +122,137 @@ fn every_mode_runs_with_every_access() {
 #[test]
 fn every_write_can_be_flushed() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
-    prepare(&set);
-    let fsync = Fsync {
-        after_write: true,
-        data_only: true,
-        ..FSYNC
-    };
-    let options = Options {
-        fsync,
-        ..options(Mode::RandomWrite, Access::Sync)
-    };
-    let counts = counts(&set, options);
-    assert_eq!((counts.writes, counts.fsyncs), (200, 200));
+    prepare(directory.path());
+    for mode in ["fsync", "fdatasync"] {
+        let text = format!("--file-test-mode=rndwr --file-fsync-all --file-fsync-mode={mode}");
+        assert_eq!(counts(directory.path(), &text), [0, 200, 200]);
+    }
+}
+
+#[test]
+fn the_flush_at_the_end_can_be_left_out() {
+    let directory = TempDir::new().unwrap();
+    prepare(directory.path());
+    let text = "--file-test-mode=rndwr --file-fsync-end=off --file-fsync-freq=0";
+    assert_eq!(counts(directory.path(), text), [0, 200, 0]);
 }
 
 #[test]
 fn merged_requests_cover_several_blocks() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
-    prepare(&set);
-    let options = Options {
-        merged_requests: 3,
-        ..options(Mode::SequentialRead, Access::Sync)
-    };
-    // Each file takes 4 requests of three blocks and a short one.
-    assert_eq!(counts(&set, options).bytes_read, 20 * 100_000);
+    prepare(directory.path());
+    let text = "--file-test-mode=seqrd --file-merged-requests=3";
+    let files = open(directory.path(), text).unwrap();
+    assert_eq!(files.request_bytes(), 3 * 4096);
 }
 
 #[test]
 fn what_was_written_is_validated() {
     let directory = TempDir::new().unwrap();
-    let set = FileSet {
-        validate: true,
-        ..set(directory.path())
-    };
-    prepare(&set);
-    for access in [Access::Sync, Access::Mmap] {
-        for mode in [Mode::SequentialRewrite, Mode::RandomRead, Mode::SequentialRead] {
-            counts(&set, options(mode, access));
+    prepare(directory.path());
+    for access in ["sync", "mmap"] {
+        for mode in ["seqrewr", "rndrd", "seqrd"] {
+            let text = format!("--validate --file-io-mode={access} --file-test-mode={mode}");
+            counts(directory.path(), &text);
         }
     }
     let file = directory.path().join("test_file.1");
     let mut bytes = fs::read(&file).unwrap();
     bytes[9000] ^= 1;
     fs::write(&file, bytes).unwrap();
-    let options = Options {
-        merged_requests: 2,
-        ..options(Mode::SequentialRead, Access::Sync)
+    let text = "--validate --file-test-mode=seqrd --file-merged-requests=2";
+    let End::Failed(error) = run_for(1000, directory.path(), text).0.end else {
+        panic!("the block is not as it was written");
     };
-    let test = Arc::new(FileIo::open(set, options).unwrap());
-    let (ended, _) = run_for(&test, &load(2, 0));
-    assert_eq!(
-        ended.unwrap_err().message,
-        "Validation failed on file 1, block offset 8192, exiting..."
-    );
+    let expected = "Validation failed on file 1, block offset 8192, exiting...";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
 fn asynchronous_reads_cannot_be_validated() {
-    let directory = TempDir::new().unwrap();
-    let set = FileSet {
-        validate: true,
-        ..set(directory.path())
-    };
-    let options = options(Mode::RandomRead, Access::Async(8));
-    let error = FileIo::open(set, options).unwrap_err();
-    assert_eq!(error.message, ASYNC_IS_NOT_VALIDATED);
+    let text = "--validate --file-test-mode=rndrd --file-io-mode=async";
+    let expected = format!("FATAL: {ASYNC_IS_NOT_VALIDATED}");
+    assert_eq!(refused(Path::new("."), text), expected);
 }
 
 #[test]
 fn files_must_be_prepared_and_large_enough() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
-    let read = options(Mode::RandomRead, Access::Sync);
-    let error = FileIo::open(set.clone(), read).unwrap_err();
+    let text = "--file-test-mode=rndrd";
     assert_eq!(
-        error.message,
-        "Cannot open file 'test_file.0' errno = 2 (No such file or directory)"
+        refused(directory.path(), text),
+        "FATAL: Cannot open file 'test_file.0' errno = 2 (No such file or directory)\n\
+         WARNING: Did you forget to run the prepare step?"
     );
-    assert_eq!(error.hint, Some("Did you forget to run the prepare step?"));
-    prepare(&set);
-    let larger = FileSet {
-        total_bytes: 2 << 20,
-        ..set
-    };
-    let error = FileIo::open(larger, read).unwrap_err();
+    prepare(directory.path());
     assert_eq!(
-        error.message,
-        "Size of file 'test_file.0' is 48.828KiB, but at least 1MiB is expected."
+        refused(directory.path(), "--file-test-mode=rndrd --file-total-size=2M"),
+        "FATAL: Size of file 'test_file.0' is 48.828KiB, but at least 1MiB is expected.\n\
+         WARNING: Did you run 'prepare' with different --file-total-size or --file-num values?"
     );
-    assert!(error.hint.unwrap().starts_with("Did you run 'prepare' with different"));
 }
 
 #[test]
-fn sizes_of_0_are_refused() {
-    let set = set(Path::new("."));
-    let message = |set: FileSet| set.layout().unwrap_err().message;
-    let none = FileSet {
-        files: 0,
-        ..set.clone()
-    };
-    assert_eq!(message(none), "Invalid value for file-num: 0");
-    let empty = FileSet {
-        total_bytes: 1,
-        ..set.clone()
-    };
-    assert_eq!(message(empty), "Invalid value for file-total-size: 1");
-    let nothing = FileSet {
-        block_bytes: 0,
-        ..set
-    };
-    assert_eq!(message(nothing), "Invalid value for file-block-size: 0");
+fn a_file_that_becomes_too_short_ends_the_run() {
+    let directory = TempDir::new().unwrap();
+    prepare(directory.path());
+    let file = directory.path().join("test_file.1");
+    for access in ["sync", "async"] {
+        let text = format!("--file-test-mode=seqrd --file-io-mode={access}");
+        let files = open(directory.path(), &text).unwrap();
+        File::options().write(true).open(&file).unwrap().set_len(5000).unwrap();
+        let mut session = FileSession::new(&Arc::new(files)).unwrap();
+        let place = session.io.layout.at(50_000 + 4096);
+        let read = session.perform(READ, place);
+        let read = read.and_then(|()| session.queue.as_mut().map_or(Ok(()), |queue| queue.wait(0)));
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::UnexpectedEof, "{access}");
+        prepare(directory.path());
+    }
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    for (option, value) in [
+        ("file-num", "0"),
+        ("file-total-size", "1"),
+        ("file-block-size", "0"),
+        ("file-extra-flags", "sync,fast"),
+        ("file-test-mode", "rnd"),
+        ("file-io-mode", "uring"),
+        ("file-fsync-freq", "-1"),
+    ] {
+        let text = match option {
+            "file-test-mode" => format!("--{option}={value}"),
+            _ => format!("--file-test-mode=seqwr --{option}={value}"),
+        };
+        let directory = TempDir::new().unwrap();
+        let values = options(&text);
+        let set = FileSet::new(&values);
+        let opened = set.and_then(|mut set| {
+            directory.path().clone_into(&mut set.directory);
+            FileIo::open(&set, &values)
+        });
+        let expected = format!("FATAL: Invalid value for {option}: {value}");
+        assert_eq!(opened.err().unwrap().message, expected);
+    }
 }
 
 #[test]
 fn links_of_other_accounts_are_neither_followed_nor_written() {
     let directory = TempDir::new().unwrap();
-    let set = set(directory.path());
+    let set = set(directory.path(), &options(""));
     let (victim, file) = (directory.path().join("victim"), directory.path().join("test_file.0"));
     fs::write(&victim, "precious").unwrap();
-    let plant: [fn(&Path, &Path) -> io::Result<()>; 2] = [
+    let plant: [fn(&Path, &Path) -> IoResult<()>; 2] = [
         |victim, file| symlink(victim, file),
         |victim, file| fs::hard_link(victim, file),
     ];
     for plant in plant {
         plant(&victim, &file).unwrap();
         let error = set.prepare(&mut |_| {}).unwrap_err();
-        let expected = "Cannot create file 'test_file.0' errno = ";
+        let expected = "FATAL: Cannot create file 'test_file.0' errno = ";
         assert!(error.message.starts_with(expected), "{error}");
-        let write = options(Mode::SequentialRewrite, Access::Sync);
-        assert!(FileIo::open(set.clone(), write).is_err());
+        assert!(open(directory.path(), "--file-test-mode=seqrewr").is_err());
         set.cleanup(&mut |_| {}).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert!(!file.exists());
@@ -260,9 +264,9 @@ fn links_of_other_accounts_are_neither_followed_nor_written() {
 
 #[test]
 fn extra_flags_are_named_as_sysbench_names_them() {
-    assert_eq!(ExtraFlags::parse::<&str>(&[]).unwrap().to_string(), "(none)");
-    let flags = ExtraFlags::parse(&["sync", "direct"]).unwrap();
-    assert_eq!(flags.to_string(), "sync directio");
-    let error = ExtraFlags::parse(&["fast"]).unwrap_err();
-    assert_eq!(error.message, "Invalid value for file-extra-flags: fast");
+    let directory = TempDir::new().unwrap();
+    let set = set(directory.path(), &options("--file-extra-flags=sync,dsync"));
+    let mut lines = Vec::new();
+    set.prepare(&mut |line| lines.push(line.to_owned())).unwrap();
+    assert_eq!(lines[2], "Extra file open flags: sync dsync ");
 }

@@ -13,6 +13,7 @@ fn recipe(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -
     change(&mut options);
     let wanted = Wanted {
         workload: WorkloadName::OltpReadWrite,
+        script: None,
         options: &options,
         seed,
         users: 4,
@@ -38,6 +39,7 @@ fn key(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> S
 fn only_generated_names_are_templates() {
     assert!(is_key("mysql-9.7.0-empty-0123456789abcdef"));
     assert!(is_key("mariadb-10.11-rc-2x3-0123456789abcdef"));
+    assert!(is_key("mariadb-10.11.14-script-0123456789abcdef"));
     for name in [
         "emails",
         "mysql-9.7.0-empty-0123456789abcdef.lock",

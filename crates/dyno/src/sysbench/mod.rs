@@ -1,0 +1,119 @@
+//! `dyno sysbench …`: sysbench's command line, with its text and its exit codes.
+//!
+//! A test ([`find`]) needs no database ([`native`]), is a workload of dyno's own ([`bundled`]), or
+//! a [`script`]. Each runs as a load ([`load`]) on its [`servers`]. The [`reports`] of its seconds
+//! are sysbench's; with `--dyno-out`, it is also a result of dyno ([`record`]).
+
+mod bundled;
+mod find;
+mod load;
+mod native;
+mod record;
+mod reports;
+mod script;
+mod servers;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ::sysbench::options::{
+    CommandLine, Dialect, General, OptionError, Targets, declarations, parse,
+};
+use ::sysbench::report::{Level, Log};
+
+use crate::console::{self, eprint};
+use crate::failure::Failure;
+use crate::signals;
+use find::Test;
+use servers::Servers;
+
+/// What runs scripts, in the header.
+const LUA: &str = "bundled LuaJIT 2.1";
+const DONE: u8 = 0;
+/// As shells report the end by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// A command line with all that its commands need.
+struct Invocation {
+    line: CommandLine,
+    general: General,
+    seed: u64,
+    log: Log<fn(&str)>,
+    interrupted: Arc<AtomicBool>,
+    /// `None` until a command uses a database.
+    servers: Option<Servers>,
+}
+
+/// Runs the words after the program's name; returns sysbench's exit code.
+pub(crate) fn sysbench(words: &[String]) -> ExitCode {
+    let ended = read(words).and_then(|mut it| run(&mut it));
+    let code = ended.unwrap_or_else(|error| {
+        match error.is_stderr {
+            true => eprint(&error.message),
+            false => console::write(&format!("{}\n", error.message)),
+        }
+        error.hint.iter().for_each(|hint| eprint(hint));
+        error.exit
+    });
+    ExitCode::from(code)
+}
+
+/// Reads a command line, and prints what comes before anything else.
+fn read(words: &[String]) -> Result<Invocation, OptionError> {
+    let file = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let mut line = parse(words, &file)?;
+    line.notices.iter().for_each(|notice| eprint(notice));
+    let early = std::mem::take(&mut line.warnings);
+    if line.dialect == Dialect::V04 {
+        // All of its tests are known, and the distribution of keys is an option of one.
+        let declared = declarations(line.dialect, line.test.as_deref().unwrap_or_default());
+        line.finish(Some(&declared))?;
+    }
+    let general = General::of(&mut line);
+    let verbosity = general.as_ref().map_or(Level::Notice as u32, |general| general.verbosity);
+    let mut log = Log::new(verbosity, console::write as fn(&str));
+    early.iter().for_each(|warning| log.report(&format!("{warning}\n")));
+    log.report(&line.dialect.header(LUA));
+    line.warnings.iter().for_each(|warning| log.report(&format!("{warning}\n")));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let general = general?;
+    Ok(Invocation {
+        seed: general.seed.unwrap_or(now.map_or(1, |now| now.as_nanos() as u64)),
+        line,
+        general,
+        log,
+        interrupted: signals::interruption().map_err(fatal)?,
+        servers: None,
+    })
+}
+
+fn run(it: &mut Invocation) -> Result<u8, OptionError> {
+    match find::test(&it.line)? {
+        Test::Native(name) => native::run(it, name),
+        Test::Workload(workload) => bundled::run(it, workload),
+        Test::Script(source) => script::run(it, source),
+    }
+}
+
+impl Invocation {
+    /// The servers, which are opened if they are not.
+    fn servers(&mut self) -> Result<Servers, OptionError> {
+        if let Some(servers) = &self.servers {
+            return Ok(servers.clone());
+        }
+        let targets = Targets::of(&self.line, |name| std::env::var(name).ok())?;
+        Ok(self.servers.insert(Servers::open(targets)).clone())
+    }
+}
+
+/// A failure in sysbench's log, with its remedy beside it.
+fn fatal(failure: Failure) -> OptionError {
+    OptionError {
+        message: format!("FATAL: {}", failure.message),
+        is_stderr: false,
+        exit: if failure.is_interrupted() { INTERRUPTED } else { 1 },
+        hint: failure.remedy.map(|remedy| format!("help: {remedy}")),
+    }
+}

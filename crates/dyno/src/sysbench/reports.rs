@@ -1,0 +1,277 @@
+//! What sysbench prints of a run, made of the load's seconds.
+
+use std::collections::BTreeMap;
+use std::iter::zip;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ::load::Tally;
+use ::script::lua::{LuaScript, Reporter};
+use measure::setup::Outcome;
+use measure::slice::{Phase, Second, TotalSlice};
+use plan::StatementClass;
+use sysbench::options::{Dialect, General};
+use sysbench::report::{Level, Report, fairness, histogram};
+use sysbench::scripts;
+use workload::catalog::Labels;
+
+use super::Invocation;
+use super::record::Record;
+use crate::failure::Failure;
+
+/// How much earlier than a report is due its last second may end.
+const TOLERANCE_S: f64 = 0.5;
+/// What the load does after errors that sysbench counts as reconnects only.
+const RECONNECTED: &str = "reconnected";
+
+type Stat = Vec<(&'static str, f64)>;
+
+/// The reports of a run. Functions return whole lines.
+pub(super) struct Reports {
+    report: Report,
+    general: General,
+    /// Of the statements, in the order of their labels.
+    classes: Vec<StatementClass>,
+    pub(super) tally: Arc<Tally>,
+    /// Of each read and write of a file.
+    pub(super) request_bytes: u64,
+    pub(super) script: Option<(Arc<LuaScript>, Option<Reporter>)>,
+    pub(super) record: Option<Record>,
+    /// When the run began, on the load's clock.
+    begin_ns: Option<u64>,
+    now_s: f64,
+    backlog: Option<u64>,
+    /// Since the last intermediate report.
+    interval: Period,
+    /// Since the last checkpoint.
+    total: Period,
+}
+
+/// What has happened since a report.
+struct Period {
+    begin_s: f64,
+    slice: TotalSlice,
+    /// What the script had counted by then: see [`LuaScript::counters`].
+    counted: [u64; 7],
+    /// What the users had done by then.
+    users: Vec<(u64, u64)>,
+}
+
+impl Reports {
+    /// `test` is that of [`Report::facts`].
+    pub(super) fn new(it: &Invocation, test: &str, labels: &Labels) -> Self {
+        let period = || Period {
+            begin_s: 0.0,
+            slice: TotalSlice::new(labels.count()),
+            counted: [0; 7],
+            users: vec![(0, 0); it.general.threads as usize],
+        };
+        Self {
+            report: Report {
+                dialect: it.line.dialect,
+                values: it.line.values.clone(),
+                facts: facts(it, test),
+            },
+            general: it.general.clone(),
+            classes: labels.iter().map(|(_, class)| class).collect(),
+            tally: Arc::new(Tally::new(it.general.threads)),
+            request_bytes: 0,
+            script: None,
+            record: None,
+            begin_ns: None,
+            now_s: 0.0,
+            backlog: None,
+            interval: period(),
+            total: period(),
+        }
+    }
+
+    /// What comes before the load.
+    pub(super) fn head(&self) -> String {
+        let Report { dialect, facts, .. } = &self.report;
+        let notes = match facts.get("test").map(String::as_str) {
+            Some("sql" | "none") => {
+                let (version, keys) = (dialect.version(), self.general.distribution);
+                format!("dyno: as version {version}, keys are {keys}\n\n")
+            }
+            _ => String::new(),
+        };
+        notes + &self.report.head() + dialect.initializing()
+    }
+
+    /// What comes when all users are ready.
+    pub(super) fn started(&self) -> String {
+        let warmup_s = Some(self.general.warmup.as_secs()).filter(|seconds| *seconds > 0);
+        self.report.dialect.started(warmup_s)
+    }
+
+    /// Adds a second; returns the reports that are due.
+    pub(super) fn second(&mut self, second: &Second) -> String {
+        self.record.iter_mut().for_each(|record| record.second(second));
+        if second.phase == Phase::Warmup {
+            (self.interval, self.total) = (self.period(), self.period());
+            return String::new();
+        }
+        let begin_ns = *self.begin_ns.get_or_insert(second.start_ns);
+        self.now_s = second.end_ns.saturating_sub(begin_ns) as f64 / 1e9;
+        self.backlog = second.backlog;
+        self.interval.slice.accumulate(&second.slice);
+        self.total.slice.accumulate(&second.slice);
+        if self.counted()[6] > 0 {
+            // The script uses a database.
+            self.report.facts.insert("test", "sql".to_owned());
+        }
+        match second.phase {
+            Phase::Measure => self.due(),
+            Phase::Warmup | Phase::Drain => String::new(),
+        }
+    }
+
+    fn due(&mut self) -> String {
+        let (mut text, now_s) = (String::new(), self.now_s + TOLERANCE_S);
+        let length_s = self.general.report_interval.map(|length| length.as_secs_f64());
+        if length_s.is_some_and(|length_s| now_s >= self.interval.begin_s + length_s) {
+            let stat = self.stat(&self.interval);
+            text += &self.printed("report_intermediate", &stat, Report::interval);
+            self.interval = self.period();
+        }
+        let next = self.general.checkpoints.first();
+        if next.is_some_and(|next| now_s >= next.as_secs_f64()) {
+            text += &self.cumulative(("checkpoint", 1.0));
+            self.general.checkpoints.remove(0);
+            self.total = self.period();
+        }
+        text
+    }
+
+    /// The final reports; `unfinished` transactions were cut off.
+    pub(super) fn finish(&mut self, unfinished: u64) -> String {
+        let mut text = String::new();
+        if self.report.values.bool("histogram") {
+            let buckets = self.total.slice.response.histogram().iter_recorded();
+            text = histogram(buckets.map(|bucket| {
+                let latency_ms = bucket.value_iterated_to() as f64 / 1e6;
+                (latency_ms, bucket.count_since_last_iteration())
+            }));
+        }
+        text + &self.cumulative(("unfinished", unfinished as f64))
+    }
+
+    /// Ends what scripts and dyno write themselves.
+    pub(super) fn close(self, is_interrupted: bool) -> Result<(), Failure> {
+        if let Some((_, Some(reporter))) = self.script {
+            reporter.finish().map_err(Failure::usage)?;
+        }
+        let outcome = match is_interrupted {
+            true => Outcome::Interrupted,
+            false => Outcome::Completed,
+        };
+        self.record.map_or(Ok(()), |record| record.end(outcome))
+    }
+
+    fn cumulative(&self, more: (&'static str, f64)) -> String {
+        let (total, response) = (&self.total, &self.total.slice.response);
+        let seconds = |ns: f64| ns / 1e9;
+        let mut stat = self.stat(total);
+        stat.extend([
+            ("latency_min", seconds(response.min_ns().unwrap_or(0) as f64)),
+            ("latency_avg", seconds(response.mean_ns().unwrap_or(0.0))),
+            ("latency_max", seconds(response.max_ns().unwrap_or(0) as f64)),
+            ("latency_sum", seconds(response.sum_ns() as f64)),
+            more,
+        ]);
+        let users = zip(self.tally.totals(), &total.users);
+        let users = users.map(|(now, then)| (now.0 - then.0, seconds((now.1 - then.1) as f64)));
+        stat.extend(fairness(&users.collect::<Vec<_>>()));
+        self.printed("report_cumulative", &stat, Report::cumulative)
+    }
+
+    /// A report, unless a hook of the script prints its own.
+    fn printed(
+        &self,
+        hook: &str,
+        stat: &[(&'static str, f64)],
+        print: fn(&Report, &[(&str, f64)]) -> String,
+    ) -> String {
+        let reporter = self.script.as_ref().and_then(|(_, reporter)| reporter.as_ref());
+        match reporter.filter(|reporter| reporter.has(hook)) {
+            None => print(&self.report, stat),
+            Some(reporter) => match reporter.report(hook, stat) {
+                Ok(()) => String::new(),
+                Err(error) => format!("FATAL: {error}\n"),
+            },
+        }
+    }
+
+    /// A period that begins now.
+    fn period(&self) -> Period {
+        Period {
+            begin_s: self.now_s,
+            slice: TotalSlice::new(self.classes.len()),
+            counted: self.counted(),
+            users: self.tally.totals(),
+        }
+    }
+
+    /// What the script has counted.
+    fn counted(&self) -> [u64; 7] {
+        let count = |(script, _): &(Arc<LuaScript>, Option<Reporter>)| {
+            script.counters().each_ref().map(|count| count.load(Ordering::Relaxed))
+        };
+        self.script.as_ref().map_or([0; 7], count)
+    }
+
+    /// What reports and hooks get; a script's own counts are added to those of the load.
+    fn stat(&self, period: &Period) -> Stat {
+        let (slice, seconds) = (&period.slice, self.now_s - period.begin_s);
+        let now = self.counted();
+        let own = |counter: usize| (now[counter] - period.counted[counter]) as f64;
+        let statements = |class: StatementClass| {
+            let timed = zip(&self.classes, &slice.statements).filter(|(of, _)| **of == class);
+            timed.map(|(_, times)| times.count()).sum::<u64>() as f64
+        };
+        let reads = statements(StatementClass::Read) + own(1);
+        let writes = statements(StatementClass::Write) + own(2);
+        let ignored = slice.errors.values().filter(|error| error.action != RECONNECTED);
+        let ignored: u64 = ignored.map(|error| error.count).sum();
+        let quantile = f64::from(self.general.percentile) / 100.0;
+        let percentile_ns = slice.response.quantile_ns(quantile).unwrap_or(0);
+        let mut stat = vec![
+            ("time_total", self.now_s),
+            ("time_interval", seconds),
+            ("threads_running", self.general.threads.into()),
+            ("events", slice.response.count() as f64 + own(3)),
+            ("reads", reads),
+            ("writes", writes),
+            ("other", statements(StatementClass::Other) + own(0)),
+            ("errors", ignored as f64 + own(4)),
+            ("reconnects", slice.reconnects as f64 + own(5)),
+            ("bytes_read", reads * self.request_bytes as f64),
+            ("bytes_written", writes * self.request_bytes as f64),
+            ("latency_pct", percentile_ns as f64 / 1e9),
+        ];
+        if let Some(waiting) = self.backlog {
+            // Little's law.
+            let running = slice.service.sum_ns() as f64 / 1e9 / seconds;
+            stat.extend([("queue_length", waiting as f64), ("concurrency", running.round())]);
+        }
+        stat
+    }
+}
+
+fn facts(it: &Invocation, test: &str) -> BTreeMap<&'static str, String> {
+    let (values, general) = (&it.line.values, &it.general);
+    let has_info = general.verbosity >= Level::Info as u32;
+    let mut facts = BTreeMap::from([
+        ("test", test.to_owned()),
+        ("info", u8::from(has_info).to_string()),
+        ("report-checkpoints", values.list("report-checkpoints").join(", ")),
+    ]);
+    if let Some((time, grace)) = general.time.zip(general.forced_shutdown) {
+        facts.insert("shutdown", (time + grace).as_secs().to_string());
+    }
+    if it.line.dialect == Dialect::V04 && test == "sql" && values.text("oltp-test-mode") != "sp" {
+        facts.insert("begin", scripts::begin(values).to_owned());
+    }
+    facts
+}

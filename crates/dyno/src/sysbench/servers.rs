@@ -1,0 +1,145 @@
+//! What virtual users connect to: servers, or nothing.
+
+use std::sync::Arc;
+
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use client::route::Route;
+use engine::Load;
+use lab::{Access, Database};
+use plan::StatementProtocol;
+use sysbench::options::{OptionError, Targets};
+use sysbench::server::{fatal, urls};
+use workload::built_in::BuiltIn;
+use workload::catalog::{Catalog, Label};
+use workload::session::{Connect, Param, Reply, Rows, Session, SessionError};
+
+use crate::failure::Failure;
+use crate::server;
+
+/// The servers of a command line, which take connections in turn.
+#[derive(Clone)]
+pub(super) struct Servers {
+    pub(super) targets: Arc<Targets>,
+    /// Why there is none; `Err(None)` in a dry run.
+    database: Result<Database, Option<Failure>>,
+}
+
+impl Servers {
+    /// Servers that cannot be reached are an error only for who uses them.
+    pub(super) fn open(targets: Targets) -> Self {
+        let database = match targets.is_dry_run {
+            true => Err(None),
+            false => open(&targets).map_err(Some),
+        };
+        let targets = Arc::new(targets);
+        Self { targets, database }
+    }
+
+    /// The database of all servers; `None` in a dry run.
+    pub(super) fn database(&self) -> Result<Option<Database>, OptionError> {
+        match &self.database {
+            Ok(database) => Ok(Some(database.clone())),
+            Err(None) => Ok(None),
+            Err(Some(failure)) => Err(super::fatal(failure.clone())),
+        }
+    }
+
+    pub(super) fn drive(
+        &self,
+        spec: &LoadSpec,
+        workload: &BuiltIn,
+        stop: &Stop,
+        tell: &mut dyn FnMut(LoadEvent),
+    ) -> Result<LoadOutcome, LoadError> {
+        let barrier = &Barrier::new(1);
+        let database = match &self.database {
+            Ok(database) => database,
+            Err(failure) => {
+                let nowhere = Arc::new(Nowhere(failure.clone()));
+                return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
+            }
+        };
+        let servers = self.targets.endpoints.len();
+        database.drive(Load {
+            spec,
+            workload,
+            protocol: match self.targets.prepares {
+                true => StatementProtocol::Prepared,
+                false => StatementProtocol::Text,
+            },
+            stamp_replies: true,
+            barrier,
+            route: &Arc::new(Route::new(servers, |_| true, false)),
+            stop,
+            pulse: None,
+            tell,
+        })
+    }
+
+    /// The error that ended a load, as sysbench logs it, and what to do about it.
+    pub(super) fn explain(&self, error: &SessionError) -> OptionError {
+        let message = fatal(&self.targets.driver, error).join("\nFATAL: ");
+        let remedy = match &self.database {
+            Ok(database) => database.remedy(error).map(str::to_owned),
+            Err(failure) => failure.as_ref().and_then(|failure| failure.remedy.clone()),
+        };
+        super::fatal(Failure::server(message).perhaps(remedy))
+    }
+}
+
+/// Opens each server, and makes them one database.
+fn open(targets: &Targets) -> Result<Database, Failure> {
+    let access = server::access(&targets.login, None)?;
+    let given = Some(targets.password.clone()).filter(|password| !password.is_empty());
+    let access = Access {
+        user: targets.user.clone(),
+        password: given.or(access.password),
+        ..access
+    };
+    let urls = urls(targets);
+    let opened = urls.iter().map(|url| engine::of_url(url)?.open(url, &access, None));
+    let members = opened.collect::<Result<Vec<Database>, Failure>>()?;
+    let first = members.first().ok_or_else(|| Failure::usage("no server is named"))?;
+    let all = first.server().and_then(|server| server.with_members(&members));
+    Ok(all.unwrap_or_else(|| first.clone()))
+}
+
+/// Opens connections on which every statement succeeds, or none for the reason that there is.
+struct Nowhere(Option<Failure>);
+
+/// Counts the statements that are prepared.
+struct DrySession(u32);
+
+impl Connect for Nowhere {
+    type Session = DrySession;
+
+    async fn connect(&self, catalog: &Arc<Catalog>) -> Result<DrySession, SessionError> {
+        match &self.0 {
+            Some(failure) => Err(SessionError::of_script(failure.message.clone())),
+            None => Ok(DrySession(catalog.statements.len() as u32)),
+        }
+    }
+}
+
+impl Session for DrySession {
+    async fn execute(&mut self, _: u32, _: &[Param<'_>]) -> Result<Reply, SessionError> {
+        Ok(Reply::default())
+    }
+
+    async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
+        Ok(Reply::default())
+    }
+
+    async fn fetch(&mut self, _: &str, _: &mut Rows) -> Result<Reply, SessionError> {
+        Ok(Reply::default())
+    }
+
+    async fn prepare(&mut self, _: &str) -> Result<u32, SessionError> {
+        self.0 += 1;
+        Ok(self.0 - 1)
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! The tests `threads` and `mutex`: threads that compete for mutexes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::repeat::repeat;
+use super::values::{count, invalid};
+use super::{Event, lock};
+use crate::options::{OptionError, Values};
+
+/// Keeps mutexes off each other's cache lines.
+#[derive(Default)]
+#[repr(align(256))]
+struct Padded(Mutex<()>);
+
+fn mutexes(values: &Values, name: &str) -> Result<Vec<Padded>, OptionError> {
+    let count = count(values, name, 1)? as usize;
+    let mut mutexes = Vec::new();
+    let reserved = mutexes.try_reserve_exact(count);
+    reserved.map_err(|_| invalid(values, name))?;
+    mutexes.resize_with(count, Padded::default);
+    Ok(mutexes)
+}
+
+/// Locks one mutex, yields, and unlocks it, many times. The mutex is the standard library's, which
+/// spins for a moment before it sleeps; that of sysbench sleeps at once.
+pub(super) fn threads(values: &Values) -> Result<Event, OptionError> {
+    let mutexes = mutexes(values, "thread_locks")?;
+    let yields = count(values, "thread_yields", 0)?;
+    let events = AtomicU64::new(0);
+    Ok(Arc::new(move |_, _| {
+        let number = events.fetch_add(1, Ordering::Relaxed) as usize;
+        if let Some(Padded(mutex)) = mutexes.get(number % mutexes.len()) {
+            for _ in 0..yields {
+                let _held = lock(mutex);
+                thread::yield_now();
+            }
+        }
+    }))
+}
+
+/// Locks mutexes at random, with work in between.
+pub(super) fn mutex(values: &Values) -> Result<Event, OptionError> {
+    let mutexes = mutexes(values, "mutex_num")?;
+    let locks = count(values, "mutex_locks", 0)?;
+    let loops = AtomicU64::new(count(values, "mutex_loops", 0)?.into());
+    // Threads that hold different mutexes race for it, as in sysbench.
+    let shared = AtomicU64::new(0);
+    Ok(Arc::new(move |_, random| {
+        for _ in 0..locks {
+            let index = random.below(mutexes.len() as u64);
+            repeat(&loops, |_| {});
+            if let Some(Padded(mutex)) = mutexes.get(index as usize) {
+                let _held = lock(mutex);
+                let value = shared.load(Ordering::Relaxed);
+                shared.store(value.wrapping_add(1), Ordering::Relaxed);
+            }
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::tests::values;
+
+    #[test]
+    fn at_least_one_mutex() {
+        let error = threads(&values("threads --thread-locks=0 run"));
+        let expected = "FATAL: Invalid value for thread-locks: 0";
+        assert_eq!(error.err().unwrap().message, expected);
+        let error = mutex(&values("mutex --mutex-num=-1 run"));
+        let expected = "FATAL: Invalid value for mutex-num: -1";
+        assert_eq!(error.err().unwrap().message, expected);
+    }
+}

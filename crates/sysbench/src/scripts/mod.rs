@@ -1,0 +1,61 @@
+//! The tests and scripts of 0.4 and 0.5 that later versions do not bundle, in one script.
+
+use crate::options::{Dialect, Values};
+
+const OLTP: &str = include_str!("oltp.lua");
+const NAMES: [&str; 8] = [
+    "oltp",
+    "oltp_simple",
+    "select",
+    "update_index",
+    "update_non_index",
+    "insert",
+    "delete",
+    "parallel_prepare",
+];
+/// The storage engines without transactions.
+const LOCKED: [&str; 4] = ["myisam", "heap", "memory", "maria"];
+
+/// The text of the test with this name or path.
+pub fn text(dialect: Dialect, test: &str) -> Option<&'static str> {
+    let has_them = dialect.is_old() || test.contains("oltp_legacy");
+    (has_them && NAMES.contains(&name(test))).then_some(OLTP)
+}
+
+/// The name of a test that may be the path of its script.
+pub(crate) fn name(test: &str) -> &str {
+    let file = test.rsplit('/').next().unwrap_or(test);
+    file.strip_suffix(".lua").unwrap_or(file)
+}
+
+/// What a transaction of 0.4 begins with.
+pub fn begin(values: &Values) -> &'static str {
+    let is_locked = match values.text("mysql_engine_trx") {
+        "yes" => false,
+        "no" => true,
+        _ => LOCKED.contains(&values.text("mysql_table_engine")),
+    };
+    match (is_locked, values.bool("oltp_read_only")) {
+        (false, _) => "BEGIN",
+        (true, false) => "LOCK TABLES WRITE",
+        (true, true) => "LOCK TABLES READ",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_known_where_they_exist() {
+        for (dialect, test) in [
+            (Dialect::V04, "oltp"),
+            (Dialect::V05, "tests/db/update_index.lua"),
+            (Dialect::V10, "tests/include/oltp_legacy/oltp.lua"),
+        ] {
+            assert!(text(dialect, test).is_some(), "{test}");
+        }
+        assert!(text(Dialect::V10, "oltp").is_none());
+        assert!(text(Dialect::V05, "oltp_read_only.lua").is_none());
+    }
+}
