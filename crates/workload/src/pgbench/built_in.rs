@@ -7,46 +7,41 @@ use crate::dialect::Dialect;
 #[derive(Debug)]
 pub struct BuiltIn {
     pub name: &'static str,
-    /// Which lines of [`TPCB_LIKE`] it has.
-    has: fn(&str) -> bool,
+    /// What precedes the lines of [`TEXT`] that it has.
+    marks: &'static [char],
 }
 
 /// The first is what pgbench runs by default.
 pub static SCRIPTS: [BuiltIn; 3] = [
-    BuiltIn {
-        name: "tpcb-like",
-        has: |_| true,
-    },
-    BuiltIn {
-        name: "simple-update",
-        has: |line| !line.contains("pgbench_tellers") && !line.contains("pgbench_branches"),
-    },
-    BuiltIn {
-        name: "select-only",
-        has: |line| line.starts_with("\\set aid") || line.starts_with("SELECT"),
-    },
+    built_in("tpcb-like", &['1', '2', '3']),
+    built_in("simple-update", &['1', '2']),
+    built_in("select-only", &['1']),
 ];
 
-const TPCB_LIKE: &str = "\
-\\set aid random(1, 100000 * :scale)
-\\set bid random(1, 1 * :scale)
-\\set tid random(1, 10 * :scale)
-\\set delta random(-5000, 5000)
-{begin};
-UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
-SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
-UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
-UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
-INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+const TEXT: &str = "\
+1\\set aid random(1, 100000 * :scale)
+2\\set bid random(1, 1 * :scale)
+2\\set tid random(1, 10 * :scale)
+2\\set delta random(-5000, 5000)
+2{begin};
+2UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+1SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+3UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+3UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+2INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
 VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
-{end};
+2{end};
 ";
+
+const fn built_in(name: &'static str, marks: &'static [char]) -> BuiltIn {
+    BuiltIn { name, marks }
+}
 
 impl BuiltIn {
     /// Its text for an engine.
     pub fn source(&self, dialect: &Dialect, weight: u32) -> Source {
-        let lines = TPCB_LIKE.split_inclusive('\n');
-        let text: String = lines.filter(|line| (self.has)(line)).collect();
+        let own = |line: &'static str| line.strip_prefix(self.marks);
+        let text: String = TEXT.split_inclusive('\n').filter_map(own).collect();
         let is_postgres = dialect.has_numbered_placeholders;
         let text = text.replace("{begin}", dialect.begin(true));
         Source {

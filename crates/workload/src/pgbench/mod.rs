@@ -13,18 +13,16 @@ mod user;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rand::Rng;
+use rand_distr::weighted::WeightedIndex;
 
 use crate::catalog::{Catalog, class};
 use crate::dialect::Dialect;
 use crate::options::OptionsError;
 use crate::program::{self, Program, Script};
-use crate::random;
 
 use expr::Variable;
-use names::{Names, checked_number};
+use names::{Names, number};
 use parse::{Action, Command};
-use sql::Statement;
 use user::User;
 
 /// Characters of a statement that its label shows.
@@ -42,15 +40,14 @@ pub struct Source {
 
 /// Scripts of pgbench that are ready to run. The kind of a transaction is the number of its script.
 #[derive(Debug)]
-pub struct Pgbench {
-    catalog: Catalog,
-    shared: Arc<Shared>,
-}
+pub struct Pgbench(Arc<Shared>);
 
 /// What all virtual users have in common.
 #[derive(Debug)]
 struct Shared {
-    scripts: Vec<Parsed>,
+    catalog: Catalog,
+    scripts: Vec<Vec<Command>>,
+    weights: WeightedIndex<u32>,
     names: Names,
     /// The variables when a user begins, by their numbers.
     variables: Vec<Variable>,
@@ -59,18 +56,10 @@ struct Shared {
     seed: u64,
 }
 
-#[derive(Debug)]
-struct Parsed {
-    name: String,
-    commands: Vec<Command>,
-    /// Its weight and those of the scripts before it.
-    weights: u64,
-}
-
 impl Pgbench {
     /// Reads scripts. `definitions` are variables as `name=value`; `scale` is the variable of that
     /// name. The same seed results in the same transactions of each user. An error has its place in
-    /// the script, as pgbench shows it.
+    /// the script.
     pub fn new(
         sources: Vec<Source>,
         definitions: &[String],
@@ -78,48 +67,33 @@ impl Pgbench {
         dialect: &Dialect,
         seed: u64,
     ) -> Result<Self, OptionsError> {
+        let weights = WeightedIndex::new(sources.iter().map(|source| source.weight));
+        let no_weight = |_| "total script weight must not be zero".to_owned();
         // Of the dialects, that of MySQL.
         let escapes = !dialect.has_on_conflict;
         let mut names = Names::default();
-        let (mut scripts, mut weights) = (Vec::new(), 0);
-        for source in sources {
-            let commands = parse::parse(&source, &mut names, escapes);
-            weights += u64::from(source.weight);
-            scripts.push(Parsed {
-                name: source.name,
-                commands: commands.map_err(OptionsError::Script)?,
-                weights,
-            });
-        }
-        if weights == 0 {
-            let message = "total script weight must not be zero".to_owned();
-            return Err(OptionsError::Script(message));
-        }
-        // Of no user.
-        let default_seed = random::user(seed, u32::MAX).next_u64() as i64;
-        let mut known = vec![
-            format!("scale={scale}"),
-            format!("random_seed={}", seed as i64),
-            format!("default_seed={default_seed}"),
-        ];
+        let read = |source: &Source| parse::parse(source, &mut names, escapes);
+        let scripts: Result<Vec<_>, _> = sources.iter().map(read).collect();
+        let mut scripts = scripts.map_err(OptionsError::Script)?;
+        let seeded = |name: &str| format!("{name}={}", seed as i64);
+        let mut known = vec![format!("scale={scale}")];
+        known.extend(["random_seed", "default_seed"].map(seeded));
         known.extend_from_slice(definitions);
-        let variables = variables(&known, &mut names).map_err(OptionsError::Script)?;
-        Ok(Self {
+        Ok(Self(Arc::new(Shared {
             catalog: catalog(&mut scripts, dialect),
-            shared: Arc::new(Shared {
-                scripts,
-                variables,
-                names,
-                escapes,
-                seed,
-            }),
-        })
+            scripts,
+            weights: weights.map_err(no_weight).map_err(OptionsError::Script)?,
+            variables: variables(&known, &mut names).map_err(OptionsError::Script)?,
+            names,
+            escapes,
+            seed,
+        })))
     }
 }
 
 impl Script for Pgbench {
     fn catalog(&self) -> Catalog {
-        self.catalog.clone()
+        self.0.catalog.clone()
     }
 
     fn opens_connections(&self) -> bool {
@@ -127,29 +101,12 @@ impl Script for Pgbench {
     }
 
     fn kinds(&self) -> usize {
-        self.shared.scripts.len()
+        self.0.scripts.len()
     }
 
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError> {
-        let program = |number| -> Box<dyn Program> { Box::new(User::new(&self.shared, number)) };
+        let program = |number| -> Box<dyn Program> { Box::new(User::new(&self.0, number)) };
         Ok(users.map(program).collect())
-    }
-}
-
-impl Shared {
-    /// Draws a script by its weight.
-    fn draw(&self, rng: &mut impl Rng) -> usize {
-        let all = self.scripts.last().map_or(0, |script| script.weights);
-        let drawn = random::below(rng, all);
-        self.scripts.partition_point(|script| script.weights <= drawn)
-    }
-
-    /// The command of a script, if it is a statement.
-    fn statement(&self, script: usize, command: usize) -> Option<&Statement> {
-        match &self.scripts[script].commands.get(command)?.action {
-            Action::Sql(statement) => Some(statement),
-            _ => None,
-        }
     }
 }
 
@@ -157,11 +114,9 @@ impl Shared {
 fn variables(definitions: &[String], names: &mut Names) -> Result<Vec<Variable>, String> {
     let mut variables = Vec::new();
     for definition in definitions {
-        let both = definition.split_once('=');
-        let both = both.filter(|(_, value)| !value.is_empty());
         let invalid = || format!("invalid variable definition: \"{definition}\"");
-        let (name, value) = both.ok_or_else(invalid)?;
-        let number = checked_number(name, names)?;
+        let (name, value) = definition.split_once('=').ok_or_else(invalid)?;
+        let number = number(name, names)?;
         variables.resize(names.len(), Variable::Unset);
         variables[number] = Variable::of_text(value);
     }
@@ -169,12 +124,12 @@ fn variables(definitions: &[String], names: &mut Names) -> Result<Vec<Variable>,
 }
 
 /// Numbers the statements that can be prepared.
-fn catalog(scripts: &mut [Parsed], dialect: &Dialect) -> Catalog {
+fn catalog(scripts: &mut [Vec<Command>], dialect: &Dialect) -> Catalog {
     let mut catalog = Catalog {
         labels: program::labels(),
         statements: Vec::new(),
     };
-    for command in scripts.iter_mut().flat_map(|script| &mut script.commands) {
+    for command in scripts.iter_mut().flatten() {
         if let Action::Sql(statement) = &mut command.action
             && let Some(sql) = statement.prepared(dialect)
         {

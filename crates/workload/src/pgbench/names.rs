@@ -5,18 +5,13 @@ use std::collections::HashMap;
 /// The numbers of the variables of all scripts.
 pub(crate) type Names = HashMap<String, usize>;
 
-/// The number of the variable of this name.
-pub(crate) fn number(name: &str, names: &mut Names) -> usize {
-    let next = names.len();
-    *names.entry(name.to_owned()).or_insert(next)
-}
-
-/// Like [`number`]; an error unless a variable can have this name.
-pub(crate) fn checked_number(name: &str, names: &mut Names) -> Result<usize, String> {
-    match !name.is_empty() && leading_name(name) == name {
-        true => Ok(number(name, names)),
-        false => Err(format!("invalid variable name: \"{name}\"")),
+/// The number of the variable of this name; an error if no variable can have it.
+pub(crate) fn number(name: &str, names: &mut Names) -> Result<usize, String> {
+    if name.is_empty() || leading_name(name) != name {
+        return Err(format!("invalid variable name: \"{name}\""));
     }
+    let next = names.len();
+    Ok(*names.entry(name.to_owned()).or_insert(next))
 }
 
 /// Whether a character can be part of a name.

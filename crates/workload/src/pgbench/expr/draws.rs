@@ -70,11 +70,9 @@ fn draw(v: &[Value], place: impl FnOnce(u64) -> u64) -> Outcome {
 /// The place of the first argument, modulo the second, in a permutation of the numbers below that:
 /// one of those below a power of two, which is repeated while it leaves the range.
 pub(super) fn permute(v: &[Value], _: &mut Xoshiro256PlusPlus) -> Outcome {
-    let (value, size, seed) = (v[0].to_int()?, v[1].to_int()?, v[2].to_int()?);
-    if size <= 0 {
-        return Err("permute size parameter must be greater than zero".to_owned());
-    }
-    let size = size as u64;
+    let (value, seed) = (v[0].to_int()?, v[2].to_int()?);
+    let size = u64::try_from(v[1].to_int()?).ok().filter(|size| *size > 0);
+    let size = size.ok_or("permute size parameter must be greater than zero")?;
     let mask = size.next_power_of_two() - 1;
     let shift = (mask.count_ones() / 2).max(1);
     let mut place = value as u64 % size;
@@ -206,7 +204,7 @@ mod tests {
 
         #[test]
         fn draws_stay_in_their_range(
-            low: i64,
+            low in -i64::MAX..i64::MAX,
             size in 0..i64::MAX,
             seed: u64,
             parameter in 2.0..50.0_f64,

@@ -14,21 +14,17 @@ pub(super) const MOST: usize = 16;
 pub(super) type Outcome = Result<Value, String>;
 /// It gets as many values as the table says.
 pub(crate) type Function = fn(&[Value], &mut Xoshiro256PlusPlus) -> Outcome;
-/// An operator, and how strongly it binds.
-pub(super) type Operator = (&'static str, u8, Function);
 
-/// Operators before their operand.
-pub(super) static PREFIXES: [Operator; 4] = [
-    ("not", 3, |v, _| Ok(Bool(!v[0].to_bool()?))),
+/// Operators before their operand, and how strongly they bind.
+pub(super) static PREFIXES: [(&str, u8, Function); 4] = [
+    ("not", 3, |v, _| Ok(Bool(!v[0].is_true()))),
     ("~", 7, |v, _| Ok(Int(!v[0].to_int()?))),
     ("+", 9, |v, _| Ok(v[0])),
-    ("-", 9, |v, _| {
-        numbers(&[Int(0), v[0]], "sub", i64::checked_sub, f64::sub)
-    }),
+    ("-", 9, |v, _| numbers(&[Int(0), v[0]], i64::checked_sub, f64::sub)),
 ];
 
-/// Operators between two operands.
-pub(super) static OPERATORS: [Operator; 17] = [
+/// Operators between two operands, and how strongly they bind.
+pub(super) static OPERATORS: [(&str, u8, Function); 17] = [
     ("<", 5, |v, _| compare(v, i64::lt, f64::lt)),
     ("<=", 5, |v, _| compare(v, i64::le, f64::le)),
     ("=", 5, |v, _| compare(v, i64::eq, f64::eq)),
@@ -42,18 +38,16 @@ pub(super) static OPERATORS: [Operator; 17] = [
     // Processors use the low bits of the count.
     ("<<", 6, |v, _| ints(v, |a, b| a.wrapping_shl(b as u32))),
     (">>", 6, |v, _| ints(v, |a, b| a.wrapping_shr(b as u32))),
-    ("+", 7, |v, _| numbers(v, "add", i64::checked_add, f64::add)),
-    ("-", 7, |v, _| numbers(v, "sub", i64::checked_sub, f64::sub)),
-    ("*", 8, |v, _| numbers(v, "mul", i64::checked_mul, f64::mul)),
-    ("/", 8, |v, _| numbers(v, "div", i64::checked_div, f64::div)),
+    ("+", 7, |v, _| numbers(v, i64::checked_add, f64::add)),
+    ("-", 7, |v, _| numbers(v, i64::checked_sub, f64::sub)),
+    ("*", 8, |v, _| numbers(v, i64::checked_mul, f64::mul)),
+    ("/", 8, |v, _| numbers(v, i64::checked_div, f64::div)),
     ("%", 8, modulo),
 ];
 
 /// Functions, with the least and the most arguments.
 pub(super) static FUNCTIONS: [(&str, usize, usize, Function); 21] = [
-    ("abs", 1, 1, |v, _| {
-        numbers(&[v[0], v[0]], "abs", |a, _| a.checked_abs(), |a, _| a.abs())
-    }),
+    ("abs", 1, 1, |v, _| numbers(&[v[0], v[0]], |a, _| a.checked_abs(), |a, _| a.abs())),
     ("debug", 1, 1, |v, _| Ok(v[0])),
     ("double", 1, 1, |v, _| double(v, |a| a)),
     ("exp", 1, 1, |v, _| double(v, f64::exp)),
@@ -101,34 +95,29 @@ fn has_double(v: &[Value]) -> bool {
 
 fn numbers(
     v: &[Value],
-    name: &str,
-    of_ints: impl Fn(i64, i64) -> Option<i64>,
-    of_doubles: fn(f64, f64) -> f64,
+    ints: impl Fn(i64, i64) -> Option<i64>,
+    doubles: fn(f64, f64) -> f64,
 ) -> Outcome {
     if has_double(v) {
-        return Ok(Double(of_doubles(v[0].to_double()?, v[1].to_double()?)));
+        return Ok(Double(doubles(v[0].to_double()?, v[1].to_double()?)));
     }
     let (a, b) = (v[0].to_int()?, v[1].to_int()?);
-    of_ints(a, b).map(Int).ok_or_else(|| match (name, b) {
-        ("div", 0) => "division by zero".to_owned(),
-        _ => format!("bigint {name} out of range"),
-    })
+    match (ints(a, b), b) {
+        (Some(int), _) => Ok(Int(int)),
+        (None, 0) => Err("division by zero".to_owned()),
+        (None, _) => Err("bigint out of range".to_owned()),
+    }
 }
 
-fn compare(
-    v: &[Value],
-    of_ints: fn(&i64, &i64) -> bool,
-    of_doubles: fn(&f64, &f64) -> bool,
-) -> Outcome {
+fn compare(v: &[Value], ints: fn(&i64, &i64) -> bool, doubles: fn(&f64, &f64) -> bool) -> Outcome {
     Ok(Bool(match has_double(v) {
-        true => of_doubles(&v[0].to_double()?, &v[1].to_double()?),
-        false => of_ints(&v[0].to_int()?, &v[1].to_int()?),
+        true => doubles(&v[0].to_double()?, &v[1].to_double()?),
+        false => ints(&v[0].to_int()?, &v[1].to_int()?),
     }))
 }
 
-fn extreme(v: &[Value], of_ints: fn(i64, i64) -> i64, of_doubles: fn(f64, f64) -> f64) -> Outcome {
+fn extreme(v: &[Value], ints: fn(i64, i64) -> i64, doubles: fn(f64, f64) -> f64) -> Outcome {
     v.iter().try_fold(v[0], |best, value| {
-        let of_ints = |a, b| Some(of_ints(a, b));
-        numbers(&[best, *value], "extreme", of_ints, of_doubles)
+        numbers(&[best, *value], |a, b| Some(ints(a, b)), doubles)
     })
 }
