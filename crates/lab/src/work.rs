@@ -62,10 +62,7 @@ impl Workload {
     ) -> Result<Self, Failure> {
         let load = &planned.load;
         let scripts = match load.scripts.first() {
-            None => {
-                let mix = load.workload.parse::<Mix>();
-                return mix.map(Self::Mix).map_err(Failure::usage);
-            }
+            None => return Ok(Self::Mix(load.workload.parse().map_err(Failure::usage)?)),
             Some(main) if is_lua(&main.path) => in_lua(planned, main, options, engine)?,
             Some(_) => of_pgbench(planned, options, engine)?,
         };
@@ -146,11 +143,7 @@ impl Workload {
         let script: Arc<dyn Script> = match &scripts.language {
             Language::Lua(script) => script.anew(|settings| {
                 settings.seed = spec.seed;
-                let ignored = spec.ignored_errors.iter().map(|code| match code.as_str() {
-                    load::ANY_ERROR => "all",
-                    code => code,
-                });
-                settings.ignored_errors.extend(ignored.map(str::to_owned));
+                settings.ignored_errors.extend_from_slice(&spec.ignored_errors);
             }),
             Language::Pgbench(sources, definitions, scale) => {
                 let sources = sources.clone();
@@ -301,7 +294,10 @@ fn own_options(
         let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
         return Ok(given.iter().map(text).collect());
     };
-    let defaults = options.iter().map(|one| (one.name.replace('-', "_"), one.default.clone()));
+    let defaults = options.iter().map(|one| {
+        let default = value(one.kind, &one.default).unwrap_or_default();
+        (one.name.replace('-', "_"), default)
+    });
     let mut values: BTreeMap<String, Value> = defaults.collect();
     for (name, text) in given {
         let refuse = |message| Failure::usage(message).key(format!("load.options.{name}"));
@@ -326,7 +322,10 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         (Kind::Bool, _) => None,
         (Kind::Size, _) => parse_bytes(text).map(|bytes| Value::Number(bytes as f64)),
         (Kind::Int | Kind::Double, _) => text.parse().ok().map(Value::Number),
-        (Kind::List, _) => Some(Value::List(text.split(',').map(str::to_owned).collect())),
+        (Kind::List, _) => {
+            let items = text.split(',').filter(|item| !item.is_empty());
+            Some(Value::List(items.map(str::to_owned).collect()))
+        }
         (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.to_owned())),
     }
 }

@@ -24,8 +24,6 @@ const TOLERANCE_S: f64 = 0.5;
 /// What the load does after errors that sysbench counts as reconnects only.
 const RECONNECTED: &str = "reconnected";
 
-type Stat = Vec<(&'static str, f64)>;
-
 /// The reports of a run. Functions return whole lines.
 pub(super) struct Reports {
     report: Report,
@@ -35,10 +33,11 @@ pub(super) struct Reports {
     pub(super) tally: Arc<Tally>,
     /// Of each read and write of a file.
     pub(super) request_bytes: u64,
-    pub(super) script: Option<(Arc<LuaScript>, Option<Reporter>)>,
+    pub(super) script: Option<Arc<LuaScript>>,
+    /// Of the script, if it has reports of its own.
+    pub(super) reporter: Option<Reporter>,
     pub(super) record: Option<Record>,
-    /// When the run began, on the load's clock.
-    begin_ns: Option<u64>,
+    /// Since the run began.
     now_s: f64,
     backlog: Option<u64>,
     /// Since the last intermediate report.
@@ -60,11 +59,12 @@ struct Period {
 impl Reports {
     /// `test` is that of [`Report::facts`].
     pub(super) fn new(it: &Invocation, test: &str, labels: &Labels) -> Self {
+        let tally = Arc::new(Tally::new(it.general.threads));
         let period = || Period {
             begin_s: 0.0,
             slice: TotalSlice::new(labels.count()),
             counted: [0; 7],
-            users: vec![(0, 0); it.general.threads as usize],
+            users: tally.totals(),
         };
         Self {
             report: Report {
@@ -74,29 +74,21 @@ impl Reports {
             },
             general: it.general.clone(),
             classes: labels.iter().map(|(_, class)| class).collect(),
-            tally: Arc::new(Tally::new(it.general.threads)),
             request_bytes: 0,
             script: None,
+            reporter: None,
             record: None,
-            begin_ns: None,
             now_s: 0.0,
             backlog: None,
             interval: period(),
             total: period(),
+            tally,
         }
     }
 
     /// What comes before the load.
     pub(super) fn head(&self) -> String {
-        let Report { dialect, facts, .. } = &self.report;
-        let notes = match facts.get("test").map(String::as_str) {
-            Some("sql" | "none") => {
-                let (version, keys) = (dialect.version(), self.general.distribution);
-                format!("dyno: as version {version}, keys are {keys}\n\n")
-            }
-            _ => String::new(),
-        };
-        notes + &self.report.head() + dialect.initializing()
+        self.report.head() + self.report.dialect.initializing()
     }
 
     /// What comes when all users are ready.
@@ -112,8 +104,7 @@ impl Reports {
             (self.interval, self.total) = (self.period(), self.period());
             return String::new();
         }
-        let begin_ns = *self.begin_ns.get_or_insert(second.start_ns);
-        self.now_s = second.end_ns.saturating_sub(begin_ns) as f64 / 1e9;
+        self.now_s += second.length_ns() as f64 / 1e9;
         self.backlog = second.backlog;
         self.interval.slice.accumulate(&second.slice);
         self.total.slice.accumulate(&second.slice);
@@ -145,7 +136,7 @@ impl Reports {
     }
 
     /// The final reports; `unfinished` transactions were cut off.
-    pub(super) fn finish(&mut self, unfinished: u64) -> String {
+    pub(super) fn finish(&self, unfinished: u64) -> String {
         let mut text = String::new();
         if self.report.values.bool("histogram") {
             let buckets = self.total.slice.response.histogram().iter_recorded();
@@ -159,7 +150,7 @@ impl Reports {
 
     /// Ends what scripts and dyno write themselves.
     pub(super) fn close(self, is_interrupted: bool) -> Result<(), Failure> {
-        if let Some((_, Some(reporter))) = self.script {
+        if let Some(reporter) = self.reporter {
             reporter.finish().map_err(Failure::usage)?;
         }
         let outcome = match is_interrupted {
@@ -193,8 +184,7 @@ impl Reports {
         stat: &[(&'static str, f64)],
         print: fn(&Report, &[(&str, f64)]) -> String,
     ) -> String {
-        let reporter = self.script.as_ref().and_then(|(_, reporter)| reporter.as_ref());
-        match reporter.filter(|reporter| reporter.has(hook)) {
+        match self.reporter.as_ref().filter(|reporter| reporter.has(hook)) {
             None => print(&self.report, stat),
             Some(reporter) => match reporter.report(hook, stat) {
                 Ok(()) => String::new(),
@@ -215,14 +205,12 @@ impl Reports {
 
     /// What the script has counted.
     fn counted(&self) -> [u64; 7] {
-        let count = |(script, _): &(Arc<LuaScript>, Option<Reporter>)| {
-            script.counters().each_ref().map(|count| count.load(Ordering::Relaxed))
-        };
-        self.script.as_ref().map_or([0; 7], count)
+        let counters = self.script.as_ref().map(|script| script.counters().each_ref());
+        counters.map_or([0; 7], |all| all.map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// What reports and hooks get; a script's own counts are added to those of the load.
-    fn stat(&self, period: &Period) -> Stat {
+    fn stat(&self, period: &Period) -> Vec<(&'static str, f64)> {
         let (slice, seconds) = (&period.slice, self.now_s - period.begin_s);
         let now = self.counted();
         let own = |counter: usize| (now[counter] - period.counted[counter]) as f64;

@@ -34,7 +34,7 @@ fn mistakes_have_their_places() {
     let scale = ["`scale` must be from 1", "study.toml:5:"];
     refused("script = 'tpcb-like'\noptions.scale = 0", "", "", &scale);
     let defined = "script = 'own.sql'\nvariables.\"a.b\" = 1";
-    refused(defined, "", "SELECT 1;", &["option: invalid variable name", "study.toml:4:10"]);
+    refused(defined, "", "SELECT 1;", &["invalid variable name", "study.toml:4:10"]);
 }
 
 #[test]
