@@ -41,8 +41,6 @@ pub struct Scripts {
     data: ScriptData,
     /// Why each user needs a thread, if that is so.
     blocks: Option<String>,
-    /// Whether it has `init` or `done`.
-    has_hooks: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -153,10 +151,9 @@ impl Workload {
         Ok(BuiltIn::of_script(script))
     }
 
-    /// A state for each instance in which its functions `init` and `done` run; none without them.
+    /// A state for each instance in which the functions `init` and `done` of a script run.
     pub(crate) fn globals(&self, instances: usize) -> Result<Vec<LuaScript>, Failure> {
-        let scripts = self.scripts().filter(|scripts| scripts.has_hooks);
-        let Some(Language::Lua(script)) = scripts.map(|scripts| &scripts.language) else {
+        let Some(Language::Lua(script)) = self.scripts().map(|scripts| &scripts.language) else {
             return Ok(Vec::new());
         };
         let globals = (0..instances).map(|_| script.global().map_err(Failure::internal));
@@ -227,7 +224,6 @@ fn in_lua(
             prepare: command("prepare"),
             cleanup: command("cleanup"),
         },
-        has_hooks: defines("init") || defines("done"),
         language: Language::Lua(script),
         blocks,
     })
