@@ -41,10 +41,7 @@ local function ask(...)
 end
 
 -- Waits for the next transaction: true, the name of a command, or nil if the load has none.
-local function await(request)
-  local _, wanted = ask(request)
-  current.wanted = wanted
-end
+local function await(request) current.wanted = select(2, ask(request)) end
 
 local function pause(seconds)
   ask(PAUSE, tonumber(seconds))

@@ -43,13 +43,10 @@ impl User {
 
     /// Keeps the rows of a connection, in place of those of its statement before.
     pub(super) fn keep(&mut self, unfetched: Option<(u32, Unfetched)>) {
-        let Some((connection, rows)) = unfetched else {
-            return;
-        };
-        if rows.is_empty() {
-            self.results.remove(&connection);
-        } else {
-            self.results.insert(connection, rows);
+        match unfetched {
+            Some((connection, rows)) if rows.is_empty() => drop(self.results.remove(&connection)),
+            Some((connection, rows)) => drop(self.results.insert(connection, rows)),
+            None => {}
         }
     }
 }
