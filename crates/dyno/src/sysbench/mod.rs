@@ -73,7 +73,8 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
     }
     let general = General::of(&mut line);
     let verbosity = general.as_ref().map_or(Level::Notice as u32, |general| general.verbosity);
-    let mut log = Log::new(verbosity, console::write as fn(&str));
+    let write = console::write as fn(&str);
+    let mut log = Log { verbosity, write };
     early.iter().for_each(|warning| log.report(&format!("{warning}\n")));
     log.report(&line.dialect.header(LUA));
     line.warnings.iter().for_each(|warning| log.report(&format!("{warning}\n")));

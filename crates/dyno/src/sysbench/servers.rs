@@ -8,7 +8,6 @@ use engine::Load;
 use lab::{Access, Database};
 use plan::StatementProtocol;
 use sysbench::options::{OptionError, Targets};
-use sysbench::server::{fatal, urls};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Rows, Session, SessionError};
@@ -59,7 +58,7 @@ impl Servers {
                 return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
             }
         };
-        let servers = self.targets.endpoints.len();
+        let servers = self.targets.urls.len();
         database.drive(Load {
             spec,
             workload,
@@ -78,7 +77,7 @@ impl Servers {
 
     /// The error that ended a load, as sysbench logs it, and what to do about it.
     pub(super) fn explain(&self, error: &SessionError) -> OptionError {
-        let message = fatal(&self.targets.driver, error).join("\nFATAL: ");
+        let message = self.targets.fatal(error);
         let remedy = match &self.database {
             Ok(database) => database.remedy(error).map(str::to_owned),
             Err(failure) => failure.as_ref().and_then(|failure| failure.remedy.clone()),
@@ -96,8 +95,7 @@ fn open(targets: &Targets) -> Result<Database, Failure> {
         password: given.or(access.password),
         ..access
     };
-    let urls = urls(targets);
-    let opened = urls.iter().map(|url| engine::of_url(url)?.open(url, &access, None));
+    let opened = targets.urls.iter().map(|url| engine::of_url(url)?.open(url, &access, None));
     let members = opened.collect::<Result<Vec<Database>, Failure>>()?;
     let first = members.first().ok_or_else(|| Failure::usage("no server is named"))?;
     let all = first.server().and_then(|server| server.with_members(&members));
