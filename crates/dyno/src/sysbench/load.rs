@@ -55,18 +55,17 @@ impl Invocation {
             let (version, keys) = (self.line.dialect.version(), self.general.distribution);
             self.log.report(&format!("dyno: as version {version}, keys are {keys}\n\n"));
         }
-        self.log.report(&reports.head());
-        let limit_s = match self.line.values.int("thread-init-timeout") {
-            Ok(limit_s @ 1..) => limit_s.unsigned_abs(),
-            _ => 30,
-        };
+        self.log.report(&reports.report.head());
+        self.log.report(self.line.dialect.initializing());
+        let limit_s = self.line.values.within("thread-init-timeout", 1..=u32::MAX);
+        let limit_s = limit_s.unwrap_or(30);
         let limit = Duration::from_secs(limit_s.into());
         let (stop, began, mut is_late) = (Stop::default(), Instant::now(), false);
         let ended = run(&spec, &stop, &mut |event| {
             pass_on(&self.interrupted, &stop);
             match event {
                 LoadEvent::Connecting { open } if open == spec.users => {
-                    self.log.report(&reports.started());
+                    self.log.report(&reports.report.started());
                 }
                 LoadEvent::Connecting { .. } if began.elapsed() >= limit => {
                     is_late = true;

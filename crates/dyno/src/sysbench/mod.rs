@@ -73,7 +73,8 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
     let general = General::of(&mut line);
     let verbosity = general.as_ref().map(|general| general.verbosity);
     let verbosity = verbosity.unwrap_or(Level::Notice as u32);
-    let mut log = Log::new(verbosity, console::write as fn(&str));
+    let write = console::write as fn(&str);
+    let mut log = Log { verbosity, write };
     for warning in &line.warnings {
         log.report(&format!("{warning}\n"));
     }

@@ -10,9 +10,8 @@ use ::script::lua::{LuaScript, Reporter};
 use measure::setup::Outcome;
 use measure::slice::{Phase, Second, TotalSlice};
 use plan::StatementClass;
-use sysbench::options::{Dialect, General};
-use sysbench::report::{Level, Report, fairness, histogram};
-use sysbench::scripts;
+use sysbench::options::General;
+use sysbench::report::{Report, fairness, histogram};
 use workload::catalog::Labels;
 
 use super::Invocation;
@@ -26,7 +25,7 @@ const RECONNECTED: &str = "reconnected";
 
 /// The reports of a run. Functions return whole lines.
 pub(super) struct Reports {
-    report: Report,
+    pub(super) report: Report,
     general: General,
     /// Of the statements, in the order of their labels.
     classes: Vec<StatementClass>,
@@ -84,17 +83,6 @@ impl Reports {
             total: period(),
             tally,
         }
-    }
-
-    /// What comes before the load.
-    pub(super) fn head(&self) -> String {
-        self.report.head() + self.report.dialect.initializing()
-    }
-
-    /// What comes when all users are ready.
-    pub(super) fn started(&self) -> String {
-        let warmup_s = Some(self.general.warmup.as_secs()).filter(|seconds| *seconds > 0);
-        self.report.dialect.started(warmup_s)
     }
 
     /// Adds a second; returns the reports that are due.
@@ -249,17 +237,12 @@ impl Reports {
 
 fn facts(it: &Invocation, test: &str) -> BTreeMap<&'static str, String> {
     let (values, general) = (&it.line.values, &it.general);
-    let has_info = general.verbosity >= Level::Info as u32;
     let mut facts = BTreeMap::from([
         ("test", test.to_owned()),
-        ("info", u8::from(has_info).to_string()),
         ("report-checkpoints", values.list("report-checkpoints").join(", ")),
     ]);
     if let Some((time, grace)) = general.time.zip(general.forced_shutdown) {
         facts.insert("shutdown", (time + grace).as_secs().to_string());
-    }
-    if it.line.dialect == Dialect::V04 && test == "sql" && values.text("oltp-test-mode") != "sp" {
-        facts.insert("begin", scripts::begin(values).to_owned());
     }
     facts
 }

@@ -8,7 +8,6 @@ use engine::Load;
 use lab::{Access, Database};
 use plan::StatementProtocol;
 use sysbench::options::{OptionError, Targets};
-use sysbench::server::{fatal, urls};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Rows, Session, SessionError};
@@ -48,7 +47,7 @@ impl Servers {
             let nowhere = Arc::new(Nowhere(self.database.clone().err()));
             return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
         };
-        let servers = self.targets.endpoints.len();
+        let servers = self.targets.urls.len();
         database.drive(Load {
             spec,
             workload,
@@ -67,7 +66,7 @@ impl Servers {
 
     /// The error that ended a load, as sysbench logs it, and what to do about it.
     pub(super) fn explain(&self, error: &SessionError) -> OptionError {
-        let message = fatal(&self.targets.driver, error).join("\nFATAL: ");
+        let message = self.targets.fatal(error);
         let remedy = match &self.database {
             Ok(database) => database.as_ref().and_then(|database| database.remedy(error)),
             Err(failure) => failure.remedy.as_deref(),
@@ -89,7 +88,7 @@ fn open(targets: &Targets) -> Result<Option<Database>, Failure> {
         ..access
     };
     let open = |url: &String| engine::of_url(url)?.open(url, &access, None);
-    let members: Result<Vec<Database>, Failure> = urls(targets).iter().map(open).collect();
+    let members: Result<Vec<Database>, Failure> = targets.urls.iter().map(open).collect();
     let members = members?;
     let first = members.first();
     let all = first.and_then(|first| first.server()?.with_members(&members));

@@ -16,6 +16,7 @@ pub(crate) const RENAMED: [(&str, &str, i32); 4] = [
     ("tx-rate", "rate", 0),
 ];
 const TEST_IS_DEPRECATED: &str = "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.";
+const VALUE_IS_APART: &str = "hint: a value follows its option after '=', as in --threads=4";
 
 /// Reads the text of a configuration file; an error is in the system's words.
 pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -99,10 +100,11 @@ impl CommandLine {
 
     fn take_bare(&mut self, word: &str) -> Result<(), OptionError> {
         let places = [&mut self.test, &mut self.command];
-        let free = places.into_iter().find(|place| place.is_none());
-        let Some(place) = free else {
-            let message = format!("Unrecognized command line argument: {word}");
-            return Err(self.hinted(OptionError::usage(message)));
+        let Some(place) = places.into_iter().find(|place| place.is_none()) else {
+            return Err(OptionError {
+                hint: Some(VALUE_IS_APART.to_owned()),
+                ..OptionError::usage(format!("Unrecognized command line argument: {word}"))
+            });
         };
         *place = Some(word.to_owned());
         Ok(())
@@ -185,9 +187,8 @@ impl CommandLine {
     /// The error for a test that is found nowhere.
     pub fn unknown_test(&self) -> OptionError {
         let test = self.test.as_deref().unwrap_or_default();
-        self.hinted(OptionError::fatal(format!(
-            "Cannot find benchmark '{test}': no such built-in test, file or module"
-        )))
+        let why = "no such built-in test, file or module";
+        OptionError::fatal(format!("Cannot find benchmark '{test}': {why}"))
     }
 
     /// The command; fails unless it is `help` or one that the test implements.
@@ -204,20 +205,6 @@ impl CommandLine {
                 format!("The '{test}' test requires a command argument. See 'sysbench {test} help'")
             }
         };
-        Err(self.hinted(OptionError::usage(message)))
-    }
-
-    /// Adds advice about the first option whose value may be the next word.
-    fn hinted(&self, error: OptionError) -> OptionError {
-        let mut pairs = self.argv.iter().zip(self.argv.iter().skip(1));
-        let apart = pairs.find(|(option, next)| {
-            let takes_value = Word::of(option)
-                .is_some_and(|option| self.values.kind(&option.key) != Some(Kind::Bool));
-            takes_value && !option.contains('=') && !next.starts_with("--")
-        });
-        let hint = apart.map(|(option, _)| {
-            format!("hint: write {option}=VALUE, with '=' and without a blank")
-        });
-        OptionError { hint, ..error }
+        Err(OptionError::usage(message))
     }
 }

@@ -47,7 +47,8 @@ pub(crate) fn with_hyphens(word: &str) -> String {
 /// The options in a configuration file, in its order.
 pub(crate) fn in_file(text: &str) -> impl Iterator<Item = Word> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once('=')).map(|(name, value)| Word {
+    let values = lines.filter_map(|line| line.split_once('='));
+    values.map(|(name, value)| Word {
         key: key(name),
         value: file_value(value),
         typed: None,
