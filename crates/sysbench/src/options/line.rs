@@ -5,7 +5,7 @@ use super::error::OptionError;
 use super::help::usage;
 use super::table::{WITHOUT_EFFECT, common};
 use super::values::{Declaration, Kind, Values};
-use super::word::{Word, in_file, masked, with_hyphens};
+use super::word::{Word, in_file, masked};
 
 /// Options of 1.0 with a former name: that name, the present one, and the number above which the
 /// former counts.
@@ -42,9 +42,8 @@ pub struct CommandLine {
 /// Reads the words after the program's name, up to the options that the test declares. The answers
 /// to `--help` and `--version` are errors too.
 pub fn parse(argv: &[String], read: ReadFile<'_>) -> Result<CommandLine, OptionError> {
-    let words: Vec<String> = argv.iter().map(|word| with_hyphens(word)).collect();
-    let mut line = CommandLine::new(&words)?;
-    for word in &words {
+    let mut line = CommandLine::new(argv)?;
+    for word in argv {
         match Word::of(word) {
             Some(option) if option.key == "config_file" => line.take_file(&option.value, read),
             Some(option) => line.take(option),
@@ -62,7 +61,7 @@ impl CommandLine {
             let given = options.iter().rfind(|word| word.key == name);
             given.map(|word| word.value.as_str())
         };
-        let first = words.iter().find(|word| !word.starts_with("--"));
+        let first = words.iter().find(|word| Word::of(word).is_none());
         let dialect = match last("dyno_dialect") {
             Some(name) => Dialect::named(name)?,
             None => Dialect::spoken(&options, last("test"), first.map(String::as_str)),
