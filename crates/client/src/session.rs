@@ -184,7 +184,8 @@ impl<P: Protocol> Session for NetworkSession<P> {
         let fetched = self.connection.fetch(sql).await;
         let done = fetched.map(|mut text| {
             rows.columns = text.columns;
-            rows.rows = text.rows.split_off(text.earlier);
+            text.rows.drain(..text.earlier);
+            rows.rows = text.rows;
             text.done
         });
         self.finish(done, sql)

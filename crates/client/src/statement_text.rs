@@ -24,7 +24,7 @@ pub(crate) fn outside_quotes(
     escape: Option<char>,
 ) -> impl Iterator<Item = &str> {
     let (mut quote, mut is_escaped) = (None, false);
-    sql.split(move |character| {
+    sql.split(move |character: char| {
         if std::mem::take(&mut is_escaped) {
             return false;
         }

@@ -183,6 +183,35 @@ impl Results {
             .and(thresholds.outcome(&self.result))
     }
 
+    /// Stores a trial from now on, whose load takes this multiple of the counted time.
+    pub(crate) fn begin_planned(
+        &mut self,
+        planned: &plan::Trial,
+        stretch: f64,
+    ) -> Result<(), Failure> {
+        if self.open.is_empty() {
+            self.since = Instant::now();
+        }
+        let (number, trials) = (planned.number, self.result.design.trials);
+        let title = match trials {
+            0 | 1 => String::new(),
+            _ => format!("[{number}/{trials}] {}  ", planned.label),
+        };
+        let load = &planned.load;
+        let length = load.warmup + load.longest().unwrap_or_default();
+        self.screen.trial(&title, length.mul_f64(stretch));
+        let files = self.dir.trial(number, &planned.label);
+        let open = OpenTrial {
+            title,
+            files: files.map_err(Failure::interrupted)?,
+            storage_failure: None,
+            faults: BTreeMap::new(),
+        };
+        self.open.insert(number, open);
+        self.current = number;
+        Ok(())
+    }
+
     /// Writes the result and the report, even if one of these fails.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let stored = self.dir.write_result(&self.result).map_err(stored);
@@ -310,31 +339,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 
 impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
-        if self.open.is_empty() {
-            self.since = Instant::now();
-        }
-        let trials = self.result.design.trials;
-        let title = match trials {
-            0 | 1 => String::new(),
-            _ => format!(
-                "[{}/{trials}] {}  ",
-                trial.planned.number, trial.planned.label
-            ),
-        };
-        let load = &trial.planned.load;
-        let length = load.warmup + load.longest().unwrap_or_default();
-        self.screen.trial(&title, length.mul_f64(trial.stretch()));
-        let number = trial.planned.number;
-        let files = self.dir.trial(number, &trial.planned.label);
-        let open = OpenTrial {
-            title,
-            files: files.map_err(Failure::interrupted)?,
-            storage_failure: None,
-            faults: BTreeMap::new(),
-        };
-        self.open.insert(number, open);
-        self.current = number;
-        Ok(())
+        self.begin_planned(&trial.planned, trial.stretch())
     }
 
     fn select(&mut self, trial: &Trial) {

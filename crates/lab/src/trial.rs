@@ -16,9 +16,6 @@ use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
 use crate::{Database, Failure, Workload};
 
-/// How long running transactions may take to end after the load has ended.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// Maximum number of files that dyno has open besides those of the loads.
 pub(crate) const OWN_FILES: u64 = 320;
 /// Files of an event loop: two for the kernel's event queue, two timers, and one to wake it.
@@ -145,7 +142,7 @@ impl Trial {
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
             workload: self.workload.first(),
-            script: self.workload.data().cloned(),
+            script: self.workload.data(),
             options: &self.options,
             seed: self.planned.data.seed,
             users: self.planned.load.threads,
@@ -223,7 +220,6 @@ impl Trial {
     pub(crate) fn load(&self, index: usize, database: &Database) -> LoadSpec {
         let load = &self.planned.load;
         LoadSpec {
-            users: load.threads,
             workers: self.workers(database),
             warmup: load.warmup,
             time: load.longest(),
@@ -235,11 +231,9 @@ impl Trial {
             seed: self.load_seed.wrapping_add(index as u64),
             ignored_errors: self.ignored_errors(),
             batch_scheduling: self.run_options.batch_scheduling,
-            turn: None,
             connect_limit: self.run_options.connect_limit,
-            grace: GRACE,
             stall_limit: load::STALL_LIMIT,
-            tally: None,
+            ..LoadSpec::endless(load.threads, false)
         }
     }
 

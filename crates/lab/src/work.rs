@@ -41,8 +41,6 @@ pub struct Scripts {
     data: ScriptData,
     /// Why each user needs a thread, if that is so.
     blocks: Option<String>,
-    /// Whether it has `init` or `done`.
-    has_hooks: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -62,10 +60,7 @@ impl Workload {
     ) -> Result<Self, Failure> {
         let load = &planned.load;
         let scripts = match load.scripts.first() {
-            None => {
-                let mix = load.workload.parse::<Mix>();
-                return mix.map(Self::Mix).map_err(Failure::usage);
-            }
+            None => return Ok(Self::Mix(load.workload.parse().map_err(Failure::usage)?)),
             Some(main) if is_lua(&main.path) => in_lua(planned, main, options, engine)?,
             Some(_) => of_pgbench(planned, options, engine)?,
         };
@@ -146,11 +141,7 @@ impl Workload {
         let script: Arc<dyn Script> = match &scripts.language {
             Language::Lua(script) => script.anew(|settings| {
                 settings.seed = spec.seed;
-                let ignored = spec.ignored_errors.iter().map(|code| match code.as_str() {
-                    load::ANY_ERROR => "all",
-                    code => code,
-                });
-                settings.ignored_errors.extend(ignored.map(str::to_owned));
+                settings.ignored_errors.extend_from_slice(&spec.ignored_errors);
             }),
             Language::Pgbench(sources, definitions, scale) => {
                 let sources = sources.clone();
@@ -160,10 +151,9 @@ impl Workload {
         Ok(BuiltIn::of_script(script))
     }
 
-    /// A state for each instance in which its functions `init` and `done` run; none without them.
+    /// A state for each instance in which the functions `init` and `done` of a script run.
     pub(crate) fn globals(&self, instances: usize) -> Result<Vec<LuaScript>, Failure> {
-        let scripts = self.scripts().filter(|scripts| scripts.has_hooks);
-        let Some(Language::Lua(script)) = scripts.map(|scripts| &scripts.language) else {
+        let Some(Language::Lua(script)) = self.scripts().map(|scripts| &scripts.language) else {
             return Ok(Vec::new());
         };
         let globals = (0..instances).map(|_| script.global().map_err(Failure::internal));
@@ -234,7 +224,6 @@ fn in_lua(
             prepare: command("prepare"),
             cleanup: command("cleanup"),
         },
-        has_hooks: defines("init") || defines("done"),
         language: Language::Lua(script),
         blocks,
     })
@@ -301,7 +290,10 @@ fn own_options(
         let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
         return Ok(given.iter().map(text).collect());
     };
-    let defaults = options.iter().map(|one| (one.name.replace('-', "_"), one.default.clone()));
+    let defaults = options.iter().map(|one| {
+        let default = value(one.kind, &one.default).unwrap_or_default();
+        (one.name.replace('-', "_"), default)
+    });
     let mut values: BTreeMap<String, Value> = defaults.collect();
     for (name, text) in given {
         let refuse = |message| Failure::usage(message).key(format!("load.options.{name}"));
@@ -326,7 +318,10 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         (Kind::Bool, _) => None,
         (Kind::Size, _) => parse_bytes(text).map(|bytes| Value::Number(bytes as f64)),
         (Kind::Int | Kind::Double, _) => text.parse().ok().map(Value::Number),
-        (Kind::List, _) => Some(Value::List(text.split(',').map(str::to_owned).collect())),
+        (Kind::List, _) => {
+            let items = text.split(',').filter(|item| !item.is_empty());
+            Some(Value::List(items.map(str::to_owned).collect()))
+        }
         (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.to_owned())),
     }
 }

@@ -41,10 +41,7 @@ impl Outage {
         self.count_away(control, error);
         let longest = match error.kind {
             FailureKind::Away => MAX_WAIT_FOR_RESTART,
-            FailureKind::Lost
-            | FailureKind::Restart
-            | FailureKind::Refused
-            | FailureKind::Script => MAX_WAIT,
+            _ => MAX_WAIT,
         };
         let wait = FIRST_WAIT.saturating_mul(1 << failed_before.min(16));
         // Jitter keeps users that lost the server together from reconnecting together.

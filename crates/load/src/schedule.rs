@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_value_is_reached_in_a_step_or_on_a_ramp() {
         let users = schedule("10s 2 threads, 10s 2..12 threads, 5s 1 threads", 5);
-        let at_s = |value, now_s| users.reached_ns(value, (5 + now_s) * S) as f64 / 1e9 - 5.0;
+        let at_s = |value, now_s: u64| users.reached_ns(value, (5 + now_s) * S) as f64 / 1e9 - 5.0;
         assert_eq!(at_s(1.5, 0), 0.0);
         assert_eq!(at_s(1.5, 7), 7.0);
         assert_eq!(at_s(2.5, 0), 15.5);

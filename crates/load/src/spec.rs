@@ -1,16 +1,18 @@
 //! The settings of a load, and the ways in which it can end.
 
+use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
-use plan::{Pace, Phases, Think};
+use plan::{Pace, Phases, Think, ThinkDistribution};
 
 use crate::tally::Tally;
 use crate::turns::Turn;
 
-/// Matches every error in [`LoadSpec::ignored_errors`].
-pub const ANY_ERROR: &str = "*";
+/// Matches every error in [`LoadSpec::ignored_errors`], and in what scripts ignore.
+pub const ANY_ERROR: &str = "all";
 
 /// How long a server may send no reply to a load without a time limit. Longer than servers' lock
 /// wait timeouts (50 s), after which they reply with an error.
@@ -55,6 +57,32 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
+    /// A closed loop without limits, with a worker for each CPU, or for each user if users block.
+    pub fn endless(users: u32, blocks: bool) -> Self {
+        let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
+        Self {
+            users,
+            workers: if blocks { users } else { users.min(cpus) },
+            warmup: Duration::ZERO,
+            time: None,
+            events: None,
+            pace: Pace::Closed,
+            phases: None,
+            think: Think {
+                mean: Duration::ZERO,
+                distribution: ThinkDistribution::Constant,
+            },
+            seed: 0,
+            ignored_errors: Vec::new(),
+            batch_scheduling: true,
+            turn: None,
+            connect_limit: 64,
+            stall_limit: Duration::MAX,
+            grace: Duration::from_secs(5),
+            tally: None,
+        }
+    }
+
     /// The part of `total` that a worker gets.
     pub(crate) fn share(&self, total: u32, worker: u32) -> Range<u32> {
         let workers = u64::from(self.workers.max(1));

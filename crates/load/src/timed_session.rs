@@ -8,7 +8,6 @@ use workload::program;
 use workload::session::{Connect, Connections, Param, Reply, Rows, Session, SessionError};
 
 use crate::clock::{Clock, ns};
-use crate::control::Stage;
 use crate::worker::Worker;
 
 #[derive(Debug)]
@@ -119,8 +118,9 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
         now_ns
     }
 
+    /// Records a statement: without a label, under that of its outcome.
     #[inline]
-    fn replied(&mut self, label: Label, sent_ns: u64, is_done: bool) {
+    fn replied(&mut self, label: Option<Label>, sent_ns: u64, reply: &Result<Reply, SessionError>) {
         let clock = &self.worker.clock;
         let read_ns = clock.now_ns();
         let session = self.session.as_ref();
@@ -131,13 +131,26 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
         self.read_ns = Some(read_ns);
         self.arrived_ns = Some(arrived_ns);
         let recorder = &self.worker.recorder;
-        if is_done {
+        if let Ok(reply) = reply {
+            let label = label.unwrap_or_else(|| program::label(reply));
             let delay_ns = accepted_ns.map(|stamp_ns| read_ns - stamp_ns);
             recorder.statement(label, arrived_ns - sent_ns, delay_ns);
         }
         if stamp_ns != accepted_ns {
             recorder.refused_stamp();
         }
+    }
+
+    /// The number of a statement on its connection, and its label, which one that the script has
+    /// prepared lacks.
+    #[inline]
+    fn statement(&self, statement: u32) -> Option<(u32, Option<Label>)> {
+        let (catalog, index) = (&self.worker.catalog.statements, statement as usize);
+        if let Some(known) = catalog.get(index) {
+            return Some((statement, Some(known.label)));
+        }
+        let prepared = self.script.as_ref()?.prepared.get(index - catalog.len())?;
+        (!prepared.sql.is_empty()).then_some((prepared.number, None))
     }
 }
 
@@ -147,15 +160,11 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let catalog = &self.worker.catalog;
-        let Some(known) = catalog.statements.get(statement as usize) else {
-            return self.execute_prepared(statement, params).await;
-        };
-        let label = known.label;
+        let (number, label) = self.statement(statement).ok_or_else(not_prepared)?;
         let sent_ns = self.sent_ns();
         let session = self.session.as_mut().ok_or_else(not_connected)?;
-        let reply = session.execute(statement, params).await;
-        self.replied(label, sent_ns, reply.is_ok());
+        let reply = session.execute(number, params).await;
+        self.replied(label, sent_ns, &reply);
         reply
     }
 
@@ -163,7 +172,7 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         let sent_ns = self.sent_ns();
         let session = self.session.as_mut().ok_or_else(not_connected)?;
         let reply = session.query(label, sql).await;
-        self.replied(label, sent_ns, reply.is_ok());
+        self.replied(Some(label), sent_ns, &reply);
         reply
     }
 
@@ -185,7 +194,8 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         self.waited();
         let known = self.worker.catalog.statements.len();
         let script = self.script.as_mut();
-        let prepared = script.and_then(|it| it.prepared.get_mut((statement as usize).checked_sub(known)?));
+        let index = (statement as usize).checked_sub(known);
+        let prepared = script.zip(index).and_then(|(it, index)| it.prepared.get_mut(index));
         if let (Some(prepared), Some(session)) = (prepared, &mut self.session) {
             prepared.sql = Box::default();
             session.free(prepared.number).await;
@@ -208,43 +218,12 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
     }
 }
 
-impl<C: Connect, K: Clock> TimedSession<C, K> {
-    /// Executes a statement that the script has prepared.
-    async fn execute_prepared(
-        &mut self,
-        statement: u32,
-        params: &[Param<'_>],
-    ) -> Result<Reply, SessionError> {
-        let sent_ns = self.sent_ns();
-        let index = statement as usize - self.worker.catalog.statements.len();
-        let script = self.script.as_ref();
-        let prepared = script.and_then(|script| script.prepared.get(index));
-        let prepared = prepared.filter(|prepared| !prepared.sql.is_empty());
-        let number = prepared.ok_or_else(not_prepared)?.number;
-        let session = self.session.as_mut().ok_or_else(not_connected)?;
-        let reply = session.execute(number, params).await;
-        self.replied_with(&reply, sent_ns);
-        reply
-    }
-
-    /// Counts a reply under the label of its outcome.
-    #[inline]
-    fn replied_with(&mut self, reply: &Result<Reply, SessionError>, sent_ns: u64) {
-        let label = reply.as_ref().map(program::label).unwrap_or_default();
-        self.replied(label, sent_ns, reply.is_ok());
-    }
-}
-
 impl<C: Connect, K: Clock> Connections for TimedSession<C, K> {
     async fn open(&mut self) -> Result<u32, SessionError> {
         self.waited();
-        let worker = Rc::clone(&self.worker);
-        worker.wait_for_route().await;
-        let _permit = worker.connecting.acquire().await;
-        if worker.control.reached(Stage::Stop) {
-            return Err(SessionError::of_script("the load is over".to_owned()));
-        }
-        let session = worker.connect().await?;
+        self.worker.wait_for_route().await;
+        let _permit = self.worker.connecting.acquire().await;
+        let session = self.worker.connect().await?;
         let number = match (&self.session, &mut self.script) {
             (None, None) => 0,
             (_, script) => {
@@ -285,7 +264,7 @@ impl<C: Connect, K: Clock> Connections for TimedSession<C, K> {
             Some(rows) => session.fetch(sql, rows).await,
             None => session.query(Label::default(), sql).await,
         };
-        self.replied_with(&reply, sent_ns);
+        self.replied(None, sent_ns, &reply);
         reply
     }
 

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use client::reactor::before;
 use rand::RngExt;
-use workload::session::{Connect, FailureKind, Session, SessionError};
+use workload::session::{Connect, Connections, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
@@ -34,7 +34,7 @@ struct ConnectedUser<'a, C: Connect, K, U> {
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
-pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: Box<U>)
+pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, mut user: Box<U>)
 where
     C: Connect,
     K: Clock,
@@ -42,8 +42,7 @@ where
 {
     // Counts the user as ended even if the task is dropped.
     let _ended = EndedGuard(Arc::clone(&worker.control));
-    let mut user = user;
-    let Some(session) = open_first(&worker, &mut *user).await else {
+    let Some(session) = Box::pin(open_first(&worker, &mut *user)).await else {
         return;
     };
     let mut user = ConnectedUser {

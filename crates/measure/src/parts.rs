@@ -49,15 +49,8 @@ pub(crate) fn by_workload(
 pub(crate) struct PhaseTotals {
     /// Each phase as in the study, and its end in nanoseconds from the start of the measurement.
     planned: Vec<(String, u64)>,
-    begun: Vec<PhaseTotal>,
-}
-
-#[derive(Debug, Clone)]
-struct PhaseTotal {
-    start_ns: u64,
-    /// The number of seconds before it.
-    before: usize,
-    response: TotalLatency,
+    /// When each phase began, the number of seconds before it, and its response times.
+    begun: Vec<(u64, usize, TotalLatency)>,
 }
 
 impl PhaseTotals {
@@ -78,35 +71,33 @@ impl PhaseTotals {
     /// it ends some milliseconds late.
     pub(crate) fn add(&mut self, second: &Second, before: usize) {
         let start_ns = second.start_ns;
-        let begin_ns = self.begun.first().map_or(start_ns, |first| first.start_ns);
-        let middle_ns = u64::midpoint(start_ns, second.end_ns).saturating_sub(begin_ns);
-        let over = self.planned.iter().filter(|(_, end_ns)| *end_ns <= middle_ns);
+        let first = self.begun.first();
+        let begin_ns = first.map_or(start_ns, |(first_ns, ..)| *first_ns);
+        let middle_ns = u64::midpoint(start_ns, second.end_ns);
+        let is_over = |(_, end_ns): &(String, u64)| begin_ns + end_ns <= middle_ns;
+        let over = self.planned.partition_point(is_over);
         // A long second may skip phases.
-        let begun = (over.count() + 1).min(self.planned.len());
-        let new = PhaseTotal {
-            start_ns,
-            before,
-            response: TotalLatency::default(),
-        };
-        self.begun.resize(begun.max(self.begun.len()), new);
-        if let Some(current) = self.begun.last_mut() {
-            current.response.accumulate(&second.slice.response);
+        let begun = (over + 1).min(self.planned.len()).max(self.begun.len());
+        self.begun.resize(begun, (start_ns, before, TotalLatency::default()));
+        if let Some((.., response)) = self.begun.last_mut() {
+            response.accumulate(&second.slice.response);
         }
     }
 
     /// Of all phases that have begun, which have these seconds.
     pub(crate) fn summaries(&self, seconds: &[SecondTotals]) -> Vec<PartSummary> {
-        let ends = self.begun.iter().skip(1).map(|next| next.before);
-        let begun = self.begun.iter().zip(ends.chain([seconds.len()]));
-        let summaries = begun.zip(&self.planned).map(|((begun, end), (name, _))| {
-            let seconds = seconds.get(begun.before..end).unwrap_or_default();
+        let ends = self.begun.iter().skip(1).map(|(_, before, _)| *before);
+        let ends = ends.chain([seconds.len()]);
+        let parts = self.planned.iter().zip(&self.begun).zip(ends);
+        let summaries = parts.map(|(((name, _), (start_ns, first, response)), end)| {
+            let seconds = seconds.get(*first..end).unwrap_or_default();
             let counts: Vec<Part> = seconds.iter().map(|second| second.transactions).collect();
             let times: Vec<Part> = seconds.iter().map(|second| second.response_ms).collect();
             PartSummary {
                 name: name.clone(),
-                start_s: Some(begun.start_ns as f64 / 1e9),
+                start_s: Some(*start_ns as f64 / 1e9),
                 transactions: Rate::of(&counts),
-                response_ms: LatencySummary::of(&begun.response, half_width(&times)),
+                response_ms: LatencySummary::of(response, half_width(&times)),
             }
         });
         summaries.collect()

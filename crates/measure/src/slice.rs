@@ -110,7 +110,7 @@ impl<C: Counter> Slice<C> {
         add(&mut self.response, &other.response);
         add(&mut self.service, &other.service);
         let kinds = self.kinds.len().max(other.kinds.len());
-        self.kinds.resize(kinds, Latency::coarse());
+        self.kinds.resize_with(kinds, Latency::coarse);
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             add(mine, theirs);
         }

@@ -4,7 +4,7 @@
 
 use plan::key::{KEYS, Key, Work};
 use plan::{Load, Trial, digest};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::digits::apart;
 
@@ -19,6 +19,7 @@ pub fn is_changed_by(key: &str, axis: &str) -> bool {
         ("load.key_range", "data.rows"),
         ("load.workload", "load.mix"),
         ("load.workload", "load.script"),
+        ("load.phase", "load.phases.repeat"),
     ];
     let is_below = axis.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
     key == axis || is_below || decides.contains(&(key, axis))
@@ -79,8 +80,8 @@ fn stored(trial: &Trial) -> Value {
 
 fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
     let path = format!("/{}", key.name.replace('.', "/"));
-    let is_empty = |value: &Value| value.as_object().map_or(value.is_null(), |all| all.is_empty());
-    let value = stored.pointer(&path).filter(|value| !is_empty(value));
+    let value = stored.pointer(&path);
+    let value = value.filter(|value| ![Value::Null, json!({})].contains(value));
     match key.work {
         Some(Work::Presence) if value.is_some() => Some("given".into()),
         Some(Work::Presence) => Some("not given".into()),
@@ -92,12 +93,9 @@ fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
 
 /// The workload; of scripts, also a digest of their texts.
 fn workload(load: &Load) -> String {
-    let name = load.workload.value.clone();
     let digests: String = load.scripts.iter().map(|script| script.digest.as_str()).collect();
-    match digests.is_empty() {
-        true => name,
-        false => format!("{name} ({})", digest(&digests)),
-    }
+    let digest = (!digests.is_empty()).then(|| format!(" ({})", digest(&digests)));
+    load.workload.value.clone() + &digest.unwrap_or_default()
 }
 
 fn shown(value: &Value) -> String {

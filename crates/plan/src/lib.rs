@@ -52,7 +52,7 @@ pub use point::Point;
 pub use quorum::{Isolation, LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
 pub use redact::{Redacted, redact, redact_url};
-pub use script::{Script, Scripts, digest, is_lua};
+pub use script::{Script, digest, is_lua, parse_scripts};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};

@@ -25,37 +25,29 @@ impl FromStr for Mix {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let typed = text.split(',').map(|text| part(text.trim()));
-        let typed = typed.collect::<Result<Vec<_>, _>>()?;
-        let rates = typed.iter().filter(|(.., is_rate)| *is_rate).count();
-        let is_uniform = [0, typed.len()].contains(&rates);
-        let parts = typed.into_iter().map(|(name, weight, _)| (name, weight));
-        let parts: Vec<(String, f64)> = parts.collect();
-        let names: BTreeSet<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
-        if parts.len() > MAX_PARTS || !is_uniform || names.len() < parts.len() {
-            return Err(refused(text));
+        let typed: Option<Vec<_>> = text.split(',').map(part).collect();
+        let (parts, are_rates): (Vec<_>, Vec<_>) = typed.into_iter().flatten().unzip();
+        let names: BTreeSet<&String> = parts.iter().map(|(name, _)| name).collect();
+        let is_mixed = are_rates.contains(&true) && are_rates.contains(&false);
+        if names.len() < parts.len() || !(1..=MAX_PARTS).contains(&parts.len()) || is_mixed {
+            let message = format!("`{}` is not a mix of workloads", shown(text));
+            return Err(TextError::new(message, HOW));
         }
         let sum: f64 = parts.iter().map(|(_, weight)| weight).sum();
-        let rate = (rates > 0).then_some(sum);
+        let rate = are_rates.contains(&true).then_some(sum);
         Ok(Self { parts, rate })
     }
 }
 
-/// The name of a workload, its weight, and whether that is a rate.
-fn part(text: &str) -> Result<(String, f64, bool), TextError> {
+/// The name of a workload and its weight, and whether that is a rate.
+fn part(text: &str) -> Option<((String, f64), bool)> {
+    let text = text.trim();
     let (name, amount) = text.rsplit_once(':').unwrap_or((text, "1"));
     let number = amount.strip_suffix("/s").unwrap_or(amount);
-    let weight = number.trim().parse::<f64>().ok();
-    match (name.trim(), weight.filter(|weight| AMOUNTS.contains(weight))) {
-        (name, Some(weight)) if !name.is_empty() && !name.contains(':') => {
-            Ok((name.to_owned(), weight, number != amount))
-        }
-        _ => Err(refused(text)),
-    }
-}
-
-fn refused(text: &str) -> TextError {
-    TextError::new(format!("`{}` is not a mix of workloads", shown(text)), HOW)
+    let weight = number.trim().parse::<f64>().ok()?;
+    let name = name.trim().to_owned();
+    let is_valid = !name.is_empty() && !name.contains(':') && AMOUNTS.contains(&weight);
+    is_valid.then_some(((name, weight), number != amount))
 }
 
 #[cfg(test)]
@@ -76,7 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_no_mix_is_refused() {
-        let many = vec!["a"; MAX_PARTS + 1].join(",");
+        let many: Vec<String> = (0..=MAX_PARTS).map(|number| format!("w{number}")).collect();
+        let many = many.join(",");
         for bad in [
             "", "a,", ":3", "a:0", "a:-1", "a:NaN", "a:inf", "a:x", "a:1e9", "a:1,b:2/s", "a:1:2/s", "a,a:2", &many,
         ] {

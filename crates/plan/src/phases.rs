@@ -11,6 +11,8 @@ const MAX_RATE: f64 = 10_000_000.0;
 const MAX_THREADS: f64 = 100_000.0;
 const HOW: &str = "write a time of whole seconds, and a rate from 0.001 to 10000000 or a number of \
                    threads from 1 to 100000: `30s 500/s`, `1m 100..1000/s`, or `spike: 30s 8 threads`";
+const LIMITS: &str = "a load has up to 200 phases with repetitions, of up to 30 days, either all \
+                      with a rate or all with a number of threads";
 
 /// The phases of a measurement, such as `base: 60s 200/s, 10s 200..1000/s`; with repetitions
 /// `3 x (60s 200/s, 10s 1000/s)`.
@@ -42,10 +44,9 @@ impl Phases {
 
     /// The mean rate, or the mean number of active users.
     pub fn mean(&self) -> f64 {
-        let areas = self.list.iter().map(|phase| {
-            let mean = f64::midpoint(phase.from, phase.to);
-            mean * phase.time.as_secs_f64()
-        });
+        let mean = |phase: &LoadPhase| f64::midpoint(phase.from, phase.to);
+        let phases = self.list.iter();
+        let areas = phases.map(|phase| mean(phase) * phase.time.as_secs_f64());
         areas.sum::<f64>() / self.time().as_secs_f64()
     }
 
@@ -62,59 +63,48 @@ impl FromStr for Phases {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let repeated = text.strip_suffix(')').and_then(|text| text.split_once(" x ("));
         let (times, list) = repeated.unwrap_or(("1", text));
-        let typed = list.split(',').map(|text| phase(text.trim()));
+        let typed = list.split(',').map(str::trim).map(|text| {
+            let message = || format!("`{}` is not a phase", shown(text));
+            phase(text).ok_or_else(|| TextError::new(message(), HOW))
+        });
         let typed = typed.collect::<Result<Vec<_>, _>>()?;
-        let is_open = typed.iter().any(|(_, is_open)| *is_open);
-        if !typed.iter().all(|(_, other)| *other == is_open) {
-            let message = "some phases have a rate, and others a number of threads";
-            let help = "give each a rate: the number of users is that of `load.threads`";
-            return Err(TextError::new(message, help));
-        }
-        let most = MAX_PHASES / typed.len();
-        let times = times.parse::<usize>().ok().filter(|times| (1..=most).contains(times));
-        let list: Vec<LoadPhase> = typed.into_iter().map(|(phase, _)| phase).collect();
+        let (list, are_rates): (Vec<_>, Vec<_>) = typed.into_iter().unzip();
+        let most = MAX_PHASES / list.len();
+        let times = times.parse::<usize>().ok();
+        let times = times.filter(|times| (1..=most).contains(times));
         let list = vec![list; times.unwrap_or(0)].concat();
+        let is_open = are_rates.contains(&true);
         let phases = Self { list, is_open };
-        if phases.list.is_empty() || phases.time() > MAX_TIME {
-            let message = format!("`{}` has too many phases, or lasts too long", shown(text));
-            let help =
-                format!("a load has up to {MAX_PHASES} phases with repetitions, of up to 30 days");
-            return Err(TextError::new(message, help));
+        let is_mixed = are_rates.contains(&!is_open);
+        if is_mixed || phases.list.is_empty() || phases.time() > MAX_TIME {
+            let message = format!("`{}` is not a list of phases", shown(text));
+            return Err(TextError::new(message, LIMITS));
         }
         Ok(phases)
     }
 }
 
 /// A phase, and whether it has a rate.
-fn phase(text: &str) -> Result<(LoadPhase, bool), TextError> {
-    let refused = || TextError::new(format!("`{}` is not a phase", shown(text)), HOW);
+fn phase(text: &str) -> Option<(LoadPhase, bool)> {
     let (_, rest) = text.split_once(':').unwrap_or(("", text));
-    let (time, load) = rest.trim().split_once(' ').ok_or_else(refused)?;
-    let time = parse_duration(time)?;
+    let (time, load) = rest.trim().split_once(' ')?;
+    let time = parse_duration(time).ok()?;
     let rate = load.strip_suffix("/s");
-    let ends = rate.or(load.strip_suffix(" threads")).ok_or_else(refused)?;
+    let ends = rate.or(load.strip_suffix(" threads"))?;
     let (from, to) = ends.split_once("..").unwrap_or((ends, ends));
-    let amount = |text: &str| {
-        let amount = text.trim().parse::<f64>().ok()?;
-        let is_valid = match rate {
-            Some(_) => (0.001..=MAX_RATE).contains(&amount),
-            None => (1.0..=MAX_THREADS).contains(&amount) && amount.fract() == 0.0,
-        };
-        is_valid.then_some(amount)
+    let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    let is_valid = |amount: f64| match rate {
+        Some(_) => (0.001..=MAX_RATE).contains(&amount),
+        None => (1.0..=MAX_THREADS).contains(&amount) && amount.fract() == 0.0,
     };
     let is_whole = time.subsec_nanos() == 0 && !time.is_zero();
-    match (amount(from), amount(to)) {
-        (Some(from), Some(to)) if is_whole => {
-            let phase = LoadPhase {
-                text: text.to_owned(),
-                time,
-                from,
-                to,
-            };
-            Ok((phase, rate.is_some()))
-        }
-        _ => Err(refused()),
-    }
+    let phase = LoadPhase {
+        text: text.to_owned(),
+        time,
+        from,
+        to,
+    };
+    (is_whole && is_valid(from) && is_valid(to)).then_some((phase, rate.is_some()))
 }
 
 #[cfg(test)]

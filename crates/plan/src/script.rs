@@ -1,6 +1,5 @@
 //! Scripts that virtual users run in place of a workload.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -36,17 +35,10 @@ impl Script {
     }
 }
 
-/// Scripts of pgbench with their weights, which are 1 if they are left out: `tpcb-like@2, own.sql`.
-#[derive(Debug, Clone, Default)]
-pub struct Scripts(pub Vec<Script>);
-
-impl FromStr for Scripts {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let scripts = text.split(',').map(|typed| script(typed.trim()));
-        scripts.collect::<Result<_, _>>().map(Self)
-    }
+/// Reads scripts of pgbench with their weights, which are 1 if they are left out: `tpcb-like@2,
+/// own.sql`.
+pub fn parse_scripts(text: &str) -> Result<Vec<Script>, TextError> {
+    text.split(',').map(|typed| script(typed.trim())).collect()
 }
 
 fn script(text: &str) -> Result<Script, TextError> {
@@ -79,13 +71,13 @@ mod tests {
 
     #[test]
     fn a_weight_follows_the_path() {
-        let scripts: Scripts = "tpcb-like@2, me@db/own.sql,x@0".parse().unwrap();
-        let read = scripts.0.iter().map(|one| (one.path.as_str(), one.weight));
+        let scripts = parse_scripts("tpcb-like@2, me@db/own.sql,x@0").unwrap();
+        let read = scripts.iter().map(|one| (one.path.as_str(), one.weight));
         let expected = [("tpcb-like", 2), ("me@db/own.sql", 1), ("x", 0)];
         assert_eq!(read.collect::<Vec<_>>(), expected);
-        assert_eq!(scripts.0[1].name(), "own.sql");
+        assert_eq!(scripts[1].name(), "own.sql");
         for bad in ["", "a.sql,", "@2", "a.sql:3", "x.lua@2"] {
-            assert!(bad.parse::<Scripts>().is_err(), "{bad}");
+            assert!(parse_scripts(bad).is_err(), "{bad}");
         }
     }
 

@@ -98,8 +98,6 @@ pub(crate) struct Content {
     pub(crate) variants: Vec<Variant>,
     pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TableSpec>,
-    /// The workloads that the tables of mixes name.
-    pub(crate) workloads: Vec<Spanned<String>>,
     /// By name.
     pub(crate) sizes: BTreeMap<String, Size>,
     /// The chosen size, which has already replaced the values of the file.

@@ -7,8 +7,8 @@ use plan::key::{self, KEYS, Key, Kind};
 
 use crate::setting;
 
-/// The name of a key in a study: one of the table of keys, or that of a setting below
-/// `server.config`.
+/// The name of a key in a study: one of the table of keys, or that of a setting or an option below
+/// such a key.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub(crate) key: &'static Key,
@@ -22,7 +22,8 @@ impl Name {
         if let Some(key) = keys.find(|k| k.name == full) {
             return Ok(Some(Self::of(key)));
         }
-        let mut families = KEYS.iter().filter(|k| matches!(k.kind, Kind::Settings | Kind::Options));
+        let is_family = |key: &&Key| matches!(key.kind, Kind::Settings | Kind::Options);
+        let mut families = KEYS.iter().filter(is_family);
         let member =
             families.find_map(|k| Some((k, full.strip_prefix(k.name)?.strip_prefix('.')?)));
         let Some((key, setting)) = member else {

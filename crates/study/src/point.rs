@@ -132,9 +132,8 @@ impl<'a> Point<'a> {
     pub(crate) fn below(&self, key: &str) -> BTreeMap<String, String> {
         let all = self.entries.values().filter(|entry| entry.name.key.name == key);
         let below = all.filter_map(|entry| {
-            self.mark(entry.name.full());
-            let value = entry.value.as_ref()?.value.to_string();
-            Some((entry.name.setting()?.to_owned(), value))
+            let value = self.given(entry.name.full())?;
+            Some((entry.name.setting()?.to_owned(), value.to_string()))
         });
         below.collect()
     }

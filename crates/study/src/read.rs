@@ -1,18 +1,18 @@
 //! Reads the TOML value of a key.
 
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::time::Duration;
 
 use toml::de::DeValue;
 
+use crate::items;
 use crate::name::Name;
 use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, Mix, Phases, Scripts, TextError, Value, did_you_mean, listed,
-    parse_bytes, parse_duration, parse_frequency, parse_percent, shown,
+    CpuSet, FaultKind, Host, Mix, Phases, TextError, Value, did_you_mean, listed, parse_bytes,
+    parse_duration, parse_frequency, parse_percent, parse_scripts, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -58,10 +58,9 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Bytes { min, max } => bytes(key, value, *min..=*max),
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Options if key.setting().is_some() => option(key, value),
-        Kind::Scripts if value.as_array().is_some() => {
-            items::<Scripts>(key, &option(key, value)?.to_string())
-        }
-        Kind::Scripts => items::<Scripts>(key, string()?),
+        Kind::Scripts => list(key, value, parse_scripts),
+        Kind::Mix => list(key, value, str::parse::<Mix>),
+        Kind::Phases => list(key, value, str::parse::<Phases>),
         Kind::Faults => kinds(key, value),
         Kind::Frequency => {
             let is_valid = |text: &str| parse_frequency(text).is_some();
@@ -79,32 +78,31 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Host => only_if(Host::is_name, string()?, "is not a host's name", || {
             format!("write a name without spaces and quotes, as ssh takes it: {short} = \"me@db1\"")
         }),
-        Kind::Mix => items::<Mix>(key, string()?),
-        Kind::Phases => items::<Phases>(key, string()?),
         Kind::Settings | Kind::Options | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
 
-/// A list as one text, whose items are `, ` apart.
-fn items<T: FromStr<Err = TextError>>(key: &Name, typed: &str) -> Result<Value, TextError> {
-    let items: Vec<&str> = typed.split(',').map(str::trim).collect();
-    let text = items.join(", ");
-    text.parse::<T>()?;
-    name(key, &text, MAX_LIST_CHARS)
-}
-
-/// The value of a script's option: a list as one text.
+/// The value of a script's option.
 fn option(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
     match value {
-        DeValue::Boolean(is) => Ok(Value::Boolean(*is)),
-        DeValue::Array(list) => {
-            let items = list.iter();
-            let items = items.map(|item| Ok(option(key, item.get_ref())?.to_string()));
-            let items: Vec<String> = items.collect::<Result<_, TextError>>()?;
-            Ok(Value::Text(items.join(",")))
+        DeValue::Boolean(_) | DeValue::Array(_) => {
+            name(key, &items::text(key, value, ",")?, MAX_LIST_CHARS)
         }
-        other => setting::value(key.full(), other),
+        _ => setting::value(key.full(), value),
     }
+}
+
+/// A list as one text, whose items are `, ` apart.
+fn list<T>(
+    key: &Name,
+    value: &DeValue<'_>,
+    parse: fn(&str) -> Result<T, TextError>,
+) -> Result<Value, TextError> {
+    let typed = items::text(key, value, ",")?;
+    let items: Vec<&str> = typed.split(',').map(str::trim).collect();
+    let text = items.join(", ");
+    parse(&text)?;
+    name(key, &text, MAX_LIST_CHARS)
 }
 
 /// A text for which `is_valid` holds.
@@ -129,7 +127,7 @@ fn is_version(text: &str) -> bool {
     text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number)
 }
 
-fn wrong_type(name: &Name, value: &DeValue<'_>) -> TextError {
+pub(crate) fn wrong_type(name: &Name, value: &DeValue<'_>) -> TextError {
     let (key, short) = (name.key, name.short());
     let (takes, found) = (key.takes(), type_words(value));
     let message = format!("`{}` takes {takes}, not {found}", name.full());

@@ -29,7 +29,6 @@ const NOT_IN_TURNS: [&str; 7] = [
     LEDGER_RATE,
     CHAOS,
 ];
-const REPEAT: &str = "load.phases.repeat";
 const MAX_PORT: u32 = u16::MAX as u32;
 
 pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
@@ -311,29 +310,32 @@ fn measurement_ends(at: &Point<'_>, trial: &Trial) {
     }
 }
 
-/// What mixes and phases say instead of other keys.
+/// What mixes, scripts, and phases say in place of other keys.
 fn replaced(at: &Point<'_>, trial: &Trial) {
     let load = &trial.load;
-    let refuse = |part: &str, key: &str| {
-        if let (Some(one), Some(other)) = (at.find(part), at.find(key)) {
-            let message = format!("`{key}` cannot be combined with this `{part}`");
-            at.refuse_two(one.at, other.at, message, "remove one of the two");
+    let refuse = |part: &str, keys: &[&str]| {
+        for key in keys {
+            if let (Some(one), Some(other)) = (at.find(part), at.find(key)) {
+                let message = format!("`{key}` cannot be combined with this `{part}`");
+                at.refuse_two(one.at, other.at, message, "remove one of the two");
+            }
         }
     };
-    refuse("load.mix", "load.workload");
-    refuse("load.script", "load.workload");
-    refuse("load.script", "load.mix");
+    refuse("load.mix", &["load.workload"]);
+    refuse("load.script", &["load.workload", "load.mix"]);
+    let ends = ["load.time", "load.rate", "load.until.ci", "load.events"];
+    refuse("load.phase", &ends);
     if load.workload.parse::<Mix>().is_ok_and(|mix| mix.rate.is_some()) {
-        let searches = Limited::KEYS.iter().map(|(key, _)| *key);
-        let keys = searches.chain(["load.rate", "load.phase"]);
-        keys.for_each(|key| refuse("load.mix", key));
+        refuse("load.mix", &["load.rate", "load.phase"]);
+        refuse("load.mix", &Limited::KEYS.map(|(key, _)| key));
     }
-    let keys = ["load.time", "load.rate", "load.until.ci", "load.events"];
-    keys.into_iter().for_each(|key| refuse("load.phase", key));
-    match load.phase.as_ref().map(|text| text.parse::<Phases>()) {
-        Some(Ok(phases)) if !phases.is_open => refuse("load.phase", THREADS),
+    match load.phase.as_deref().map(str::parse::<Phases>) {
+        Some(Ok(phases)) if !phases.is_open => refuse("load.phase", &[THREADS]),
         // The text is valid without its repetitions.
-        Some(Err(error)) => at.add(at.find(REPEAT).map_or(Span::NOWHERE, |one| one.at), error),
+        Some(Err(error)) => {
+            let repeat = at.find("load.phases.repeat").map(|entry| entry.at);
+            at.add(repeat.unwrap_or_default(), error);
+        }
         _ => {}
     }
 }

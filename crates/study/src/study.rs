@@ -9,13 +9,12 @@ use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
 use crate::written::quoted;
-use plan::{EngineTraits, Mix, Plan, Span, Spanned, TextError, Trial, is_lua, shown};
+use plan::{EngineTraits, Plan, Span, Spanned, TextError, Trial, is_lua, shown};
 use toml::de::DeValue;
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 const WORKLOAD: &str = "load.workload";
-const MIX: &str = "load.mix";
 /// Precedes each override in the text of a study as it was run.
 const OVERRIDE: &str = "# --set ";
 
@@ -146,17 +145,6 @@ impl Study {
             let word = typed.as_text().unwrap_or_default();
             if !known.workloads.contains(&word) && !is_lua(word) {
                 diagnostics.add(typed.span, not_one_of(WORKLOAD, word, known.workloads));
-            }
-        }
-        for typed in self.content.values(MIX) {
-            let mix = typed.as_text().and_then(|text| text.parse::<Mix>().ok());
-            for (word, _) in mix.iter().flat_map(|mix| &mix.parts) {
-                let mut places = self.content.workloads.iter();
-                let place = places.find(|named| named.value == *word);
-                if !known.workloads.contains(&word.as_str()) {
-                    let place = place.map_or(typed.span, |named| named.span);
-                    diagnostics.add(place, not_one_of(MIX, word, known.workloads));
-                }
             }
         }
         let has_variants = !self.content.variants.is_empty();

@@ -12,9 +12,9 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, Script, Scripts, ServerSpec, Site,
-    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting,
-    parse_frequency,
+    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, Script, ServerSpec, Site, SiteKind,
+    Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting, parse_frequency,
+    parse_scripts,
 };
 use serde::de::DeserializeOwned;
 
@@ -262,7 +262,7 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
 
 /// A part of a trial whose fields are named after these keys, with `_` for `.`.
 fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Option<T> {
-    let (is_open, has_script) = (has_rate(at), scripts(at).is_some());
+    let (is_open, has_script) = (has_rate(at), !scripts(at).is_empty());
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
             Needs::Rate if !is_open => DEFAULTS.get(key.name),
@@ -278,12 +278,12 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
     read.map_err(|error| at.internal(&error.to_string())).ok()
 }
 
-/// The scripts that virtual users run; `None` if they run what is built in.
-fn scripts(at: &Point<'_>) -> Option<Vec<Script>> {
+/// The scripts that virtual users run; none if they run what is built in.
+fn scripts(at: &Point<'_>) -> Vec<Script> {
     match (at.word(SCRIPT), at.word("load.workload")) {
-        (Some(scripts), _) => scripts.parse::<Scripts>().ok().map(|scripts| scripts.0),
-        (None, Some(path)) if is_lua(path) => Some(vec![Script::new(path, 1)]),
-        _ => None,
+        (Some(scripts), _) => parse_scripts(scripts).unwrap_or_default(),
+        (None, Some(path)) if is_lua(path) => vec![Script::new(path, 1)],
+        _ => Vec::new(),
     }
 }
 
@@ -294,20 +294,23 @@ fn has_rate(at: &Point<'_>) -> bool {
 }
 
 fn load(at: &Point<'_>) -> Option<Load> {
-    let workload = at.maybe_spanned(SCRIPT).or_else(|| at.maybe_spanned("load.mix"));
-    let scripts = scripts(at).unwrap_or_default();
-    let below = |key, is_read: bool| is_read.then(|| at.below(key)).unwrap_or_default();
+    let mut names = [SCRIPT, "load.mix"].into_iter();
+    let workload = names.find_map(|name| at.maybe_spanned(name));
     let mut load = Load {
         workload: workload.unwrap_or_else(|| at.spanned("load.workload")),
-        options: below("load.options", !scripts.is_empty()),
-        variables: below("load.variables", at.find(SCRIPT).is_some()),
-        scripts,
+        scripts: scripts(at),
         distribution: at.spanned("load.distribution"),
         phase: phase(at),
         until: until(at),
         find_max: find_max(at),
         ..section(at, "load")?
     };
+    if !load.scripts.is_empty() {
+        load.options = at.below("load.options");
+    }
+    if at.find(SCRIPT).is_some() {
+        load.variables = at.below("load.variables");
+    }
     let mix = load.workload.parse::<Mix>().ok();
     load.rate = load.rate.or(mix.and_then(|mix| mix.rate));
     if let Some(phases) = load.phases() {
@@ -330,8 +333,8 @@ fn load(at: &Point<'_>) -> Option<Load> {
 /// The phases with their repetitions, as text.
 fn phase(at: &Point<'_>) -> Option<String> {
     let phases: String = at.maybe("load.phase")?;
-    Some(match at.get("load.phases.repeat") {
-        1_u32 => phases,
+    Some(match at.get::<u32>("load.phases.repeat") {
+        1 => phases,
         times => format!("{times} x ({phases})"),
     })
 }

@@ -19,7 +19,7 @@ pub fn workload(dialect: Dialect, test: &str) -> Option<WorkloadName> {
 /// The options of a workload, once the command line has them.
 pub fn options(line: &CommandLine, general: &General, seed: u64) -> Result<Options, OptionError> {
     let values = &line.values;
-    let count = |name: &str| values.int(name).map(|count| u32::try_from(count).unwrap_or(0));
+    let count = |name: &str| values.within(name, 0..=u32::MAX);
     let rows = match count("oltp_table_size")? {
         0 => count("table_size")?,
         of_05 => of_05,

@@ -40,12 +40,12 @@ impl Users {
     fn create(&self, indexes: Range<u32>) -> Result<Vec<BuiltInUser>, OptionsError> {
         match self {
             Self::Oltp(shared) => {
-                let users = indexes.map(|index| Ok(BuiltInUser::Oltp(OltpUser::new(shared, index)?)));
-                users.collect()
+                let user = |index| OltpUser::new(shared, index).map(BuiltInUser::Oltp);
+                Ok(indexes.map(user).collect::<Result<_, _>>()?)
             }
             Self::BulkInsert(label) => {
-                let users = indexes.map(|index| BuiltInUser::BulkInsert(BulkUser::new(*label, index)));
-                Ok(users.collect())
+                let user = |index| BuiltInUser::BulkInsert(BulkUser::new(*label, index));
+                Ok(indexes.map(user).collect())
             }
             Self::Script(script) => {
                 let user = |program| ScriptUser::new(program, script.opens_connections());

@@ -1,9 +1,10 @@
 //! What a virtual user does: transactions, deterministic rows, random distributions.
 //! Pure: generic over [`session::Session`], never a socket.
 //!
-//! [`virtual_user`] has the traits of a workload, [`program`] those of a script. [`name`] is the table of those that
-//! are built in, [`mix`] several of them at once, [`built_in`] the type that runs any of them, [`options`] what
-//! can be chosen. [`schema`] and [`rows`] make the tables, [`catalog`] holds the statements.
+//! [`virtual_user`] has the traits of a workload, [`program`] those of a script. [`name`] is the
+//! table of those that are built in, [`mix`] several of them at once, [`built_in`] the type that
+//! runs any of them, [`options`] what can be chosen. [`schema`] and [`rows`] make the tables,
+//! [`catalog`] holds the statements.
 
 pub mod built_in;
 pub mod bulk_insert;
@@ -16,6 +17,7 @@ pub mod oltp;
 pub mod options;
 pub mod pgbench;
 pub mod program;
+pub mod random;
 pub mod rows;
 pub mod schema;
 pub mod session;
@@ -23,4 +25,3 @@ pub mod virtual_user;
 
 mod dialect;
 mod digits;
-pub mod random;

@@ -108,12 +108,10 @@ pub fn labels() -> Labels {
 
 /// The label of a statement with this outcome.
 pub fn label(reply: &Reply) -> Label {
-    let class = match reply {
-        Reply {
-            has_result: true, ..
-        } => StatementClass::Read,
-        Reply { affected: 1.., .. } => StatementClass::Write,
-        _ => StatementClass::Other,
+    let class = match (reply.has_result, reply.affected) {
+        (true, _) => StatementClass::Read,
+        (false, 1..) => StatementClass::Write,
+        (false, 0) => StatementClass::Other,
     };
     Label::of_class(class)
 }
@@ -123,23 +121,6 @@ pub struct ScriptUser {
     program: Box<dyn Program>,
     opens_connections: bool,
     rows: Rows,
-}
-
-/// What was done for a request.
-enum Event {
-    Replied(Reply),
-    Opened(u32),
-    Continued,
-}
-
-impl Event {
-    fn answer(self, rows: &mut Rows) -> Answer<'_> {
-        match self {
-            Self::Replied(reply) => Answer::Replied { reply, rows },
-            Self::Opened(number) => Answer::Opened(number),
-            Self::Continued => Answer::Continued,
-        }
-    }
 }
 
 impl ScriptUser {
@@ -158,52 +139,50 @@ impl ScriptUser {
         session: &mut S,
     ) -> Result<Done, SessionError> {
         let Self { program, rows, .. } = self;
+        let done = |kind, is_last| Done {
+            kind,
+            is_last,
+            ..Done::default()
+        };
         let mut request = program.resume(begin);
         loop {
-            let done = match request {
-                Request::Ready => Done::default(),
-                Request::Done { kind } => Done {
-                    kind,
-                    ..Done::default()
-                },
-                Request::Last => Done {
-                    is_last: true,
-                    ..Done::default()
-                },
+            request = match request {
+                Request::Ready => return Ok(Done::default()),
+                Request::Done { kind } => return Ok(done(kind, false)),
+                Request::Last => return Ok(done(0, true)),
                 Request::Fail(message) => return Err(SessionError::of_script(message.to_owned())),
                 other => {
                     *rows = Rows::default();
                     match serve(other, rows, session).await {
-                        Ok(event) => request = program.resume(event.answer(rows)),
+                        Ok(answer) => program.resume(answer),
                         Err(error) => {
-                            request = program.resume(Answer::Failed(&error));
-                            match request {
+                            let next = program.resume(Answer::Failed(&error));
+                            match next {
                                 Request::Restart => return Err(error),
                                 Request::Fail(_) => {}
                                 _ => session.caught(&error),
                             }
+                            next
                         }
                     }
-                    continue;
                 }
             };
-            return Ok(done);
         }
     }
 }
 
 /// Does what a program asks for.
-async fn serve<S: Connections>(
+async fn serve<'a, S: Connections>(
     request: Request<'_>,
-    rows: &mut Rows,
+    rows: &'a mut Rows,
     session: &mut S,
-) -> Result<Event, SessionError> {
-    match request {
-        Request::Open => session.open().await.map(Event::Opened),
+) -> Result<Answer<'a>, SessionError> {
+    Ok(match request {
+        Request::Open => Answer::Opened(session.open().await?),
         Request::Close { connection } => {
             session.select(connection);
             session.shut().await;
-            Ok(Event::Continued)
+            Answer::Continued
         }
         Request::Run {
             connection,
@@ -211,12 +190,13 @@ async fn serve<S: Connections>(
             wants_rows,
         } => {
             session.select(connection);
-            let rows = wants_rows.then_some(rows);
-            session.run(sql, rows).await.map(Event::Replied)
+            let wanted = wants_rows.then_some(&mut *rows);
+            let reply = session.run(sql, wanted).await?;
+            Answer::Replied { reply, rows }
         }
         Request::Prepare { connection, sql } => {
             session.select(connection);
-            session.prepare(sql).await.map(Event::Opened)
+            Answer::Opened(session.prepare(sql).await?)
         }
         Request::Execute {
             connection,
@@ -224,8 +204,8 @@ async fn serve<S: Connections>(
             params,
         } => {
             session.select(connection);
-            let reply = session.execute(statement, &params).await;
-            reply.map(Event::Replied)
+            let reply = session.execute(statement, &params).await?;
+            Answer::Replied { reply, rows }
         }
         Request::Free {
             connection,
@@ -233,21 +213,21 @@ async fn serve<S: Connections>(
         } => {
             session.select(connection);
             session.free(statement).await;
-            Ok(Event::Continued)
+            Answer::Continued
         }
         Request::Pause(length) => {
             session.pause(length).await;
-            Ok(Event::Continued)
+            Answer::Continued
         }
         // Only after an error is there anything to undo.
         Request::Restart => {
             let message = "the script restarts a transaction without an error";
-            Err(SessionError::of_script(message.to_owned()))
+            return Err(SessionError::of_script(message.to_owned()));
         }
         Request::Ready | Request::Done { .. } | Request::Last | Request::Fail(_) => {
-            Ok(Event::Continued)
+            Answer::Continued
         }
-    }
+    })
 }
 
 impl VirtualUser for ScriptUser {

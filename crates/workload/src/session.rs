@@ -199,11 +199,12 @@ impl SessionError {
     }
 
     /// The code under which results count the error: the engine's own number, else the
-    /// SQLSTATE, else `network`.
+    /// SQLSTATE, else `script` or `network`.
     pub fn code(&self) -> String {
         match (self.number, self.sqlstate_text()) {
             (Some(number), _) => number.to_string(),
             (None, Some(sqlstate)) => sqlstate.into_owned(),
+            (None, None) if self.kind == FailureKind::Script => "script".to_owned(),
             (None, None) => "network".to_owned(),
         }
     }
@@ -275,5 +276,6 @@ mod tests {
             ("network", "no")
         );
         assert!(!network.has_code("network") && !network.is_from_server());
+        assert_eq!(SessionError::of_script("no".to_owned()).code(), "script");
     }
 }

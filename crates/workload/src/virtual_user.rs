@@ -31,7 +31,7 @@ pub type NewUsers<U> = Box<dyn FnOnce() -> Result<Vec<U>, OptionsError> + Send>;
 
 /// One virtual user. Small, because a load may have thousands of them.
 pub trait VirtualUser {
-    /// Whether the user opens its connections itself, when it starts. Otherwise, the load opens one.
+    /// Whether the user opens its connections itself when it starts. Otherwise, the load opens one.
     fn opens_connections(&self) -> bool {
         false
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::load::{ANY_ERROR, LoadSpec};
+use ::load::LoadSpec;
 use engine::data::{Listener, Mode, Wanted};
 use lab::Database;
 use sysbench::bundled::options;
@@ -12,11 +12,11 @@ use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::{Dialect as Sql, drop_table, table_name};
-use workload::session::SessionError;
 use workload::virtual_user::Workload;
 
 use super::record::Record;
 use super::reports::Reports;
+use super::servers::Servers;
 use super::{DONE, Invocation, fatal};
 use crate::failure::Failure;
 
@@ -25,39 +25,44 @@ const LIMIT: Duration = Duration::from_secs(3600);
 const COMMANDS: [&str; 4] = ["prepare", "prewarm", "run", "cleanup"];
 
 pub(super) fn run(it: &mut Invocation, workload: WorkloadName) -> Result<u8, OptionError> {
-    let (test, dialect) = (workload.name(), it.line.dialect);
     // These are scripts to sysbench, and one without a command only has to be found.
     if it.line.command.is_none() {
         return Ok(DONE);
     }
+    let test = workload.name();
     let command = it.line.command_of(test, &COMMANDS)?.to_owned();
-    let declared = declarations(if dialect == Dialect::V05 { Dialect::V10 } else { dialect }, test);
-    it.line.finish(Some(&declared[..]).filter(|declared| !declared.is_empty()))?;
+    let dialect = match it.line.dialect {
+        Dialect::V05 => Dialect::V10,
+        own => own,
+    };
+    let declared = declarations(dialect, test);
+    it.line.finish(Some(&declared[..]).filter(|all| !all.is_empty()))?;
     if command == "help" {
         it.log.report(&test_help(test, &declared));
         return Ok(DONE);
     }
     let options = options(&it.line, &it.general, it.seed)?;
-    let database = it.servers()?.database()?;
-    match (command.as_str(), &database) {
-        ("run", database) => measure(it, workload, options, database.as_ref()),
-        ("prepare", Some(database)) => prepare(it, workload, &options, database),
-        ("cleanup", Some(database)) => clean_up(it, workload, &options, database).map_err(failed),
-        (_, Some(database)) => {
-            let read = database.read_tables(&options, &it.interrupted);
-            read.map_err(fatal).map(|()| DONE)
-        }
-        // In a dry run.
-        (_, None) => Ok(DONE),
+    let servers = it.servers()?;
+    if command == "run" {
+        return measure(it, workload, options, &servers);
     }
+    let database = servers.database.map_err(fatal)?;
+    let done = database.map_or(Ok(()), |database| match command.as_str() {
+        "prepare" => prepare(it, workload, &options, &database),
+        "cleanup" => clean_up(it, workload, &options, &database),
+        _ => database.read_tables(&options, &it.interrupted),
+    });
+    done.map_err(fatal).map(|()| DONE)
 }
 
 fn measure(
     it: &mut Invocation,
     name: WorkloadName,
     mut options: Options,
-    database: Option<&Database>,
+    servers: &Servers,
 ) -> Result<u8, OptionError> {
+    let database = servers.database.as_ref();
+    let database = database.map_err(|failure| fatal(failure.clone()))?.as_ref();
     if name.validate(&options).is_err() {
         // Some tests use only the first table.
         options.data.tables = 1;
@@ -67,16 +72,11 @@ fn measure(
     let workload = workload.map_err(|error| fatal(Failure::usage(error)))?;
     let labels = &workload.catalog().labels;
     let mut reports = Reports::new(it, "sql", labels);
-    if let Some(database) = database {
-        let record = Record::create(it, database, name.name(), &options, labels);
-        reports.record = record.map_err(fatal)?;
-    }
-    let servers = it.servers()?;
-    let ignored = servers.targets.ignored_errors.iter();
-    let ignored = ignored.map(|code| if code == "all" { ANY_ERROR } else { code.as_str() });
+    let record = Record::create(it, database, name.name(), &options, labels);
+    reports.record = record.map_err(fatal)?;
     let spec = LoadSpec {
-        ignored_errors: ignored.map(str::to_owned).collect(),
-        ..it.spec(it.workers())
+        ignored_errors: servers.targets.ignored_errors.clone(),
+        ..it.spec(false)
     };
     it.measure(spec, reports, &|spec, stop, tell| servers.drive(spec, &workload, stop, tell))
 }
@@ -86,7 +86,7 @@ fn prepare(
     workload: WorkloadName,
     options: &Options,
     database: &Database,
-) -> Result<u8, OptionError> {
+) -> Result<(), Failure> {
     let (users, data) = (it.general.threads, &options.data);
     let has_rows = !workload.begins_empty();
     let mut say = |text: String| it.log.message(Level::Notice, &text);
@@ -113,21 +113,17 @@ fn prepare(
         tell: &mut |_| {},
         interrupted: &it.interrupted,
     };
-    let prepared = database.prepare(&wanted, listener).map_err(fatal)?;
-    if prepared.found > 0 {
-        let failure = Failure::server(format!("{} of the tables already exist", prepared.found));
-        return Err(fatal(failure.remedy("remove them with the command cleanup")));
+    let found = database.prepare(&wanted, listener)?.found;
+    if found > 0 {
+        let failure = Failure::server(format!("{found} of the tables already exist"));
+        return Err(failure.remedy("remove them with the command cleanup"));
     }
-    forget_marks(database).map_err(failed)?;
-    Ok(DONE)
-}
-
-/// Leaves the tables as sysbench does: without dyno's marks.
-fn forget_marks(database: &Database) -> Result<(), SessionError> {
-    let mut sql = database.connect(LIMIT)?;
-    sql.rows("DELETE FROM dyno_tables WHERE name LIKE 'sbtest%'", LIMIT)?;
-    if sql.rows("SELECT name FROM dyno_tables", LIMIT)?.is_empty() {
-        sql.rows("DROP TABLE dyno_tables", LIMIT)?;
+    // Leaves the tables as sysbench does: without dyno's marks.
+    let mut sql = database.connect(LIMIT).map_err(Failure::server)?;
+    let mut ask = |text: &str| sql.rows(text, LIMIT).map_err(Failure::server);
+    ask("DELETE FROM dyno_tables WHERE name LIKE 'sbtest%'")?;
+    if ask("SELECT name FROM dyno_tables")?.is_empty() {
+        ask("DROP TABLE dyno_tables")?;
     }
     Ok(())
 }
@@ -137,16 +133,12 @@ fn clean_up(
     workload: WorkloadName,
     options: &Options,
     database: &Database,
-) -> Result<u8, SessionError> {
-    let mut sql = database.connect(LIMIT)?;
+) -> Result<(), Failure> {
+    let mut sql = database.connect(LIMIT).map_err(Failure::server)?;
     for table in 1..=workload.tables(options, it.general.threads) {
         let text = format!("Dropping table '{}'...", table_name(table));
         it.log.message(Level::Notice, &text);
-        sql.rows(&drop_table(table), LIMIT)?;
+        sql.rows(&drop_table(table), LIMIT).map_err(Failure::server)?;
     }
-    Ok(DONE)
-}
-
-fn failed(error: SessionError) -> OptionError {
-    fatal(Failure::server(error))
+    Ok(())
 }

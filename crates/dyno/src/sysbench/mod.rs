@@ -65,20 +65,22 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
     let file = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
     let mut line = parse(words, &file)?;
     line.notices.iter().for_each(|notice| eprint(notice));
-    let early = std::mem::take(&mut line.warnings);
     if line.dialect == Dialect::V04 {
         // All of its tests are known, and the distribution of keys is an option of one.
         let declared = declarations(line.dialect, line.test.as_deref().unwrap_or_default());
         line.finish(Some(&declared))?;
     }
     let general = General::of(&mut line);
-    let verbosity = general.as_ref().map_or(Level::Notice as u32, |general| general.verbosity);
-    let mut log = Log::new(verbosity, console::write as fn(&str));
-    early.iter().for_each(|warning| log.report(&format!("{warning}\n")));
+    let verbosity = general.as_ref().map(|general| general.verbosity);
+    let verbosity = verbosity.unwrap_or(Level::Notice as u32);
+    let write = console::write as fn(&str);
+    let mut log = Log { verbosity, write };
+    for warning in &line.warnings {
+        log.report(&format!("{warning}\n"));
+    }
     log.report(&line.dialect.header(LUA));
-    line.warnings.iter().for_each(|warning| log.report(&format!("{warning}\n")));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let general = general?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     Ok(Invocation {
         seed: general.seed.unwrap_or(now.map_or(1, |now| now.as_nanos() as u64)),
         line,
@@ -90,6 +92,7 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
 }
 
 fn run(it: &mut Invocation) -> Result<u8, OptionError> {
+    load::raise_file_limit();
     match find::test(&it.line)? {
         Test::Native(name) => native::run(it, name),
         Test::Workload(workload) => bundled::run(it, workload),
@@ -98,11 +101,8 @@ fn run(it: &mut Invocation) -> Result<u8, OptionError> {
 }
 
 impl Invocation {
-    /// The servers, which are opened if they are not.
+    /// Opens the servers.
     fn servers(&mut self) -> Result<Servers, OptionError> {
-        if let Some(servers) = &self.servers {
-            return Ok(servers.clone());
-        }
         let targets = Targets::of(&self.line, |name| std::env::var(name).ok())?;
         Ok(self.servers.insert(Servers::open(targets)).clone())
     }

@@ -44,7 +44,7 @@ fn measure(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
         events: it.general.events.filter(|_| native.events_per_thread.is_none()).map(u64::from),
         batch_scheduling: false,
         grace: it.general.forced_shutdown.unwrap_or(Duration::MAX),
-        ..it.spec(threads)
+        ..it.spec(true)
     };
     let connector = Arc::new(native.clone());
     it.measure(spec, reports, &|spec, stop, tell| {

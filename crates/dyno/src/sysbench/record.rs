@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use lab::{Database, Observer, Progress, RunOptions, Target, Trial, Workload};
+use lab::{Database, Observer, Progress};
 use measure::setup::{Outcome, Setup, StatementKind};
 use measure::slice::Second;
 use measure::summarize::Summarizer;
 use measure::summary::TrialSummary;
 use study::{Study, quoted};
 use workload::catalog::Labels;
-use workload::name::WorkloadName;
 use workload::options::Options;
 
 use super::Invocation;
@@ -29,24 +28,25 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Creates the directory; `None` without the option. `options` are those of a workload.
+    /// Creates the directory; `None` without the option or a database. `options` are those of a
+    /// workload.
     pub(super) fn create(
         it: &Invocation,
-        database: &Database,
+        database: Option<&Database>,
         test: &str,
         options: &Options,
         labels: &Labels,
     ) -> Result<Option<Self>, Failure> {
         let out = it.line.values.text("dyno-out");
-        if out.is_empty() {
+        let Some(database) = database.filter(|_| !out.is_empty()) else {
             return Ok(None);
-        }
+        };
         let (command, title) = (one_line(&command_line()), quoted(test));
         let url = quoted(&database.shown());
         // Its command line repeats the run; a study has no such tests.
         let text = format!("# {command}\ntitle = {title}\n\n[server]\nurl = {url}\n");
         let study = Study::parse("dyno sysbench", &text, engine::catalog());
-        let study = PlannedStudy::of(study.map_err(Failure::usage)?);
+        let study = PlannedStudy::of(study.map_err(Failure::usage)?, Path::new(""))?;
         let screen = Screen::new(Detail::Nothing);
         let mut results = Results::create(Some(Path::new(out)), test, &study, &[], screen)?;
         let planned = study.plan.trials.into_iter().next();
@@ -59,15 +59,7 @@ impl Record {
         load.threads = general.threads;
         (load.warmup, load.time) = (general.warmup, general.time.unwrap_or_default());
         (load.events, load.rate) = (general.events.map(u64::from), general.rate.map(f64::from));
-        results.begin(&Trial {
-            target: Target::Given(database.clone()),
-            workload: Workload::Mix(WorkloadName::OltpReadWrite.into()),
-            options: options.clone(),
-            load_seed: it.seed,
-            longest_wait: None,
-            run_options: RunOptions::default(),
-            planned: planned.clone(),
-        })?;
+        results.begin_planned(&planned, 1.0)?;
         let kinds = labels.iter().map(|(name, class)| StatementKind {
             name: name.to_owned(),
             class,

@@ -10,9 +10,8 @@ use ::script::lua::{LuaScript, Reporter};
 use measure::setup::Outcome;
 use measure::slice::{Phase, Second, TotalSlice};
 use plan::StatementClass;
-use sysbench::options::{Dialect, General};
-use sysbench::report::{Level, Report, fairness, histogram};
-use sysbench::scripts;
+use sysbench::options::General;
+use sysbench::report::{Report, fairness, histogram};
 use workload::catalog::Labels;
 
 use super::Invocation;
@@ -24,21 +23,20 @@ const TOLERANCE_S: f64 = 0.5;
 /// What the load does after errors that sysbench counts as reconnects only.
 const RECONNECTED: &str = "reconnected";
 
-type Stat = Vec<(&'static str, f64)>;
-
 /// The reports of a run. Functions return whole lines.
 pub(super) struct Reports {
-    report: Report,
+    pub(super) report: Report,
     general: General,
     /// Of the statements, in the order of their labels.
     classes: Vec<StatementClass>,
     pub(super) tally: Arc<Tally>,
     /// Of each read and write of a file.
     pub(super) request_bytes: u64,
-    pub(super) script: Option<(Arc<LuaScript>, Option<Reporter>)>,
+    pub(super) script: Option<Arc<LuaScript>>,
+    /// Of the script, if it has reports of its own.
+    pub(super) reporter: Option<Reporter>,
     pub(super) record: Option<Record>,
-    /// When the run began, on the load's clock.
-    begin_ns: Option<u64>,
+    /// Since the run began.
     now_s: f64,
     backlog: Option<u64>,
     /// Since the last intermediate report.
@@ -60,11 +58,12 @@ struct Period {
 impl Reports {
     /// `test` is that of [`Report::facts`].
     pub(super) fn new(it: &Invocation, test: &str, labels: &Labels) -> Self {
+        let tally = Arc::new(Tally::new(it.general.threads));
         let period = || Period {
             begin_s: 0.0,
             slice: TotalSlice::new(labels.count()),
             counted: [0; 7],
-            users: vec![(0, 0); it.general.threads as usize],
+            users: tally.totals(),
         };
         Self {
             report: Report {
@@ -74,35 +73,16 @@ impl Reports {
             },
             general: it.general.clone(),
             classes: labels.iter().map(|(_, class)| class).collect(),
-            tally: Arc::new(Tally::new(it.general.threads)),
             request_bytes: 0,
             script: None,
+            reporter: None,
             record: None,
-            begin_ns: None,
             now_s: 0.0,
             backlog: None,
             interval: period(),
             total: period(),
+            tally,
         }
-    }
-
-    /// What comes before the load.
-    pub(super) fn head(&self) -> String {
-        let Report { dialect, facts, .. } = &self.report;
-        let notes = match facts.get("test").map(String::as_str) {
-            Some("sql" | "none") => {
-                let (version, keys) = (dialect.version(), self.general.distribution);
-                format!("dyno: as version {version}, keys are {keys}\n\n")
-            }
-            _ => String::new(),
-        };
-        notes + &self.report.head() + dialect.initializing()
-    }
-
-    /// What comes when all users are ready.
-    pub(super) fn started(&self) -> String {
-        let warmup_s = Some(self.general.warmup.as_secs()).filter(|seconds| *seconds > 0);
-        self.report.dialect.started(warmup_s)
     }
 
     /// Adds a second; returns the reports that are due.
@@ -112,8 +92,7 @@ impl Reports {
             (self.interval, self.total) = (self.period(), self.period());
             return String::new();
         }
-        let begin_ns = *self.begin_ns.get_or_insert(second.start_ns);
-        self.now_s = second.end_ns.saturating_sub(begin_ns) as f64 / 1e9;
+        self.now_s += second.length_ns() as f64 / 1e9;
         self.backlog = second.backlog;
         self.interval.slice.accumulate(&second.slice);
         self.total.slice.accumulate(&second.slice);
@@ -145,7 +124,7 @@ impl Reports {
     }
 
     /// The final reports; `unfinished` transactions were cut off.
-    pub(super) fn finish(&mut self, unfinished: u64) -> String {
+    pub(super) fn finish(&self, unfinished: u64) -> String {
         let mut text = String::new();
         if self.report.values.bool("histogram") {
             let buckets = self.total.slice.response.histogram().iter_recorded();
@@ -159,7 +138,7 @@ impl Reports {
 
     /// Ends what scripts and dyno write themselves.
     pub(super) fn close(self, is_interrupted: bool) -> Result<(), Failure> {
-        if let Some((_, Some(reporter))) = self.script {
+        if let Some(reporter) = self.reporter {
             reporter.finish().map_err(Failure::usage)?;
         }
         let outcome = match is_interrupted {
@@ -193,8 +172,7 @@ impl Reports {
         stat: &[(&'static str, f64)],
         print: fn(&Report, &[(&str, f64)]) -> String,
     ) -> String {
-        let reporter = self.script.as_ref().and_then(|(_, reporter)| reporter.as_ref());
-        match reporter.filter(|reporter| reporter.has(hook)) {
+        match self.reporter.as_ref().filter(|reporter| reporter.has(hook)) {
             None => print(&self.report, stat),
             Some(reporter) => match reporter.report(hook, stat) {
                 Ok(()) => String::new(),
@@ -215,14 +193,12 @@ impl Reports {
 
     /// What the script has counted.
     fn counted(&self) -> [u64; 7] {
-        let count = |(script, _): &(Arc<LuaScript>, Option<Reporter>)| {
-            script.counters().each_ref().map(|count| count.load(Ordering::Relaxed))
-        };
-        self.script.as_ref().map_or([0; 7], count)
+        let counters = self.script.as_ref().map(|script| script.counters().each_ref());
+        counters.map_or([0; 7], |all| all.map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// What reports and hooks get; a script's own counts are added to those of the load.
-    fn stat(&self, period: &Period) -> Stat {
+    fn stat(&self, period: &Period) -> Vec<(&'static str, f64)> {
         let (slice, seconds) = (&period.slice, self.now_s - period.begin_s);
         let now = self.counted();
         let own = |counter: usize| (now[counter] - period.counted[counter]) as f64;
@@ -261,17 +237,12 @@ impl Reports {
 
 fn facts(it: &Invocation, test: &str) -> BTreeMap<&'static str, String> {
     let (values, general) = (&it.line.values, &it.general);
-    let has_info = general.verbosity >= Level::Info as u32;
     let mut facts = BTreeMap::from([
         ("test", test.to_owned()),
-        ("info", u8::from(has_info).to_string()),
         ("report-checkpoints", values.list("report-checkpoints").join(", ")),
     ]);
     if let Some((time, grace)) = general.time.zip(general.forced_shutdown) {
         facts.insert("shutdown", (time + grace).as_secs().to_string());
-    }
-    if it.line.dialect == Dialect::V04 && test == "sql" && values.text("oltp-test-mode") != "sp" {
-        facts.insert("begin", scripts::begin(values).to_owned());
     }
     facts
 }

@@ -1,8 +1,9 @@
 //! Scripts in Lua: the user's own, and the one with which 0.4 and 0.5 came.
 
+use std::iter;
 use std::sync::Arc;
 
-use ::load::{ANY_ERROR, LoadSpec};
+use ::load::{ANY_ERROR, LoadEvent, LoadSpec, Stop};
 use ::script::lua::{self, Declared, LuaScript, Mode, ScriptError, Settings, Source, Value};
 use sysbench::options::{Declaration, Dialect, Kind, OptionError, declarations, test_help};
 use sysbench::report::Level;
@@ -11,6 +12,7 @@ use workload::built_in::BuiltIn;
 use workload::options::Options;
 use workload::program::labels;
 
+use super::load::pass_on;
 use super::record::Record;
 use super::reports::Reports;
 use super::servers::Servers;
@@ -26,22 +28,24 @@ const FUNCTIONS: [&str; 3] = ["help", "prepare", "cleanup"];
 /// A command of a script.
 struct Call {
     source: Source,
-    declared: Declared,
-    name: String,
     settings: Settings,
     servers: Servers,
+    name: String,
+    /// Whether all users call it, if it is a command of the script's own.
+    is_parallel: Option<bool>,
 }
 
 pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError> {
-    let declared = lua::declared(&source, &settings(it, String::new(), &[])).map_err(failed)?;
+    let declared = lua::declared(&source, &settings(it)).map_err(failed)?;
     let Some(name) = it.line.command.clone() else {
         // With a command, the states that run it print the same.
         console::write(&declared.printed);
         return Ok(DONE);
     };
     let help = finish(it, &source, &declared)?;
+    let is_parallel = declared.commands.get(&name).copied();
     let is_function = FUNCTIONS.contains(&&*name) && declared.defines.contains(&name);
-    let is_defined = is_function || declared.commands.contains_key(&name);
+    let is_defined = is_function || is_parallel.is_some();
     if name == "help" && !is_defined {
         it.log.report(&help);
         return Ok(DONE);
@@ -50,11 +54,15 @@ pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError
     it.line.command_of(&source.name, &[known])?;
     let servers = it.servers()?;
     let call = Call {
-        settings: settings(it, help, &servers.targets.ignored_errors),
+        settings: Settings {
+            help,
+            ignored_errors: servers.targets.ignored_errors.clone(),
+            ..settings(it)
+        },
         source,
-        declared,
-        name,
         servers,
+        name,
+        is_parallel,
     };
     let why = call.script(Mode::Coroutines).must_block();
     match call.run(it, why.as_deref()) {
@@ -72,72 +80,68 @@ impl Call {
 
     /// Runs the command; with a reason `why`, in a thread for each user.
     fn run(&self, it: &mut Invocation, why: Option<&str>) -> Result<u8, OptionError> {
-        let (mode, workers) = match why {
-            Some(_) => (Mode::Threads, it.general.threads),
-            None => (Mode::Coroutines, it.workers()),
-        };
         if let Some(why) = why {
             let warning = format!("Each virtual user has a thread of its own: {why}");
             it.log.message(Level::Warning, &warning);
         }
-        let script = self.script(mode);
-        match self.declared.commands.get(&self.name) {
-            None if self.name == "run" => self.measure(it, &script, workers),
+        let blocks = why.is_some();
+        let script = self.script(if blocks { Mode::Threads } else { Mode::Coroutines });
+        match self.is_parallel {
+            None if self.name == "run" => self.measure(it, &script, blocks),
             Some(true) if it.general.threads > 1 => {
                 it.log.report(it.line.dialect.initializing());
-                let spec = it.spec_of_command(it.general.threads, workers);
-                self.drive(it, &spec, script.of_command(&self.name))
+                let spec = LoadSpec::endless(it.general.threads, blocks);
+                self.call(it, &spec, &script, &self.name)
             }
-            _ => self.call(it, &script.global().map_err(failed)?, &self.name),
+            _ => {
+                let global = script.global().map_err(failed)?;
+                self.call(it, &LoadSpec::endless(1, true), &global, &self.name)
+            }
         }
     }
 
-    /// Calls a function or command in the global state.
-    fn call(&self, it: &Invocation, global: &LuaScript, name: &str) -> Result<u8, OptionError> {
-        self.drive(it, &it.spec_of_command(1, 1), global.of_command(name))
-    }
-
-    fn drive(
+    /// Has each user of a load call a function or command.
+    fn call(
         &self,
         it: &Invocation,
         spec: &LoadSpec,
-        script: Arc<LuaScript>,
+        script: &LuaScript,
+        name: &str,
     ) -> Result<u8, OptionError> {
-        let workload = BuiltIn::of_script(script);
-        it.call(spec, &|spec, stop, tell| self.servers.drive(spec, &workload, stop, tell))
+        let (workload, stop) = (BuiltIn::of_script(script.of_command(name)), Stop::default());
+        let tell = &mut |_: LoadEvent| pass_on(&it.interrupted, &stop);
+        let ended = self.servers.drive(spec, &workload, &stop, tell);
+        it.ended(ended).map(|(code, _)| code)
     }
 
     fn measure(
         &self,
         it: &mut Invocation,
         script: &Arc<LuaScript>,
-        workers: u32,
+        blocks: bool,
     ) -> Result<u8, OptionError> {
-        let mut defined = self.declared.defines.iter();
-        let has_global = defined.any(|name| name == "init" || name == "done");
-        let global = has_global.then(|| script.global()).transpose().map_err(failed)?;
-        let began = global.as_ref().map_or(Ok(DONE), |global| self.call(it, global, "init"))?;
+        let (global, once) = (script.global().map_err(failed)?, LoadSpec::endless(1, true));
+        let began = self.call(it, &once, &global, "init")?;
         if began != DONE {
             return Ok(began);
         }
-        let (labels, is_bundled) = (labels(), is_bundled(it, &self.source));
-        let mut reports = Reports::new(it, if is_bundled { "sql" } else { "none" }, &labels);
-        reports.script = Some((Arc::clone(script), script.reporter()));
-        if let Ok(Some(database)) = self.servers.database() {
-            let options = Options::default();
-            let record = Record::create(it, &database, &self.source.name, &options, &labels);
-            reports.record = record.map_err(fatal)?;
-        }
+        let (name, labels) = (&self.source.name, labels());
+        let test = if is_bundled(it, &self.source) { "sql" } else { "none" };
+        let mut reports = Reports::new(it, test, &labels);
+        reports.script = Some(Arc::clone(script));
+        reports.reporter = script.reporter();
+        let record = Record::create(it, self.servers.found(), name, &Options::default(), &labels);
+        reports.record = record.map_err(fatal)?;
         // The script says itself which errors it ignores.
         let spec = LoadSpec {
             ignored_errors: vec![ANY_ERROR.to_owned()],
-            ..it.spec(workers)
+            ..it.spec(blocks)
         };
         let workload = BuiltIn::of_script(Arc::<LuaScript>::clone(script));
         let ended = it.measure(spec, reports, &|spec, stop, tell| {
             self.servers.drive(spec, &workload, stop, tell)
         });
-        let done = global.map_or(Ok(DONE), |global| self.call(it, &global, "done"));
+        let done = self.call(it, &once, &global, "done");
         ended.and_then(|code| done.map(|_| code))
     }
 }
@@ -153,12 +157,10 @@ fn finish(
     source: &Source,
     declared: &Declared,
 ) -> Result<String, OptionError> {
-    let own = declared.options.as_deref().unwrap_or_default();
-    let defaults: Vec<String> = own.iter().map(|option| typed(&option.default)).collect();
-    let own = own.iter().zip(&defaults).map(|(option, default)| Declaration {
+    let own = declared.options.iter().flatten().map(|option| Declaration {
         name: &option.name,
         kind: option.kind,
-        default,
+        default: &option.default,
         help: &option.description,
     });
     let (own, bundled) = (own.collect::<Vec<_>>(), declarations(Dialect::V05, "oltp"));
@@ -170,19 +172,8 @@ fn finish(
     Ok(test_help(&source.name, options.unwrap_or_default()))
 }
 
-/// A value as it would be typed.
-fn typed(value: &Value) -> String {
-    match value {
-        Value::Bool(true) => "on".to_owned(),
-        Value::Bool(false) => "off".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::List(items) => items.join(","),
-        Value::Missing => String::new(),
-    }
-}
-
-fn settings(it: &Invocation, help: String, ignored_errors: &[String]) -> Settings {
+/// The settings without what follows from the script's options.
+fn settings(it: &Invocation) -> Settings {
     let values = &it.line.values;
     let option = |(name, kind): (&str, Kind)| {
         let value = match kind {
@@ -195,19 +186,17 @@ fn settings(it: &Invocation, help: String, ignored_errors: &[String]) -> Setting
         };
         (name.to_owned(), value)
     };
-    let program = std::iter::once("sysbench".to_owned());
     Settings {
-        argv: program.chain(it.line.argv.iter().cloned()).collect(),
+        argv: iter::once("sysbench".to_owned()).chain(it.line.argv.iter().cloned()).collect(),
         command: it.line.command.clone(),
         options: values.names().map(option).collect(),
-        help,
         seed: it.seed,
         driver: values.text("db-driver").to_owned(),
         distribution: it.general.distribution,
-        ignored_errors: ignored_errors.to_vec(),
         version: it.line.dialect.version(),
         interrupted: Arc::clone(&it.interrupted),
         print: Some(Arc::new(console::write)),
+        ..Settings::default()
     }
 }
 

@@ -8,7 +8,6 @@ use engine::Load;
 use lab::{Access, Database};
 use plan::StatementProtocol;
 use sysbench::options::{OptionError, Targets};
-use sysbench::server::{fatal, urls};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Rows, Session, SessionError};
@@ -20,28 +19,20 @@ use crate::server;
 #[derive(Clone)]
 pub(super) struct Servers {
     pub(super) targets: Arc<Targets>,
-    /// Why there is none; `Err(None)` in a dry run.
-    database: Result<Database, Option<Failure>>,
+    /// `None` in a dry run. That they cannot be reached is an error only for who uses them.
+    pub(super) database: Result<Option<Database>, Failure>,
 }
 
 impl Servers {
-    /// Servers that cannot be reached are an error only for who uses them.
     pub(super) fn open(targets: Targets) -> Self {
-        let database = match targets.is_dry_run {
-            true => Err(None),
-            false => open(&targets).map_err(Some),
-        };
-        let targets = Arc::new(targets);
-        Self { targets, database }
+        Self {
+            database: open(&targets),
+            targets: Arc::new(targets),
+        }
     }
 
-    /// The database of all servers; `None` in a dry run.
-    pub(super) fn database(&self) -> Result<Option<Database>, OptionError> {
-        match &self.database {
-            Ok(database) => Ok(Some(database.clone())),
-            Err(None) => Ok(None),
-            Err(Some(failure)) => Err(super::fatal(failure.clone())),
-        }
+    pub(super) fn found(&self) -> Option<&Database> {
+        self.database.as_ref().ok()?.as_ref()
     }
 
     pub(super) fn drive(
@@ -52,14 +43,11 @@ impl Servers {
         tell: &mut dyn FnMut(LoadEvent),
     ) -> Result<LoadOutcome, LoadError> {
         let barrier = &Barrier::new(1);
-        let database = match &self.database {
-            Ok(database) => database,
-            Err(failure) => {
-                let nowhere = Arc::new(Nowhere(failure.clone()));
-                return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
-            }
+        let Some(database) = self.found() else {
+            let nowhere = Arc::new(Nowhere(self.database.clone().err()));
+            return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
         };
-        let servers = self.targets.endpoints.len();
+        let servers = self.targets.urls.len();
         database.drive(Load {
             spec,
             workload,
@@ -78,17 +66,20 @@ impl Servers {
 
     /// The error that ended a load, as sysbench logs it, and what to do about it.
     pub(super) fn explain(&self, error: &SessionError) -> OptionError {
-        let message = fatal(&self.targets.driver, error).join("\nFATAL: ");
+        let message = self.targets.fatal(error);
         let remedy = match &self.database {
-            Ok(database) => database.remedy(error).map(str::to_owned),
-            Err(failure) => failure.as_ref().and_then(|failure| failure.remedy.clone()),
+            Ok(database) => database.as_ref().and_then(|database| database.remedy(error)),
+            Err(failure) => failure.remedy.as_deref(),
         };
         super::fatal(Failure::server(message).perhaps(remedy))
     }
 }
 
 /// Opens each server, and makes them one database.
-fn open(targets: &Targets) -> Result<Database, Failure> {
+fn open(targets: &Targets) -> Result<Option<Database>, Failure> {
+    if targets.is_dry_run {
+        return Ok(None);
+    }
     let access = server::access(&targets.login, None)?;
     let given = Some(targets.password.clone()).filter(|password| !password.is_empty());
     let access = Access {
@@ -96,12 +87,12 @@ fn open(targets: &Targets) -> Result<Database, Failure> {
         password: given.or(access.password),
         ..access
     };
-    let urls = urls(targets);
-    let opened = urls.iter().map(|url| engine::of_url(url)?.open(url, &access, None));
-    let members = opened.collect::<Result<Vec<Database>, Failure>>()?;
-    let first = members.first().ok_or_else(|| Failure::usage("no server is named"))?;
-    let all = first.server().and_then(|server| server.with_members(&members));
-    Ok(all.unwrap_or_else(|| first.clone()))
+    let open = |url: &String| engine::of_url(url)?.open(url, &access, None);
+    let members: Result<Vec<Database>, Failure> = targets.urls.iter().map(open).collect();
+    let members = members?;
+    let first = members.first();
+    let all = first.and_then(|first| first.server()?.with_members(&members));
+    all.map(Some).ok_or_else(|| Failure::usage("no server is named"))
 }
 
 /// Opens connections on which every statement succeeds, or none for the reason that there is.

@@ -20,6 +20,8 @@ fn mistakes_have_their_places() {
     let event = "sysbench.cmdline.options = {rows = {'Rows', 10}}\nfunction event() end\n";
     let lua = "workload = 'own.lua'";
     let at_workload = "study.toml:4:12";
+    let unknown = ["there is no workload 'oltp_x'", "study.toml:4:7"];
+    refused("mix = 'oltp_insert, oltp_x'", "", "", &unknown);
     let missing = ["cannot read the script no.lua", "No such file", at_workload];
     refused("workload = 'no.lua'", "", "", &missing);
     let syntax = ["own.lua:1: unexpected symbol near '='", at_workload];
@@ -34,7 +36,7 @@ fn mistakes_have_their_places() {
     let scale = ["`scale` must be from 1", "study.toml:5:"];
     refused("script = 'tpcb-like'\noptions.scale = 0", "", "", &scale);
     let defined = "script = 'own.sql'\nvariables.\"a.b\" = 1";
-    refused(defined, "", "SELECT 1;", &["option: invalid variable name", "study.toml:4:10"]);
+    refused(defined, "", "SELECT 1;", &["invalid variable name", "study.toml:4:10"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub enum Mode {
 pub struct Wanted<'a> {
     pub workload: WorkloadName,
     /// In place of tables of the workload.
-    pub script: Option<ScriptData>,
+    pub script: Option<&'a ScriptData>,
     /// Tables and rows.
     pub options: &'a Options,
     pub seed: u64,
@@ -88,7 +88,7 @@ pub fn prepare(
     wanted: &Wanted<'_>,
     listener: Listener<'_>,
 ) -> Result<Prepared, Failure> {
-    match &wanted.script {
+    match wanted.script {
         Some(data) => script::prepare(database, data, wanted.mode, listener),
         None => database.prepare(wanted, listener),
     }

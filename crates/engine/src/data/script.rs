@@ -1,16 +1,14 @@
 //! Data that a script loads: its commands run as loads, and a mark says that they have.
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
-use ::load::{Barrier, End, LoadError, LoadEvent, LoadSpec, Pace, Stop};
+use ::load::{Barrier, End, LoadError, LoadEvent, LoadSpec, Stop};
 use client::StatementProtocol;
 use client::connection::LOGIN_LIMIT;
 use client::route::Route;
-use plan::{Failure, Think, ThinkDistribution};
+use plan::Failure;
 use workload::built_in::BuiltIn;
 use workload::program::Script;
 use workload::session::{FailureKind, SessionError};
@@ -22,9 +20,6 @@ use crate::remote::{Rows, first_cell};
 
 /// For the maintenance of all tables.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(3600);
-/// For a statement of a command, such as one that builds an index.
-const STALL_LIMIT: Duration = Duration::from_secs(86_400);
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Data that a script loads itself.
 #[derive(Debug, Clone, Default)]
@@ -103,31 +98,8 @@ pub fn run(
     command: &Command,
     listener: &mut Listener<'_>,
 ) -> Result<(), Failure> {
-    let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
-    let spec = LoadSpec {
-        users: command.users,
-        workers: match command.blocks || database.is_in_process() {
-            true => command.users,
-            false => command.users.min(cpus),
-        },
-        warmup: Duration::ZERO,
-        time: None,
-        events: None,
-        pace: Pace::Closed,
-        phases: None,
-        think: Think {
-            mean: Duration::ZERO,
-            distribution: ThinkDistribution::Constant,
-        },
-        seed: 0,
-        ignored_errors: Vec::new(),
-        batch_scheduling: true,
-        turn: None,
-        connect_limit: command.users,
-        stall_limit: STALL_LIMIT,
-        grace: GRACE,
-        tally: None,
-    };
+    let blocks = command.blocks || database.is_in_process();
+    let spec = LoadSpec::endless(command.users, blocks);
     let workload = BuiltIn::of_script(Arc::clone(&command.script));
     let (barrier, route, stop) = (Barrier::new(1), Arc::new(Route::fixed()), Stop::default());
     let mut statements = 0;
@@ -151,16 +123,17 @@ pub fn run(
             }
         },
     });
-    match driven.map(|load| load.end) {
-        Ok(End::Completed) => Ok(()),
-        Ok(End::Interrupted) | Err(LoadError::Interrupted) => {
-            Err(Failure::interrupted(format!("interrupted during the {what}")))
-        }
+    let failure = match driven.map(|load| load.end) {
+        Ok(End::Completed) => return Ok(()),
+        // An interrupt may make the script fail.
+        _ if listener.interrupted.load(Ordering::Relaxed) => Failure::interrupted("interrupted"),
         Ok(End::Failed(error) | End::ServerLost { error, .. }) | Err(LoadError::Connect(error)) => {
-            Err(failed(database, &error).context(what))
+            failed(database, &error)
         }
-        Err(error) => Err(Failure::internal(error).context(what)),
-    }
+        Ok(End::Interrupted) => Failure::interrupted("interrupted"),
+        Err(error) => Failure::internal(error),
+    };
+    Err(failure.context(what))
 }
 
 /// Executes a statement on a connection of its own, because a command may take longer than an idle

@@ -5,6 +5,7 @@ mod errors;
 mod open_loop;
 mod own_workload;
 mod phases;
+mod programs;
 mod properties;
 mod pulse;
 mod reconnect;

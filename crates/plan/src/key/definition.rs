@@ -84,7 +84,7 @@ pub enum Kind {
     Settings,
     /// Options of a script, each a key of its own below this one.
     Options,
-    /// Scripts with weights, see [`crate::Scripts`].
+    /// Scripts with weights, see [`crate::parse_scripts`].
     Scripts,
     Tables,
     /// `any`, or a list of kinds of faults.
@@ -99,9 +99,7 @@ pub enum Kind {
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
     Host,
-    /// Workloads with weights or rates, see [`crate::Mix`].
     Mix,
-    /// See [`crate::Phases`].
     Phases,
 }
 

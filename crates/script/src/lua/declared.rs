@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use mlua::{FromLua, Lua, ObjectLike, Table};
 
 use super::state::State;
-use super::{Common, ScriptError, Settings, Source, Value};
+use super::{Common, ScriptError, Settings, Source};
 
 /// How an option's value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +30,13 @@ impl Kind {
 }
 
 /// An option of a script.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionDeclaration {
     pub name: String,
     pub description: String,
     pub kind: Kind,
-    pub default: Value,
+    /// As it would be typed; empty if there is none.
+    pub default: String,
 }
 
 impl FromLua for OptionDeclaration {
@@ -52,7 +53,7 @@ impl FromLua for OptionDeclaration {
 }
 
 /// What a script declares of itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     /// In the order of their names; `None` for a script that takes any option.
     pub options: Option<Vec<OptionDeclaration>>,

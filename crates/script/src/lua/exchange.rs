@@ -5,23 +5,28 @@ use std::time::Duration;
 
 use mlua::Variadic;
 use workload::program::{Answer, Program, Request};
-use workload::session::Param;
+use workload::session::{Param, SessionError};
 
 use super::settings::{Value, number_of};
 use super::state::Unfetched;
 use super::{LuaScript, ScriptError};
 
-/// A statement whose rows the script reads. [`request`] has the other requests.
+/// The numbers of some requests; [`request`] has the others.
+const CLOSE: u32 = 1;
+/// A statement whose rows the script reads.
 const FETCH: u32 = 3;
 const FAIL: u32 = 12;
 
-/// What a script asks for: the number of a request, a connection or seconds, a text or the number
-/// of a statement, and parameters.
-pub(super) type Asked = (u32, Option<f64>, Value, Variadic<Value>);
+/// What a script asks for: the number of a request, a connection or seconds, the number of a
+/// statement, a text, and parameters.
+pub(super) type Asked = (u32, Option<f64>, Option<u32>, Option<String>, Variadic<Value>);
 
-/// What a script is given for it: true and results, or false and what failed; and the rows of a
-/// connection, which stay in Rust until the script fetches them.
-pub(super) type Given = (Variadic<Value>, Option<(u32, Unfetched)>);
+/// True and results, or false and what failed.
+type Results = (bool, Value, Value, Value, Value);
+
+/// What a script is given for it: results, and the rows of a connection, which stay in Rust until
+/// the script fetches them.
+pub(super) type Given = (Results, Option<(u32, Unfetched)>);
 
 /// Hands over to a script, up to what it asks for next.
 pub(super) type Exchange = Box<dyn FnMut(Given) -> Asked>;
@@ -43,40 +48,43 @@ impl Program for UserProgram {
 
 impl UserProgram {
     fn given(&self, answer: Answer<'_>) -> Given {
-        let succeeded = |result| vec![Value::Bool(true), result];
         let number = |number: u64| Value::Number(number as f64);
-        let mut unfetched = None;
-        let values = match answer {
-            Answer::Start | Answer::Finish | Answer::Continued => succeeded(Value::Missing),
-            Answer::Transaction => succeeded(match &self.script.command {
-                Some(name) => Value::Text(name.to_string()),
-                None => Value::Bool(true),
-            }),
-            Answer::Opened(opened) => succeeded(number(opened.into())),
+        let connection = connection(&self.asked);
+        let is_closed = self.asked.0 == CLOSE;
+        let mut unfetched = is_closed.then_some((connection, Unfetched::new()));
+        let (first, second) = match answer {
+            Answer::Failed(error) => return (self.failure(error), None),
+            Answer::Start | Answer::Finish | Answer::Continued => Default::default(),
+            Answer::Transaction => {
+                let command = self.script.command.as_deref().map(str::to_owned);
+                (command.map_or(Value::Bool(true), Value::Text), Value::Missing)
+            }
+            Answer::Opened(opened) => (number(opened.into()), Value::Missing),
             Answer::Replied { reply, rows } => {
                 let rows = mem::take(rows);
-                unfetched = Some((connection(&self.asked), rows.rows.into()));
+                unfetched = Some((connection, rows.rows.into()));
                 let count = number(reply.rows.max(reply.affected));
-                vec![Value::Bool(true), count, number(rows.columns.len() as u64)]
-            }
-            Answer::Failed(error) => {
-                let state = error.sqlstate.into_iter().flatten();
-                vec![
-                    Value::Bool(false),
-                    number(number_of(error).into()),
-                    Value::Text(state.map(char::from).collect()),
-                    Value::Text(error.message.clone()),
-                    Value::Bool(self.script.common.settings.ignores(error)),
-                ]
+                (count, number(rows.columns.len() as u64))
             }
         };
-        (values.into(), unfetched)
+        ((true, first, second, Value::Missing, Value::Missing), unfetched)
+    }
+
+    fn failure(&self, error: &SessionError) -> Results {
+        let state = error.sqlstate.into_iter().flatten();
+        (
+            false,
+            Value::Number(number_of(error).into()),
+            Value::Text(state.map(char::from).collect()),
+            Value::Text(error.message.clone()),
+            Value::Bool(self.script.common.settings.ignores(error)),
+        )
     }
 }
 
 /// The request of a script that fails.
 pub(super) fn failed(error: impl Into<ScriptError>) -> Asked {
-    (FAIL, None, Value::Text(error.into().0), Variadic::new())
+    (FAIL, None, None, Some(error.into().0), Variadic::new())
 }
 
 fn connection(asked: &Asked) -> u32 {
@@ -86,15 +94,12 @@ fn connection(asked: &Asked) -> u32 {
 /// The numbers are those that `prelude.lua` and `sql.lua` have.
 fn request(asked: &Asked) -> Request<'_> {
     let connection = connection(asked);
-    let (number, seconds, what, params) = asked;
-    let (statement, sql) = match what {
-        Value::Number(number) => (*number as u32, ""),
-        Value::Text(text) => (0, text.as_str()),
-        _ => (0, ""),
-    };
+    let (number, seconds, statement, sql, params) = asked;
+    let statement = statement.unwrap_or_default();
+    let sql = sql.as_deref().unwrap_or_default();
     match *number {
         0 => Request::Open,
-        1 => Request::Close { connection },
+        CLOSE => Request::Close { connection },
         2 | FETCH => Request::Run {
             connection,
             wants_rows: *number == FETCH,

@@ -1,8 +1,8 @@
 //! Lua scripts with the API of sysbench 1.0, run by LuaJIT.
 //!
-//! A [`LuaScript`] runs as a load, be it its events or a command, [`declared`] tells what a script
-//! says of itself, and a [`Reporter`] calls its hooks for reports. The API itself is in Lua:
-//! `prelude.lua` (the life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
+//! A [`LuaScript`] runs as a load, be it its events or a command, [`declared()`] tells what a
+//! script says of itself, and a [`Reporter`] calls its hooks for reports. The API itself is in
+//! Lua: `prelude.lua` (the life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
 
 mod declared;
 mod exchange;

@@ -1,34 +1,40 @@
 -- The life of a script's users. One state serves many users: each is a coroutine with globals of
 -- its own, in which the script runs. What waits yields a request, and is resumed with the answer.
 --
--- A user of oltp_read_only costs some 20 KB: its globals, options, statements and its stack. The
--- code, and the machine code that LuaJIT makes of it, exists once for each state.
+-- A user costs its globals, its statements and its stack. The options, the code, and the machine
+-- code that LuaJIT makes of it exist once for each state.
 local core = ...
 local settings = core.settings
 -- The numbers of requests; `sql.lua` has the others.
 local PAUSE, READY, DONE, LAST, RESTART, FAIL = 7, 8, 9, 10, 11, 12
 local ffi = require("ffi")
+local running, is_yieldable = coroutine.running, coroutine.isyieldable
+-- A user with a thread of its own blocks it while it waits.
+local is_blocking, wait = core.wait ~= nil, core.wait or coroutine.yield
+
+-- Between two collections, a state grows by half; by default, it would double.
+collectgarbage("setpause", 150)
 
 -- The user that runs.
 local current
 -- Why a request could not be made. A script may catch the error, so it is told with the next one.
 local stuck
 
--- Waits for the answer to a request. A user with a thread of its own blocks it instead.
-local wait = core.wait or function(...)
-  -- A coroutine of the script's own would get the request.
-  if coroutine.running() ~= current.thread or not coroutine.isyieldable() then
-    local why = "cannot suspend: the script waits where it must not be interrupted"
-    stuck = debug.traceback(why, 2)
-    error(stuck, 0)
-  end
-  return coroutine.yield(...)
+-- Ends the load.
+local function fail(...)
+  local message = stuck or string.format(...)
+  while true do wait(FAIL, nil, nil, message) end
 end
 
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
   local user = current
-  if stuck then wait(FAIL, nil, stuck) end
+  -- A coroutine of the script's own would get the request.
+  if not is_blocking and (running() ~= user.thread or not is_yieldable()) then
+    stuck = debug.traceback("cannot suspend: the script waits where it must not be interrupted", 2)
+    error(stuck, 0)
+  end
+  if stuck then fail() end
   local ok, first, second, third, fourth = wait(...)
   current, user.failed = user, false
   return ok, first, second, third, fourth
@@ -102,8 +108,12 @@ local function more_events()
   return current.wanted or false
 end
 
--- Makes the fields of one table the defaults of another.
-local function heir(own, common) return setmetatable(own, {__index = common}) end
+-- Makes the fields of a table that users share the defaults of one of their own.
+local heirs = {}
+local function heir(own, common)
+  heirs[common] = heirs[common] or {__index = common}
+  return setmetatable(own, heirs[common])
+end
 
 -- Calls into the program itself are ours, and so are libc's pauses, which would hold up all users.
 local C = {
@@ -154,7 +164,7 @@ local function new_user(tid)
   local loaded = heir({sysbench = heir(own, sysbench)}, package.loaded)
   local env = heir({sysbench = own, thread_id = tid, test = settings.name}, _G)
   env._G, env.package = env, heir({path = package.path, loaded = loaded}, package)
-  return {env = env, sysbench = own, loaded = loaded, lost = {}, thread = coroutine.running()}
+  return {env = env, sysbench = own, loaded = loaded, lost = {}, thread = running()}
 end
 
 local script, mistake = factory(settings.text, "@" .. settings.name)
@@ -162,15 +172,17 @@ local script, mistake = factory(settings.text, "@" .. settings.name)
 -- Loads the script for a new user. Only when its top level has run, there are options.
 local function load(tid)
   local user = new_user(tid)
-  local env = user.env
+  local env, own = user.env, user.sysbench.cmdline
   current = user
   -- Also what the script loads from strings has the user's globals.
   setfenv(0, env)
   setfenv(assert(script, mistake)(), env)()
-  local is_legacy = not user.sysbench.cmdline.options
+  heir(user.sysbench.opt, settings.options)
+  -- All users declare the same.
+  cmdline.options, own.options = cmdline.options or own.options, nil
+  if cmdline.options then return user end
   for name, value in pairs(settings.options) do
-    user.sysbench.opt[name] = value
-    if is_legacy and type(env[name]) ~= "function" then env[name] = value end
+    if type(env[name]) ~= "function" and name ~= "test" then env[name] = value end
   end
   return user
 end
@@ -181,15 +193,10 @@ local function told(err)
   return is_told and err or debug.traceback(err, 2)
 end
 
-local function fail(...)
-  local message = stuck or string.format(...)
-  while true do wait(FAIL, nil, message) end
-end
-
 -- Calls a function of the script, if there is one; an error ends the load.
-local function call(name, f, ...)
+local function call(name, f, tid)
   if not f then return end
-  local ok, result = xpcall(f, told, ...)
+  local ok, result = xpcall(f, told, tid)
   if ok then return result end
   local reason = type(result) == "table" and result.sql_errmsg or tostring(result)
   fail("`%s' function failed: %s", name, reason)

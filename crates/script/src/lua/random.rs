@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table};
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, Table};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::distribution::{Distribution, KeySampler};
 use workload::random::{below, unit};
@@ -34,46 +34,44 @@ pub(super) fn table(lua: &Lua, common: &Arc<Common>, user: &CurrentUser) -> mlua
         let draw = move |rng: &mut Xoshiro256PlusPlus, range| key(rng, &distribution, range);
         rand.set(name, drawing(lua, user, draw)?)?;
     }
-    let string = |rng: &mut Xoshiro256PlusPlus, template: LuaString| {
-        LuaString::wrap(filled(rng, &template.as_bytes()))
-    };
-    let varstring = |rng: &mut Xoshiro256PlusPlus, (low, high): (u32, u32)| {
-        LuaString::wrap(varying(rng, low, high))
-    };
     let common = Arc::clone(common);
     let unique = lua.create_function(move |_, ()| {
         let drawn = common.drawn.fetch_add(1, Ordering::Relaxed);
         Ok(nth_unique(common.settings.seed as u32, drawn))
     })?;
     rand.set("uniform_double", drawing(lua, user, |rng, ()| unit(rng))?)?;
-    rand.set("string", drawing(lua, user, string)?)?;
-    rand.set("varstring", drawing(lua, user, varstring)?)?;
+    rand.set("string", drawing(lua, user, filled)?)?;
+    rand.set("varstring", drawing(lua, user, varying)?)?;
     rand.set("unique", unique)?;
     Ok(rand)
 }
 
-/// A number of a range. An empty one is not refused, as in sysbench.
+/// A number of a range, whose ends have 32 bits. An empty one is not refused, as in sysbench.
 fn key(rng: &mut Xoshiro256PlusPlus, distribution: &Distribution, range: (f64, f64)) -> f64 {
-    let (low, high) = (range.0 as u64, range.1 as u64);
+    let (low, high) = (u64::from(range.0 as u32), u64::from(range.1 as u32));
     let sampler = KeySampler::new(distribution, low, high);
     sampler.map_or(low, |sampler| sampler.sample(rng)) as f64
 }
 
 /// The template with a digit for each `#` and a letter for each `@`.
-fn filled(rng: &mut Xoshiro256PlusPlus, template: &[u8]) -> Vec<u8> {
-    let fill = |byte: &u8| match byte {
-        b'#' => b'0' + below(rng, 10) as u8,
-        b'@' => b'a' + below(rng, 26) as u8,
-        other => *other,
-    };
-    template.iter().map(fill).collect()
+fn filled(rng: &mut Xoshiro256PlusPlus, template: String) -> String {
+    let mut text = template.into_bytes();
+    for byte in &mut text {
+        match *byte {
+            b'#' => *byte = b'0' + below(rng, 10) as u8,
+            b'@' => *byte = b'a' + below(rng, 26) as u8,
+            _ => {}
+        }
+    }
+    // It is as valid as the template.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// A text of bytes from `0` to `z` whose length is in this range.
-fn varying(rng: &mut Xoshiro256PlusPlus, low: u32, high: u32) -> Vec<u8> {
+fn varying(rng: &mut Xoshiro256PlusPlus, (low, high): (u32, u32)) -> String {
     let spread = u64::from(high.saturating_sub(low)) + 1;
     let length = u64::from(low) + below(rng, spread);
-    (0..length).map(|_| b'0' + below(rng, 75) as u8).collect()
+    (0..length).map(|_| char::from(b'0' + below(rng, 75) as u8)).collect()
 }
 
 /// A number of a sequence that has each number below 2^32 once, because each step can be undone.
@@ -100,9 +98,9 @@ mod tests {
             template in "[#@a-c0-1]{0,40}",
             seed in any::<u64>(),
         ) {
-            let text = filled(&mut user(seed, 0), template.as_bytes());
+            let text = filled(&mut user(seed, 0), template.clone());
             prop_assert_eq!(text.len(), template.len());
-            for (from, to) in template.bytes().zip(text) {
+            for (from, to) in template.bytes().zip(text.bytes()) {
                 prop_assert!(match from {
                     b'#' => to.is_ascii_digit(),
                     b'@' => to.is_ascii_lowercase(),
@@ -125,10 +123,10 @@ mod tests {
             spread in 0u32..50,
             seed in any::<u64>(),
         ) {
-            let text = varying(&mut user(seed, 1), low, low + spread);
+            let text = varying(&mut user(seed, 1), (low, low + spread));
             let length = text.len() as u32;
             prop_assert!((low..=low + spread).contains(&length));
-            prop_assert!(text.iter().all(|byte| (b'0'..=b'z').contains(byte)));
+            prop_assert!(text.bytes().all(|byte| (b'0'..=b'z').contains(&byte)));
         }
     }
 

@@ -73,6 +73,13 @@ end
 local BY_TYPE = {boolean = cmdline.ARG_BOOL, number = cmdline.ARG_DOUBLE, table = cmdline.ARG_LIST,
   string = cmdline.ARG_STRING, ["nil"] = cmdline.ARG_STRING}
 
+-- A value as it would be typed.
+local function typed(value)
+  if type(value) == "table" then return table.concat(value, ",") end
+  if type(value) == "boolean" then return value and "on" or "off" end
+  return tostring(value or "")
+end
+
 -- The script's options in the order of their names; nil without any.
 local function options(declared)
   if declared == nil then return nil end
@@ -85,7 +92,7 @@ local function options(declared)
     kind = option[3] or BY_TYPE[type(default)]
     assert(text, "nil description for option " .. name)
     assert(kind, "cannot determine type for option " .. name)
-    list[#list + 1] = {name = name, description = text, kind = kind, default = default}
+    list[#list + 1] = {name = name, description = text, kind = kind, default = typed(default)}
   end
   table.sort(list, function(a, b) return a.name < b.name end)
   return list

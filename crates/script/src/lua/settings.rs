@@ -116,6 +116,8 @@ impl FromLua for Value {
             mlua::Value::Nil => Self::Missing,
             mlua::Value::Boolean(value) => Self::Bool(value),
             text @ mlua::Value::String(_) => Self::Text(String::from_lua(text, lua)?),
+            // That is how most numbers come.
+            mlua::Value::Integer(value) => Self::Number(value as f64),
             list @ mlua::Value::Table(_) => Self::List(Vec::from_lua(list, lua)?),
             number => Self::Number(f64::from_lua(number, lua)?),
         })

@@ -23,7 +23,7 @@ local driver = setmetatable({sname = driver_name, lname = driver_name}, Driver)
 Connection.driver, Connection.error = driver, sql.error.NONE
 Connection.sql_errno, Connection.sql_state, Connection.sql_errmsg = 0, "", ""
 -- Until parameters are bound.
-Statement.params, Statement.values, Statement.n = {}, {}, 0
+Statement.params, Statement.n = {}, 0
 
 local function alert(text) core.print("ALERT: " .. text .. "\n") end
 local function fatal(...) core.print("FATAL: " .. string.format(...) .. "\n") end
@@ -57,15 +57,17 @@ local function failure(con, query, errno, state, message, is_ignorable)
 end
 
 -- Returns the result of a statement. A connection has one, whose content each statement replaces.
-local function settle(con, query, ok, first, second, ...)
-  if not ok then error(failure(con, query, first, second, ...), 3) end
+local function settle(con, query, ok, first, second, third, fourth)
+  if not ok then error(failure(con, query, first, second, third, fourth), 3) end
   local result = con.result
   result.nrows, result.nfields, result.is_valid = first, second, true
   return result
 end
 
 -- Runs a statement without its rows; returns whether it succeeded, and the result or error.
-function core.run(con, query) return pcall(settle, con, query, ask(RUN, opened(con), query)) end
+function core.run(con, query)
+  return pcall(settle, con, query, ask(RUN, opened(con), nil, query))
+end
 
 function sql.driver(name)
   if name and name ~= driver_name then error("failed to initialize the DB driver", 2) end
@@ -126,11 +128,11 @@ end
 
 function Connection:query(query)
   -- The parentheses prevent a tail call, which would lose the place of an error.
-  return (settle(self, query, ask(FETCH, opened(self), query)))
+  return (settle(self, query, ask(FETCH, opened(self), nil, query)))
 end
 
 function Connection:query_row(query)
-  local result = settle(self, query, ask(FETCH, opened(self), query))
+  local result = settle(self, query, ask(FETCH, opened(self), nil, query))
   local row = result:fetch_row()
   if row then return unpack(row, 1, result.nfields) end
 end
@@ -167,7 +169,7 @@ end
 
 function Connection:prepare(query)
   local failed = "cannot prepare '" .. query .. "'"
-  local number = number_of(failed, ask(PREPARE, opened(self), query))
+  local number = number_of(failed, ask(PREPARE, opened(self), nil, query))
   if not number then error("SQL API error", 2) end
   return setmetatable({connection = self, number = number}, Statement)
 end
@@ -184,16 +186,20 @@ end
 function Statement:bind_param(...)
   local n = select("#", ...)
   if n == 0 then return nil end
-  self.params, self.values, self.n = {...}, {}, n
+  self.params, self.n = {...}, n
   return 0
 end
 
--- The values are read when the statement is executed.
+-- The values are read when the statement is executed; they leave before another one is.
+local bound = {}
 function Statement:execute()
   local con, values = self.connection, self.values
-  for i, param in ipairs(self.params) do values[i] = param.value end
+  if not values then
+    values = bound
+    for i, param in ipairs(self.params) do values[i] = param.value end
+  end
   local number = opened(con)
-  return (settle(con, PREPARED, ask(EXECUTE, number, self.number, unpack(values, 1, self.n))))
+  return (settle(con, PREPARED, ask(EXECUTE, number, self.number, nil, unpack(values, 1, self.n))))
 end
 
 function Statement:close()

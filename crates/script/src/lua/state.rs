@@ -26,8 +26,8 @@ pub(super) type Unfetched = VecDeque<Vec<Option<String>>>;
 /// What Rust keeps of a virtual user.
 pub(super) struct User {
     pub(super) rng: Xoshiro256PlusPlus,
-    /// The last result of each connection.
-    pub(super) results: BTreeMap<u32, Unfetched>,
+    /// What is left of the last result of each connection.
+    results: BTreeMap<u32, Unfetched>,
 }
 
 /// The user that runs. Each coroutine puts its own here while it is resumed.
@@ -38,6 +38,15 @@ impl User {
         Self {
             rng: workload::random::user(common.settings.seed, number),
             results: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps the rows of a connection, in place of those of its statement before.
+    pub(super) fn keep(&mut self, unfetched: Option<(u32, Unfetched)>) {
+        match unfetched {
+            Some((connection, rows)) if rows.is_empty() => drop(self.results.remove(&connection)),
+            Some((connection, rows)) => drop(self.results.insert(connection, rows)),
+            None => {}
         }
     }
 }

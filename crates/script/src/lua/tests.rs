@@ -387,6 +387,23 @@ fn a_neighbor_is_loaded_once_for_each_user() {
 }
 
 #[test]
+fn users_share_options_and_change_them_for_themselves() {
+    let text = "
+        sysbench.cmdline.options = {n = {'A number', 1}}
+        function event(tid)
+          print(sysbench.opt.n, sysbench.cmdline.options.n[1])
+          sysbench.opt.n = tid
+        end";
+    let (script, printed) = script(text, Mode::Coroutines);
+    let mut server = Server::default();
+    for mut user in script.programs(0..2).unwrap() {
+        assert_eq!(server.run(&mut user, Answer::Start), "Ready");
+        server.run(&mut user, Answer::Transaction);
+    }
+    assert_eq!(take(&printed), "5\tA number\n5\tA number\n");
+}
+
+#[test]
 fn waits_in_functions_that_c_code_calls_need_threads() {
     let text = "
         function event()

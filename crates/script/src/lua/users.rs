@@ -46,10 +46,10 @@ pub(super) fn coroutines(
 }
 
 fn resuming(thread: Thread, state: Rc<State>, mut user: User) -> Exchange {
-    Box::new(move |(values, unfetched)| {
-        user.results.extend(unfetched);
+    Box::new(move |(results, unfetched)| {
+        user.keep(unfetched);
         mem::swap(&mut *state.user.borrow_mut(), &mut user);
-        let asked = thread.resume(values);
+        let asked = thread.resume(results);
         mem::swap(&mut *state.user.borrow_mut(), &mut user);
         asked.unwrap_or_else(failed)
     })
@@ -93,9 +93,9 @@ pub(super) fn waiting(
     lua.create_function(move |_, request: Asked| {
         let sent = asked.send(request).ok();
         let given = sent.and_then(|()| given.recv().ok());
-        let (values, unfetched) = given.ok_or_else(|| Error::runtime("the load is over"))?;
-        user.borrow_mut().results.extend(unfetched);
-        Ok(values)
+        let (results, unfetched) = given.ok_or_else(|| Error::runtime("the load is over"))?;
+        user.borrow_mut().keep(unfetched);
+        Ok(results)
     })
 }
 

@@ -1,7 +1,6 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod faults;
-mod items;
 pub(crate) mod overrides;
 mod report;
 mod sizes;
@@ -155,14 +154,7 @@ impl Walk {
                 self.secrets.push((span, format!("{shown:?}")));
             }
         }
-        let read = match (&name.key.kind, value.get_ref()) {
-            (Kind::Mix | Kind::Phases, DeValue::Array(list)) => {
-                let text = self.items(name, list, origin)?;
-                read(name, &DeValue::String(text.into()))
-            }
-            (_, value) => read(name, value),
-        };
-        match read {
+        match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned::new(value, span)),
             Err(error) => {
                 self.add(span, error);

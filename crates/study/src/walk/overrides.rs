@@ -112,6 +112,8 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         | Kind::Bytes { .. }
         | Kind::Paths
         | Kind::Faults
+        | Kind::Mix
+        | Kind::Phases
         | Kind::Scripts
         | Kind::Options => true,
         Kind::Settings if name.setting().is_some() => !matches!(

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::common::{SMALLEST, fails, plan, study, trial};
+use crate::common::{SMALLEST, fails, plan, trial};
 use plan::{Arrivals, Pace};
-use study::Vocabulary;
 
 const MIXED: &str = "[load]
 threads = 4
@@ -89,20 +88,4 @@ fn mixes_and_phases_can_be_swept() {
     assert_eq!(plan.trials.len(), 4);
     assert_eq!(plan.trials[3].label, "mix=oltp_delete:2, phase=30s 200/s");
     assert_eq!(plan.trials[3].load.workload.value, "oltp_delete:2");
-}
-
-#[test]
-fn an_unknown_workload_of_a_mix_has_its_place() {
-    let known = Vocabulary {
-        workloads: &["oltp_read_only"],
-        unknown_column: |_, _| None,
-        invalid_condition: |_, _| None,
-    };
-    let error = study(&format!("{SMALLEST}{MIXED}"), &[]).check(&known);
-    let said = error.unwrap_err().to_string();
-    let expected = "error: `oltp_insert` is not a value of `load.mix`\n --> s.toml:9:12\n";
-    assert!(said.starts_with(expected), "{said}");
-    let sets = [("load.mix", "oltp_read_only:2, x")];
-    let said = study(SMALLEST, &sets).check(&known).unwrap_err().to_string();
-    assert!(said.contains("--> --set load.mix=oltp_read_only:2, x"), "{said}");
 }

@@ -119,7 +119,8 @@ fn every_key_arrives() {
         json!({
             "workload": "w", "distribution": "uniform", "key_range": 80, "protocol": "text",
             "reply_time": "kernel", "threads": 16, "preload": true, "warmup": "2s", "time": "500ms",
-            "phase": null, "until": null, "find_max": null, "events": 1000, "rate": 200.0, "arrivals": "constant",
+            "options": {}, "variables": {}, "phase": null, "until": null, "find_max": null,
+            "events": 1000, "rate": 200.0, "arrivals": "constant",
             "think": "1ms", "think_distribution": "constant",
         })
     );

@@ -8,11 +8,7 @@ use crate::options::{OptionError, Values};
 
 /// Divides every number below a limit by the ones up to its square root.
 pub(super) fn cpu(values: &Values) -> Result<Event, OptionError> {
-    let max_prime = values.int("cpu_max_prime")?;
-    let limit = u64::try_from(max_prime).ok().filter(|limit| *limit > 0);
-    let limit = limit.ok_or_else(|| {
-        OptionError::fatal(format!("Invalid value of cpu-max-prime: {max_prime}."))
-    })?;
+    let limit = u64::from(values.within("cpu-max-prime", 1..=u32::MAX)?);
     Ok(Arc::new(move |_, _| {
         black_box(primes_below(limit));
     }))
@@ -48,7 +44,7 @@ mod tests {
     fn the_limit_is_positive() {
         for limit in [0, -1, i32::MIN] {
             let values = values(&format!("cpu --cpu-max-prime={limit} run"));
-            let expected = format!("FATAL: Invalid value of cpu-max-prime: {limit}.");
+            let expected = format!("FATAL: Invalid value for --cpu-max-prime: {limit}");
             assert_eq!(cpu(&values).err().unwrap().message, expected);
         }
         assert!(cpu(&values("cpu --cpu-max-prime=1 run")).is_ok());

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::repeat::repeat;
-use super::values::{count, invalid};
-use super::{Event, lock};
+use super::{Event, lock, repeat};
 use crate::options::{OptionError, Values};
+
+/// So many mutexes need 256 MiB.
+const MOST: u32 = 1 << 20;
 
 /// Keeps mutexes off each other's cache lines.
 #[derive(Default)]
@@ -15,19 +16,15 @@ use crate::options::{OptionError, Values};
 struct Padded(Mutex<()>);
 
 fn mutexes(values: &Values, name: &str) -> Result<Vec<Padded>, OptionError> {
-    let count = count(values, name, 1)? as usize;
-    let mut mutexes = Vec::new();
-    let reserved = mutexes.try_reserve_exact(count);
-    reserved.map_err(|_| invalid(values, name))?;
-    mutexes.resize_with(count, Padded::default);
-    Ok(mutexes)
+    let count = values.within(name, 1..=MOST)?;
+    Ok((0..count).map(|_| Padded::default()).collect())
 }
 
 /// Locks one mutex, yields, and unlocks it, many times. The mutex is the standard library's, which
 /// spins for a moment before it sleeps; that of sysbench sleeps at once.
 pub(super) fn threads(values: &Values) -> Result<Event, OptionError> {
-    let mutexes = mutexes(values, "thread_locks")?;
-    let yields = count(values, "thread_yields", 0)?;
+    let mutexes = mutexes(values, "thread-locks")?;
+    let yields = values.within("thread-yields", 0..=u32::MAX)?;
     let events = AtomicU64::new(0);
     Ok(Arc::new(move |_, _| {
         let number = events.fetch_add(1, Ordering::Relaxed) as usize;
@@ -42,9 +39,9 @@ pub(super) fn threads(values: &Values) -> Result<Event, OptionError> {
 
 /// Locks mutexes at random, with work in between.
 pub(super) fn mutex(values: &Values) -> Result<Event, OptionError> {
-    let mutexes = mutexes(values, "mutex_num")?;
-    let locks = count(values, "mutex_locks", 0)?;
-    let loops = AtomicU64::new(count(values, "mutex_loops", 0)?.into());
+    let mutexes = mutexes(values, "mutex-num")?;
+    let locks = values.within("mutex-locks", 0..=u32::MAX)?;
+    let loops = AtomicU64::new(values.within("mutex-loops", 0..=u32::MAX)?.into());
     // Threads that hold different mutexes race for it, as in sysbench.
     let shared = AtomicU64::new(0);
     Ok(Arc::new(move |_, random| {
@@ -68,10 +65,10 @@ mod tests {
     #[test]
     fn at_least_one_mutex() {
         let error = threads(&values("threads --thread-locks=0 run"));
-        let expected = "FATAL: Invalid value for thread-locks: 0";
+        let expected = "FATAL: Invalid value for --thread-locks: 0";
         assert_eq!(error.err().unwrap().message, expected);
         let error = mutex(&values("mutex --mutex-num=-1 run"));
-        let expected = "FATAL: Invalid value for mutex-num: -1";
+        let expected = "FATAL: Invalid value for --mutex-num: -1";
         assert_eq!(error.err().unwrap().message, expected);
     }
 }

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::random::Random;
-use super::repeat::repeat;
-use super::values::{choose, invalid};
-use super::{Event, failed, region};
+use super::{Event, failed, region, repeat};
 use crate::options::{OptionError, Values};
 
-const NO_HUGE_PAGES: &str = "WARNING: Huge pages must be reserved, see vm.nr_hugepages.";
+const NO_HUGE_PAGES: &str = "\nWARNING: Huge pages must be reserved, see vm.nr_hugepages.";
 
 #[derive(Clone, Copy)]
 enum Operation {
@@ -21,20 +19,25 @@ enum Operation {
 
 /// Reads or writes a block. Fails if one cannot be allocated.
 pub(super) fn memory(values: &Values, threads: u32) -> Result<Event, OptionError> {
-    let bytes = values.size("memory_block_size");
+    let bytes = values.size("memory-block-size");
     if bytes < 8 || !bytes.is_power_of_two() {
-        return Err(invalid(values, "memory_block_size"));
+        return Err(values.invalid("memory-block-size"));
     }
     let operations = [
         ("read", Operation::Read),
         ("write", Operation::Write),
         ("none", Operation::None),
     ];
-    let operation = choose(values, "memory_oper", &operations)?;
-    let is_random = choose(values, "memory_access_mode", &[("seq", false), ("rnd", true)])?;
-    let blocks = choose(values, "memory_scope", &[("global", 1), ("local", threads)])?;
-    let blocks = (0..blocks).map(|_| block(bytes, values.bool("memory_hugetlb")));
-    let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+    let operation = values.choose("memory-oper", &operations)?;
+    let is_random = values.choose("memory-access-mode", &[("seq", false), ("rnd", true)])?;
+    let blocks = values.choose("memory-scope", &[("global", 1), ("local", threads)])?;
+    let has_huge_pages = values.bool("memory-hugetlb");
+    let blocks = (0..blocks).map(|_| region::words(bytes, has_huge_pages));
+    let blocks = blocks.collect::<Result<Vec<_>, _>>().map_err(|error| {
+        let message = failed("Cannot allocate the memory block", &error);
+        let hint = if has_huge_pages { NO_HUGE_PAGES } else { "" };
+        OptionError::fatal(message + hint)
+    })?;
     let words = AtomicU64::new(bytes / 8);
     Ok(Arc::new(move |thread, random| {
         let own = blocks.get(thread as usize).or(blocks.first());
@@ -45,8 +48,8 @@ pub(super) fn memory(values: &Values, threads: u32) -> Result<Event, OptionError
 
 /// The number of events of a thread. As in sysbench, there is no limit if it would be 0.
 pub(super) fn events(values: &Values, threads: u32) -> u64 {
-    let block_bytes = values.size("memory_block_size").max(1);
-    let blocks = values.size("memory_total_size") / block_bytes;
+    let block_bytes = values.size("memory-block-size").max(1);
+    let blocks = values.size("memory-total-size") / block_bytes;
     match blocks / u64::from(threads.max(1)) {
         0 => u64::MAX,
         events => events,
@@ -87,14 +90,6 @@ fn load(block: &[AtomicU64], index: u64) -> u64 {
     word.map_or(0, |word| word.load(Ordering::Relaxed))
 }
 
-fn block(bytes: u64, has_huge_pages: bool) -> Result<&'static [AtomicU64], OptionError> {
-    region::words(bytes as usize, has_huge_pages).map_err(|error| {
-        let message = failed("Cannot allocate the memory block", &error);
-        let hint = if has_huge_pages { NO_HUGE_PAGES } else { "" };
-        OptionError::fatal(format!("{message}\n{hint}").trim_end())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +104,7 @@ mod tests {
 
     /// What a pass leaves in a block.
     fn left(operation: Operation, is_random: bool) -> Vec<u64> {
-        let block = block(WORDS * 8, false).unwrap();
+        let block = region::words(WORDS * 8, false).unwrap();
         let mut random = Random::new(1, 0);
         let random = is_random.then_some(&mut random);
         pass(block, &AtomicU64::new(WORDS), operation, random);
@@ -120,7 +115,7 @@ mod tests {
     fn a_block_is_a_power_of_2() {
         for size in ["0", "4", "7", "12", "1000", "3K", "1x"] {
             let values = values(&format!("memory --memory-block-size={size} run"));
-            let expected = format!("FATAL: Invalid value for memory-block-size: {size}");
+            let expected = format!("FATAL: Invalid value for --memory-block-size: {size}");
             assert_eq!(memory(&values, 1).err().unwrap().message, expected);
         }
         assert!(memory(&values("memory --memory-block-size=8 run"), 1).is_ok());
@@ -129,7 +124,7 @@ mod tests {
     #[test]
     fn names_of_options_are_exact() {
         let error = memory(&values("memory --memory-oper=Write run"), 1);
-        let expected = "FATAL: Invalid value for memory-oper: Write";
+        let expected = "FATAL: Invalid value for --memory-oper: Write";
         assert_eq!(error.err().unwrap().message, expected);
     }
 

@@ -9,12 +9,11 @@ mod locks;
 mod memory;
 mod random;
 mod region;
-mod repeat;
-mod values;
 
 use std::fmt::Display;
 use std::io::{Error, ErrorKind};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use workload::catalog::Catalog;
@@ -153,6 +152,17 @@ impl VirtualUser for Thread {
             Work::Busy(_) => Ok(()),
             Work::Files(files) => files.finish(session).await,
         }
+    }
+}
+
+/// Runs `body` so many times, a number that the compiler cannot know. So it neither removes nor
+/// unrolls the loop, which would no longer be the work that sysbench measures.
+#[inline]
+fn repeat(times: &AtomicU64, mut body: impl FnMut(u64)) {
+    let mut done = 0;
+    while done < times.load(Ordering::Relaxed) {
+        body(done);
+        done += 1;
     }
 }
 

@@ -26,10 +26,10 @@ fn pages(bytes: usize, flags: MapFlags) -> Result<*mut u8> {
     Ok(start.cast())
 }
 
-pub(super) fn words(bytes: usize, has_huge_pages: bool) -> Result<&'static [AtomicU64]> {
+pub(super) fn words(bytes: u64, has_huge_pages: bool) -> Result<&'static [AtomicU64]> {
     let mut flags = MapFlags::empty();
     flags.set(MapFlags::HUGETLB, has_huge_pages);
-    let (start, words) = (pages(bytes, flags)?, bytes / size_of::<AtomicU64>());
+    let (start, words) = (pages(bytes as usize, flags)?, bytes as usize / 8);
     // SAFETY: the pages are aligned and zeroed, stay mapped, and are referred to nowhere else.
     Ok(unsafe { slice::from_raw_parts(start.cast(), words) })
 }

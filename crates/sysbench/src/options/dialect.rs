@@ -22,13 +22,10 @@ impl Dialect {
 
     /// The dialect that `--dyno-dialect` names.
     pub(crate) fn named(name: &str) -> Result<Self, OptionError> {
-        match name {
-            "0.4" => Ok(Self::V04),
-            "0.5" => Ok(Self::V05),
-            "1.0" => Ok(Self::V10),
-            "master" => Ok(Self::Master),
-            _ => Err(OptionError::invalid("dyno-dialect", name)),
-        }
+        let mut named = ["0.4", "0.5", "1.0", "master"].into_iter().zip(Self::ALL);
+        let found = named.find(|(known, _)| *known == name);
+        let (_, dialect) = found.ok_or_else(|| OptionError::invalid("dyno-dialect", name))?;
+        Ok(dialect)
     }
 
     /// What `--version` prints after `sysbench`.
@@ -43,7 +40,8 @@ impl Dialect {
 
     /// Whether its version is one of these, such as `0.5 1.x`; without any, all are meant.
     pub(crate) fn is_one_of(self, versions: &str) -> bool {
-        let is = |version: &str| self.version().starts_with(version.trim_end_matches('x'));
+        let own = self.version();
+        let is = |version: &str| own.starts_with(version.trim_end_matches('x'));
         versions.is_empty() || versions.split(' ').any(is)
     }
 
@@ -70,7 +68,8 @@ impl Dialect {
             let misfits = options.iter().filter(|option| !dialect.takes(option, test));
             misfits.count()
         };
-        likely.iter().min_by_key(misfits).copied().unwrap_or_default()
+        let best = likely.iter().min_by_key(misfits);
+        best.copied().unwrap_or_default()
     }
 
     /// Whether this dialect has the option, and takes its value.

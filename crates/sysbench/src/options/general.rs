@@ -1,6 +1,5 @@
 //! What every test has, with its values checked.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use workload::distribution::Distribution;
@@ -8,7 +7,7 @@ use workload::distribution::Distribution;
 use super::dialect::Dialect;
 use super::error::OptionError;
 use super::line::{CommandLine, RENAMED};
-use super::values::Values;
+use super::values::{Values, number};
 
 const DEBUG: u32 = 5;
 const ENDLESS: &str = "WARNING: Both event and time limits are disabled, running an endless test";
@@ -46,7 +45,7 @@ impl General {
         let [threads, events, time, rate] =
             RENAMED.map(|(former, present, _)| if is_old { former } else { present });
         let (events, time_s) = (limit(values, events)?, limit(values, time)?);
-        let percentile = within(values, "percentile", is_old.into()..=100)?;
+        let percentile = values.within("percentile", is_old.into()..=100)?;
         if percentile == 0 && values.bool("histogram") {
             let message = "--histogram cannot be used with --percentile=0";
             return Err(OptionError::fatal(message));
@@ -54,21 +53,30 @@ impl General {
         if events.is_none() && time_s.is_none() {
             line.warnings.push(ENDLESS.to_owned());
         }
+        let name = "report-checkpoints";
+        let texts = values.list(name);
+        let checkpoints = texts.iter().map(|text| seconds(name, text));
+        let mut checkpoints = checkpoints.collect::<Result<Vec<_>, _>>()?;
+        checkpoints.sort_unstable();
         let is_v04 = dialect == Dialect::V04;
         let seed = values.int(if is_v04 { "seed-rng" } else { "rand-seed" })?;
         // Without --init-rng, every run of 0.4 draws the same numbers.
         let is_fixed = seed != 0 || (is_v04 && !values.bool("init-rng"));
+        let length = |seconds: u32| Duration::from_secs(seconds.into());
         Ok(Self {
-            threads: within(values, threads, 1..=u32::MAX)?,
+            threads: values.within(threads, 1..=u32::MAX)?,
             events,
-            time: time_s.map(seconds),
-            warmup: seconds(within(values, "warmup-time", 0..=u32::MAX)?),
-            forced_shutdown: forced_shutdown(values.text("forced-shutdown"), time_s)?,
+            time: time_s.map(length),
+            warmup: length(values.within("warmup-time", 0..=u32::MAX)?),
+            forced_shutdown: match time_s {
+                Some(time_s) => forced_shutdown(values, length(time_s))?,
+                None => None,
+            },
             rate: limit(values, rate)?,
-            report_interval: limit(values, "report-interval")?.map(seconds),
-            checkpoints: checkpoints(&values.list("report-checkpoints"))?,
+            report_interval: limit(values, "report-interval")?.map(length),
+            checkpoints,
             percentile,
-            verbosity: match within(values, "verbosity", 0..=DEBUG)? {
+            verbosity: match values.within("verbosity", 0..=DEBUG)? {
                 _ if values.bool("debug") || values.bool("mysql-debug") => DEBUG,
                 verbosity => verbosity,
             },
@@ -78,44 +86,27 @@ impl General {
     }
 }
 
-fn within(values: &Values, name: &str, range: RangeInclusive<u32>) -> Result<u32, OptionError> {
-    let number = values.int(name)?;
-    let valid = u32::try_from(number).ok().filter(|number| range.contains(number));
-    valid.ok_or_else(|| OptionError::invalid(name, number))
-}
-
 /// `None` for 0 or less.
 fn limit(values: &Values, name: &str) -> Result<Option<u32>, OptionError> {
     let number = u32::try_from(values.int(name)?).ok();
     Ok(number.filter(|number| *number > 0))
 }
 
-fn seconds(number: u32) -> Duration {
-    Duration::from_secs(number.into())
+fn seconds(name: &str, text: &str) -> Result<Duration, OptionError> {
+    number::<u32>(name, text).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
-fn forced_shutdown(text: &str, time_s: Option<u32>) -> Result<Option<Duration>, OptionError> {
-    let Some(time_s) = time_s.filter(|_| !text.eq_ignore_ascii_case("off")) else {
-        return Ok(None);
+fn forced_shutdown(values: &Values, time: Duration) -> Result<Option<Duration>, OptionError> {
+    let name = "forced-shutdown";
+    let grace = match values.text(name) {
+        "" => time / 20,
+        text if text.eq_ignore_ascii_case("off") => return Ok(None),
+        text => match text.strip_suffix('%') {
+            Some(percent) => time.saturating_mul(number(name, percent)?) / 100,
+            None => seconds(name, text)?,
+        },
     };
-    let text = if text.is_empty() { "5%" } else { text };
-    let percent = |number| seconds(time_s).saturating_mul(number) / 100;
-    let grace = match text.strip_suffix('%') {
-        Some(number) => number.parse().map(percent),
-        None => text.parse().map(seconds),
-    };
-    let invalid = |_| OptionError::invalid("forced-shutdown", format!("'{text}'"));
-    grace.map(Some).map_err(invalid)
-}
-
-fn checkpoints(texts: &[String]) -> Result<Vec<Duration>, OptionError> {
-    let each = texts.iter().map(|text| {
-        let invalid = |_| OptionError::invalid("report-checkpoints", format!("'{text}'"));
-        text.parse().map(seconds).map_err(invalid)
-    });
-    let mut all = each.collect::<Result<Vec<_>, _>>()?;
-    all.sort_unstable();
-    Ok(all)
+    Ok(Some(grace))
 }
 
 fn distribution(values: &Values, dialect: Dialect) -> Result<Distribution, OptionError> {

@@ -5,7 +5,7 @@ use super::error::OptionError;
 use super::help::usage;
 use super::table::{WITHOUT_EFFECT, common};
 use super::values::{Declaration, Kind, Values};
-use super::word::{Word, in_file, masked, with_hyphens};
+use super::word::{Word, in_file, masked};
 
 /// Options of 1.0 with a former name: that name, the present one, and the number above which the
 /// former counts.
@@ -16,6 +16,7 @@ pub(crate) const RENAMED: [(&str, &str, i32); 4] = [
     ("tx-rate", "rate", 0),
 ];
 const TEST_IS_DEPRECATED: &str = "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.";
+const VALUE_IS_APART: &str = "hint: a value follows its option after '=', as in --threads=4";
 
 /// Reads the text of a configuration file; an error is in the system's words.
 pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -41,9 +42,8 @@ pub struct CommandLine {
 /// Reads the words after the program's name, up to the options that the test declares. The answers
 /// to `--help` and `--version` are errors too.
 pub fn parse(argv: &[String], read: ReadFile<'_>) -> Result<CommandLine, OptionError> {
-    let words: Vec<String> = argv.iter().map(|word| with_hyphens(word)).collect();
-    let mut line = CommandLine::new(&words)?;
-    for word in &words {
+    let mut line = CommandLine::new(argv)?;
+    for word in argv {
         match Word::of(word) {
             Some(option) if option.key == "config_file" => line.take_file(&option.value, read),
             Some(option) => line.take(option),
@@ -61,7 +61,7 @@ impl CommandLine {
             let given = options.iter().rfind(|word| word.key == name);
             given.map(|word| word.value.as_str())
         };
-        let first = words.iter().find(|word| !word.starts_with("--"));
+        let first = words.iter().find(|word| Word::of(word).is_none());
         let dialect = match last("dyno_dialect") {
             Some(name) => Dialect::named(name)?,
             None => Dialect::spoken(&options, last("test"), first.map(String::as_str)),
@@ -99,10 +99,11 @@ impl CommandLine {
 
     fn take_bare(&mut self, word: &str) -> Result<(), OptionError> {
         let places = [&mut self.test, &mut self.command];
-        let free = places.into_iter().find(|place| place.is_none());
-        let Some(place) = free else {
-            let message = format!("Unrecognized command line argument: {word}");
-            return Err(self.hinted(OptionError::usage(message)));
+        let Some(place) = places.into_iter().find(|place| place.is_none()) else {
+            return Err(OptionError {
+                hint: Some(VALUE_IS_APART.to_owned()),
+                ..OptionError::usage(format!("Unrecognized command line argument: {word}"))
+            });
         };
         *place = Some(word.to_owned());
         Ok(())
@@ -185,9 +186,8 @@ impl CommandLine {
     /// The error for a test that is found nowhere.
     pub fn unknown_test(&self) -> OptionError {
         let test = self.test.as_deref().unwrap_or_default();
-        self.hinted(OptionError::fatal(format!(
-            "Cannot find benchmark '{test}': no such built-in test, file or module"
-        )))
+        let why = "no such built-in test, file or module";
+        OptionError::fatal(format!("Cannot find benchmark '{test}': {why}"))
     }
 
     /// The command; fails unless it is `help` or one that the test implements.
@@ -204,20 +204,6 @@ impl CommandLine {
                 format!("The '{test}' test requires a command argument. See 'sysbench {test} help'")
             }
         };
-        Err(self.hinted(OptionError::usage(message)))
-    }
-
-    /// Adds advice about the first option whose value may be the next word.
-    fn hinted(&self, error: OptionError) -> OptionError {
-        let mut pairs = self.argv.iter().zip(self.argv.iter().skip(1));
-        let apart = pairs.find(|(option, next)| {
-            let takes_value = Word::of(option)
-                .is_some_and(|option| self.values.kind(&option.key) != Some(Kind::Bool));
-            takes_value && !option.contains('=') && !next.starts_with("--")
-        });
-        let hint = apart.map(|(option, _)| {
-            format!("hint: write {option}=VALUE, with '=' and without a blank")
-        });
-        OptionError { hint, ..error }
+        Err(OptionError::usage(message))
     }
 }

@@ -19,7 +19,8 @@ pub use general::General;
 pub use help::{test_help, usage};
 pub use line::{CommandLine, ReadFile, parse};
 pub use table::declarations;
-pub use targets::{Endpoint, Targets};
+pub use targets::Targets;
+pub(crate) use values::meaning;
 pub use values::{Declaration, Kind, Values};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::dialect::Dialect;
 use super::values::{Declaration, KINDS};
+use crate::scripts;
 
 const TABLE: &str = include_str!("table.txt");
 pub(crate) const WITHOUT_EFFECT: &str = "Options without effect";
@@ -22,8 +23,7 @@ pub(crate) fn common(dialect: Dialect) -> impl Iterator<Item = &'static Group> {
 /// The options of a test that comes with sysbench, by its name or path, in order of name. Empty if
 /// it declares none in this dialect.
 pub fn declarations(dialect: Dialect, test: &str) -> Vec<Declaration<'static>> {
-    let file = test.rsplit('/').next().unwrap_or(test);
-    let name = file.strip_suffix(".lua").unwrap_or(file);
+    let name = scripts::name(test);
     let is_oltp = name.starts_with("oltp_") || name.starts_with("select_random_");
     let own = groups(dialect).filter(|(group, _)| match *group {
         "oltp_common" => is_oltp,

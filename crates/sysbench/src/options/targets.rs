@@ -1,34 +1,31 @@
 //! The database servers, and how to use them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use plan::{LoginSpec, TlsMode};
+use workload::session::{FailureKind, SessionError};
 
 use super::error::OptionError;
 use super::line::CommandLine;
-use super::values::number;
+use super::values::{Values, number};
 
-/// The SQLSTATEs that never end a run of PostgreSQL.
-const PGSQL_IGNORED: [&str; 3] = ["40P01", "23505", "40001"];
-
-/// Where one connection goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint {
-    Tcp(String, u16),
-    Unix(String),
-}
+const MYSQL_PORT: u16 = 3306;
+/// Where MySQL's client looks for the server of `localhost`.
+const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
+/// The error of a lost connection, which the server did not report.
+const LOST: u32 = 2013;
 
 /// The servers, and how to use them. Without `Debug`, because of the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Targets {
     /// `mysql` or `pgsql`.
     pub driver: String,
-    /// In the order in which connections take them, again and again. None if the user emptied the
-    /// lists.
-    pub endpoints: Vec<Endpoint>,
+    /// Of each server, without the password, in the order in which connections take them, again and
+    /// again. None if the user emptied the lists.
+    pub urls: Vec<String>,
     pub user: String,
     pub password: String,
-    pub database: String,
     /// The use of TLS.
     pub login: LoginSpec,
     /// Whether the server prepares statements.
@@ -48,27 +45,21 @@ impl Targets {
     ) -> Result<Self, OptionError> {
         let values = &line.values;
         let driver = values.text("db-driver");
-        let (variable, tls, ignored) = match driver {
-            "mysql" => ("MYSQL_PWD", "mysql-ssl", values.list("mysql-ignore-errors")),
-            "pgsql" => ("PGPASSWORD", "pgsql-sslmode", PGSQL_IGNORED.map(str::to_owned).into()),
-            _ => return Err(OptionError::invalid("db-driver", driver)),
+        let (variable, tls) = match driver {
+            "mysql" => ("MYSQL_PWD", "mysql-ssl"),
+            "pgsql" => ("PGPASSWORD", "pgsql-sslmode"),
+            _ => return Err(values.invalid("db-driver")),
         };
         let name = |option: &str| format!("{driver}-{option}");
         let text = |option: &str| values.text(&name(option)).to_owned();
         let given = |option: &str| Some(text(option)).filter(|text| !text.is_empty());
         let file = |option: &str| given(option).map(PathBuf::from);
-        let list = |option: &str| values.list(&name(option));
-        let port = |text: &String| number::<u16>(&name("port"), text);
-        let ports = list("port").iter().map(port).collect::<Result<Vec<_>, _>>()?;
+        let password = given("password").or_else(|| environment(variable));
         Ok(Self {
             driver: driver.to_owned(),
-            endpoints: match list("socket") {
-                sockets if sockets.is_empty() => tcp(&list("host"), &ports),
-                sockets => sockets.into_iter().map(Endpoint::Unix).collect(),
-            },
+            urls: urls(values, driver)?,
             user: text("user"),
-            password: given("password").or_else(|| environment(variable)).unwrap_or_default(),
-            database: text("db"),
+            password: password.unwrap_or_default(),
             login: LoginSpec {
                 tls_mode: Some(tls_mode(tls, values.text(tls))?),
                 tls_ca: file("ssl-ca"),
@@ -76,24 +67,57 @@ impl Targets {
                 tls_key: file("ssl-key"),
                 ..LoginSpec::default()
             },
-            prepares: match values.text("db-ps-mode") {
-                "auto" => true,
-                "disable" => false,
-                mode => return Err(OptionError::invalid("db-ps-mode", mode)),
-            },
-            ignored_errors: ignored,
+            prepares: values.choose("db-ps-mode", &[("auto", true), ("disable", false)])?,
+            ignored_errors: values.list(&name("ignore-errors")),
             is_dry_run: values.bool(&name("dry-run")),
         })
     }
+
+    /// What sysbench logs as fatal for an error that ends a run.
+    pub fn fatal(&self, error: &SessionError) -> String {
+        let message = &error.message;
+        match &error.statement {
+            _ if error.kind == FailureKind::Script => message.clone(),
+            None => {
+                let lost = "unable to connect to the database server, aborting...";
+                format!("{lost}\nFATAL: {message}")
+            }
+            Some(query) if self.driver == "pgsql" => {
+                format!("PQexec() failed: 7 {message}\nFATAL: failed query was: {query}")
+            }
+            Some(query) => {
+                let number = error.number.unwrap_or(LOST);
+                format!("mysql_drv_query() returned error {number} ({message}) for query '{query}'")
+            }
+        }
+    }
 }
 
-/// Every port of the first host, then of the next.
-fn tcp(hosts: &[String], ports: &[u16]) -> Vec<Endpoint> {
-    let each = hosts.iter().flat_map(|host| {
-        let ports = ports.iter();
-        ports.map(move |port| Endpoint::Tcp(host.clone(), *port))
-    });
-    each.collect()
+/// Those of all sockets, or of every port of the first host, then of the next.
+fn urls(values: &Values, driver: &str) -> Result<Vec<String>, OptionError> {
+    let option = |name: &str| format!("{driver}-{name}");
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let [user, database] = ["user", "db"].map(|name| encoded(values.text(&option(name))));
+    let by_socket =
+        |path: &str| format!("mysql://{user}@localhost/{database}?socket={}", encoded(path));
+    let sockets = values.list(&option("socket"));
+    if !sockets.is_empty() {
+        return Ok(sockets.iter().map(|path| by_socket(path)).collect());
+    }
+    let scheme = driver.replace("pgsql", "postgres");
+    let has_socket = driver == "mysql" && Path::new(MYSQL_SOCKET).exists();
+    let mut urls = Vec::new();
+    for host in values.list(&option("host")) {
+        for port in values.list(&option("port")) {
+            let port = number::<u16>(&option("port"), &port)?;
+            urls.push(match host.as_str() {
+                "localhost" if port == MYSQL_PORT && has_socket => by_socket(MYSQL_SOCKET),
+                _ if host.contains(':') => format!("{scheme}://{user}@[{host}]:{port}/{database}"),
+                _ => format!("{scheme}://{user}@{host}:{port}/{database}"),
+            });
+        }
+    }
+    Ok(urls)
 }
 
 fn tls_mode(option: &str, mode: &str) -> Result<TlsMode, OptionError> {

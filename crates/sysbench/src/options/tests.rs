@@ -5,6 +5,7 @@ use std::time::Duration;
 use plan::TlsMode;
 use proptest::prelude::*;
 use workload::distribution::Distribution;
+use workload::session::{FailureKind, SessionError};
 
 use super::*;
 
@@ -70,10 +71,6 @@ fn targets(text: &str) -> Targets {
     Targets::of(&line(text), |_| None).unwrap()
 }
 
-fn tcp(host: &str, port: u16) -> Endpoint {
-    Endpoint::Tcp(host.to_owned(), port)
-}
-
 #[test]
 fn options_stand_anywhere() {
     for text in [
@@ -93,19 +90,14 @@ fn options_stand_anywhere() {
 fn a_value_follows_an_equals_sign() {
     let apart = parse(&words("--threads 4 cpu run"), &no_file).err().unwrap();
     assert_eq!(apart.message, "Unrecognized command line argument: run");
-    let hint = "hint: write --threads=VALUE, with '=' and without a blank";
+    let hint = "hint: a value follows its option after '=', as in --threads=4";
     assert_eq!(apart.hint.as_deref(), Some(hint));
 
     let found = line("--threads 4 cpu");
     assert_eq!(found.test.as_deref(), Some("4"));
-    let unknown = found.unknown_test();
-    assert_eq!(unknown.hint.as_deref(), Some(hint));
     let message = "FATAL: Cannot find benchmark '4': no such built-in test, file or module";
-    assert_eq!(seen(unknown), stdout(message));
-
-    let silent = line("--debug cpu run");
-    assert_eq!(silent.unknown_test().hint, None);
-    assert!(silent.values.bool("debug"));
+    assert_eq!(seen(found.unknown_test()), stdout(message));
+    assert!(line("--debug cpu run").values.bool("debug"));
 }
 
 #[test]
@@ -333,18 +325,6 @@ fn general_values_have_bounds() {
             "FATAL: --histogram cannot be used with --percentile=0",
         ),
         (
-            "--forced-shutdown=x",
-            "FATAL: Invalid value for --forced-shutdown: 'x'",
-        ),
-        (
-            "--forced-shutdown=x%",
-            "FATAL: Invalid value for --forced-shutdown: 'x%'",
-        ),
-        (
-            "--report-checkpoints=1,x",
-            "FATAL: Invalid value for --report-checkpoints: 'x'",
-        ),
-        (
             "--rand-type=zzz",
             "FATAL: there is no distribution 'zzz'; \
              there are uniform, special, gaussian, pareto and zipfian",
@@ -363,6 +343,14 @@ fn general_values_have_bounds() {
         ),
     ] {
         assert_eq!(out_of_range(&format!("{options} cpu run")), stdout(message));
+    }
+    for (option, name) in [
+        ("--forced-shutdown=x", "forced_shutdown"),
+        ("--forced-shutdown=x%", "forced_shutdown"),
+        ("--report-checkpoints=1,x", "report_checkpoints"),
+    ] {
+        let message = format!("Invalid value for the '{name}' option: 'x'");
+        assert_eq!(out_of_range(&format!("{option} cpu run")), stderr(&message));
     }
 }
 
@@ -433,8 +421,6 @@ fn the_dialect_is_told_from_the_words() {
     for (text, dialect) in [
         ("oltp_read_write --tables=2 run", V10),
         ("oltp_read_write --warmup-time=5 run", Master),
-        ("oltp_read_write --reconnect=5 run", Master),
-        ("mine.lua --reconnect=5 run", V10),
         ("oltp_read_write --rand-type=zipfian run", Master),
         ("oltp_read_write --mysql-ssl=REQUIRED run", Master),
         ("oltp_read_write --mysql-ssl=on run", V10),
@@ -536,7 +522,8 @@ fn the_lines_of_papers_are_read() {
         assert_eq!((general.threads, general.events), (16, Some(500_000)));
         assert_eq!(general.time, Some(Duration::from_secs(900)));
         let targets = Targets::of(&line, |_| None).unwrap();
-        assert_eq!(targets.endpoints, [Endpoint::Unix("/tmp/a.sock".to_owned())]);
+        let url = "mysql://sbtest@localhost/sbtest?socket=%2Ftmp%2Fa%2Esock";
+        assert_eq!(targets.urls, [url]);
     }
     let merged = first.replace("--mysql-socket", "–mysqlsocket");
     let mut merged = line(&merged);
@@ -554,7 +541,7 @@ fn the_lines_of_papers_are_read() {
         let general = General::of(&mut line).unwrap();
         assert_eq!((general.events, general.time), (None, Some(Duration::from_secs(600))));
         let targets = Targets::of(&line, |_| None).unwrap();
-        assert_eq!(targets.endpoints, [tcp("localhost", 3501)]);
+        assert_eq!(targets.urls, ["mysql://sbtest@localhost:3501/sbtest"]);
     }
 
     let fifth = "--test=oltp --oltp-num-tables=10 --oltp-table-size=250000000 run";
@@ -568,11 +555,33 @@ fn the_lines_of_papers_are_read() {
 
 #[test]
 fn connections_take_every_port_of_a_host_first() {
-    let found = targets("--mysql-host=a,b --mysql-port=1,2 oltp_read_only run");
-    assert_eq!(found.endpoints, [tcp("a", 1), tcp("a", 2), tcp("b", 1), tcp("b", 2)]);
+    let found = targets("--mysql-host=a,::1 --mysql-port=1,2 --mysql-user=u@v --mysql-db=d/e");
+    let expected = [
+        "mysql://u%40v@a:1/d%2Fe",
+        "mysql://u%40v@a:2/d%2Fe",
+        "mysql://u%40v@[::1]:1/d%2Fe",
+        "mysql://u%40v@[::1]:2/d%2Fe",
+    ];
+    assert_eq!(found.urls, expected);
     let found = targets("--mysql-host=a --mysql-socket=/x,/y oltp_read_only run");
-    assert_eq!(found.endpoints, ["/x", "/y"].map(|path| Endpoint::Unix(path.to_owned())));
-    assert!(targets("--mysql-host= oltp_read_only run").endpoints.is_empty());
+    let expected = ["%2Fx", "%2Fy"];
+    let expected = expected.map(|path| format!("mysql://sbtest@localhost/sbtest?socket={path}"));
+    assert_eq!(found.urls, expected);
+    assert!(targets("--mysql-host= oltp_read_only run").urls.is_empty());
+}
+
+#[test]
+fn errors_have_the_words_of_their_driver() {
+    let mut error = SessionError::of_script("no".to_owned());
+    let [mysql, pgsql] = ["mysql", "pgsql"].map(|name| targets(&format!("--db-driver={name} x")));
+    assert_eq!(mysql.fatal(&error), "no");
+    error.kind = FailureKind::Refused;
+    error.number = Some(1051);
+    error.statement = Some("DROP TABLE t".to_owned());
+    let expected = "mysql_drv_query() returned error 1051 (no) for query 'DROP TABLE t'";
+    assert_eq!(mysql.fatal(&error), expected);
+    let expected = "PQexec() failed: 7 no\nFATAL: failed query was: DROP TABLE t";
+    assert_eq!(pgsql.fatal(&error), expected);
 }
 
 #[test]
@@ -587,7 +596,7 @@ fn targets_have_the_options_of_their_driver() {
     assert_eq!((found.driver.as_str(), found.user.as_str()), ("pgsql", "u"));
     assert_eq!(found.ignored_errors, ["40P01", "23505", "40001"]);
     assert_eq!(found.login.tls_mode, Some(TlsMode::Preferred));
-    assert_eq!(found.endpoints, [tcp("localhost", 6)]);
+    assert_eq!(found.urls, ["postgres://u@localhost:6/sbtest"]);
     assert!(!found.prepares);
 
     for (option, mode) in [

@@ -1,6 +1,7 @@
 //! The values of options, which are text until they are read.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 pub use script::lua::Kind;
@@ -57,7 +58,8 @@ impl Values {
 
     /// The names of all options, with `_`, and how their values are read.
     pub fn names(&self) -> impl Iterator<Item = (&str, Kind)> {
-        self.0.iter().map(|(name, (kind, _))| (name.as_str(), *kind))
+        let values = self.0.iter();
+        values.map(|(name, (kind, _))| (name.as_str(), *kind))
     }
 
     pub fn kind(&self, name: &str) -> Option<Kind> {
@@ -78,6 +80,25 @@ impl Values {
             "" => Ok(0),
             text => number(name, text),
         }
+    }
+
+    /// A whole number in this range.
+    pub fn within(&self, name: &str, range: RangeInclusive<u32>) -> Result<u32, OptionError> {
+        let number = self.int(name)?;
+        match u32::try_from(number) {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(OptionError::invalid(name, number)),
+        }
+    }
+
+    /// What the value stands for.
+    pub fn choose<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, OptionError> {
+        meaning(self.text(name), words).ok_or_else(|| self.invalid(name))
+    }
+
+    /// The error for a value without a meaning.
+    pub(crate) fn invalid(&self, name: &str) -> OptionError {
+        OptionError::invalid(name, self.text(name))
     }
 
     /// In bytes. A value with an unknown unit is 0, as in sysbench.
@@ -116,6 +137,12 @@ pub(crate) fn switch(value: &str) -> Option<&'static str> {
         "off" | "false" | "0" => Some("off"),
         _ => None,
     }
+}
+
+/// What a word stands for.
+pub(crate) fn meaning<T: Copy>(word: &str, words: &[(&str, T)]) -> Option<T> {
+    let found = words.iter().find(|(known, _)| *known == word);
+    found.map(|(_, meaning)| *meaning)
 }
 
 /// A number in the value of an option.

@@ -16,12 +16,14 @@ pub(crate) struct Word {
 impl Word {
     /// `None` for a word that is not an option.
     pub(crate) fn of(typed: &str) -> Option<Self> {
-        let option = typed.strip_prefix("--")?;
+        let option = typed.strip_prefix("--");
+        // A typesetter makes one dash of two hyphens.
+        let option = option.or_else(|| typed.strip_prefix(['–', '—']))?;
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         Some(Self {
             key: key(name),
             value: value.to_owned(),
-            typed: Some(masked(typed)),
+            typed: Some(masked(&format!("--{option}"))),
         })
     }
 }
@@ -36,18 +38,11 @@ pub(crate) fn masked(typed: &str) -> String {
     }
 }
 
-/// A word as it was typed before a typesetter made one dash of two hyphens.
-pub(crate) fn with_hyphens(word: &str) -> String {
-    match word.strip_prefix(['–', '—']) {
-        Some(name) => format!("--{name}"),
-        None => word.to_owned(),
-    }
-}
-
 /// The options in a configuration file, in its order.
 pub(crate) fn in_file(text: &str) -> impl Iterator<Item = Word> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once('=')).map(|(name, value)| Word {
+    let values = lines.filter_map(|line| line.split_once('='));
+    values.map(|(name, value)| Word {
         key: key(name),
         value: file_value(value),
         typed: None,

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 pub use histogram::histogram;
 pub use log::{Level, Log};
+pub(crate) use template::prefixed;
 
 use crate::options::{Dialect, Kind, Values};
 
@@ -27,15 +28,12 @@ use crate::options::{Dialect, Kind, Values};
 pub type Stat<'a> = [(&'a str, f64)];
 
 /// What the texts of a run have in common. Without `Debug`, because of the password.
-#[derive(Clone)]
 pub struct Report {
     pub dialect: Dialect,
     pub values: Values,
     /// What takes the place of options, or is none: `test` is `cpu`, `memory`, `threads`, `mutex`,
-    /// `fileio`, `sql` for what uses a database, or `none` for another script. `info` is 1 if
-    /// messages of [`Level::Info`] are shown. `report-checkpoints` is `10, 20`. `shutdown` is the
-    /// second in which a shutdown is forced. `begin`, for the transactions of 0.4 except `sp`, is
-    /// how they begin, such as `LOCK TABLES READ`.
+    /// `fileio`, `sql` for what uses a database, or `none` for another script. `report-checkpoints`
+    /// is `10, 20`. `shutdown` is the second in which a shutdown is forced.
     pub facts: BTreeMap<&'static str, String>,
 }
 
@@ -43,6 +41,11 @@ impl Report {
     /// The options of a run, and the test's own lines.
     pub fn head(&self) -> String {
         self.fill(include_str!("text/head.txt"), &[])
+    }
+
+    /// What is printed once all threads are ready.
+    pub fn started(&self) -> String {
+        self.fill(include_str!("text/started.txt"), &[])
     }
 
     /// An intermediate report.
@@ -64,11 +67,13 @@ impl Report {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        let fact = self.facts.get(name).cloned();
-        fact.or_else(|| match self.values.kind(name)? {
+        if let Some(fact) = self.facts.get(name) {
+            return Some(fact.clone());
+        }
+        match self.values.kind(name)? {
             Kind::Size => Some(self.values.size(name).to_string()),
             _ => Some(self.values.text(name).to_owned()),
-        })
+        }
     }
 }
 
@@ -88,13 +93,6 @@ impl Dialect {
             Self::V04 => "",
             _ => "Initializing worker threads...\n\n",
         }
-    }
-
-    /// What is printed once all threads are ready.
-    pub fn started(self, warmup_s: Option<u64>) -> String {
-        let end = if self == Self::V04 { "" } else { "\n" };
-        let warmup = warmup_s.map(|seconds| format!("Warming up for {seconds} seconds...\n\n"));
-        format!("Threads started!\n{end}{}", warmup.unwrap_or_default())
     }
 }
 

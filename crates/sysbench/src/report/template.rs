@@ -21,7 +21,8 @@ pub(super) fn fill(template: &str, dialect: Dialect, value: Value<'_>) -> String
         let mut conditions = conditions.split_whitespace();
         conditions.all(|condition| holds(condition, dialect, value))
     });
-    shown.filter_map(|(_, text)| fill_line(text, value)).collect()
+    let filled = shown.filter_map(|(_, text)| fill_line(text, value));
+    filled.collect()
 }
 
 fn holds(condition: &str, dialect: Dialect, value: Value<'_>) -> bool {
@@ -54,19 +55,15 @@ fn fill_line(line: &str, value: Value<'_>) -> Option<String> {
 
 /// A number or a term. What is divided by 0 is 0: a rate before any time has passed.
 fn number(term: &str, value: Value<'_>) -> Option<f64> {
-    let pair = |operator: char| {
-        let (left, right) = term.split_once(operator)?;
-        Some((number(left, value)?, number(right, value)?))
-    };
-    if term.contains('/') {
-        let (dividend, divisor) = pair('/')?;
-        return Some(if divisor == 0.0 { 0.0 } else { dividend / divisor });
-    }
-    if term.contains('*') {
-        return pair('*').map(|(left, right)| left * right);
-    }
-    if term.contains('+') {
-        return pair('+').map(|(left, right)| left + right);
+    let operators: [(char, fn(f64, f64) -> f64); 3] = [
+        ('/', |left, right| if right == 0.0 { 0.0 } else { left / right }),
+        ('*', |left, right| left * right),
+        ('+', |left, right| left + right),
+    ];
+    for (operator, apply) in operators {
+        if let Some((left, right)) = term.split_once(operator) {
+            return Some(apply(number(left, value)?, number(right, value)?));
+        }
     }
     let text = value(term).unwrap_or_else(|| term.to_owned());
     text.parse().ok()
@@ -96,8 +93,8 @@ fn padded(number: f64, form: &str) -> String {
     }
 }
 
-/// With five digits and a prefix, which `infix` follows.
-fn prefixed(mut number: f64, infix: &str) -> String {
+/// With at most five digits, and a binary prefix, which `infix` follows.
+pub(crate) fn prefixed(mut number: f64, infix: &str) -> String {
     let mut unit = String::new();
     for prefix in ["K", "M", "G", "T"] {
         if number >= 1024.0 {
@@ -105,13 +102,9 @@ fn prefixed(mut number: f64, infix: &str) -> String {
             unit = format!("{prefix}{infix}");
         }
     }
-    let digits = (number as u64).to_string().len();
-    let decimals = 5_usize.saturating_sub(digits);
-    let text = format!("{number:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned() + &unit,
-        false => text + &unit,
-    }
+    let digits = (number as u64).to_string().len() as i32;
+    let scale = 10_f64.powi(5 - digits);
+    format!("{}{unit}", (number * scale).round() / scale)
 }
 
 #[cfg(test)]

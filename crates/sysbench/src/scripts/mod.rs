@@ -1,6 +1,6 @@
 //! The tests and scripts of 0.4 and 0.5 that later versions do not bundle, in one script.
 
-use crate::options::{Dialect, Values};
+use crate::options::Dialect;
 
 const OLTP: &str = include_str!("oltp.lua");
 const NAMES: [&str; 8] = [
@@ -13,8 +13,6 @@ const NAMES: [&str; 8] = [
     "delete",
     "parallel_prepare",
 ];
-/// The storage engines without transactions.
-const LOCKED: [&str; 4] = ["myisam", "heap", "memory", "maria"];
 
 /// The text of the test with this name or path.
 pub fn text(dialect: Dialect, test: &str) -> Option<&'static str> {
@@ -26,20 +24,6 @@ pub fn text(dialect: Dialect, test: &str) -> Option<&'static str> {
 pub(crate) fn name(test: &str) -> &str {
     let file = test.rsplit('/').next().unwrap_or(test);
     file.strip_suffix(".lua").unwrap_or(file)
-}
-
-/// What a transaction of 0.4 begins with.
-pub fn begin(values: &Values) -> &'static str {
-    let is_locked = match values.text("mysql_engine_trx") {
-        "yes" => false,
-        "no" => true,
-        _ => LOCKED.contains(&values.text("mysql_table_engine")),
-    };
-    match (is_locked, values.bool("oltp_read_only")) {
-        (false, _) => "BEGIN",
-        (true, false) => "LOCK TABLES WRITE",
-        (true, true) => "LOCK TABLES READ",
-    }
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ mod tests {
             let options = Options::default();
             let (_, shared) = prepare(&kinds, &options, &Dialect::STANDARD, 1, 1).unwrap();
             let mut rng = random::user(seed, 0);
-            let mut counts = vec![0.0; weights.len()];
+            let mut counts = vec![0.0_f64; weights.len()];
             for _ in 0..DRAWS as u32 {
                 counts[shared.draw(&mut rng) as usize] += 1.0;
             }

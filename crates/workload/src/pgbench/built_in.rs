@@ -42,11 +42,11 @@ impl BuiltIn {
     pub fn source(&self, dialect: &Dialect, weight: u32) -> Source {
         let own = |line: &'static str| line.strip_prefix(self.marks);
         let text: String = TEXT.split_inclusive('\n').filter_map(own).collect();
-        let is_postgres = dialect.has_numbered_placeholders;
+        let is_pgbenchs_own = dialect.has_numbered_placeholders;
         let text = text.replace("{begin}", dialect.begin(true));
         Source {
             name: self.name.to_owned(),
-            text: text.replace("{end}", if is_postgres { "END" } else { "COMMIT" }),
+            text: text.replace("{end}", if is_pgbenchs_own { "END" } else { "COMMIT" }),
             weight,
         }
     }
@@ -58,12 +58,12 @@ mod tests {
     use crate::pgbench::Pgbench;
     use crate::program::Script;
 
-    const POSTGRES: Dialect = Dialect {
+    const NUMBERED: Dialect = Dialect {
         has_numbered_placeholders: true,
         ..Dialect::STANDARD
     };
 
-    const MYSQL: Dialect = Dialect {
+    const UNNUMBERED: Dialect = Dialect {
         has_on_conflict: false,
         ..Dialect::STANDARD
     };
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn built_in_scripts_have_the_statements_of_pgbench() {
         for (built_in, statements) in SCRIPTS.iter().zip([7, 5, 1]) {
-            for dialect in [&POSTGRES, &MYSQL] {
+            for dialect in [&NUMBERED, &UNNUMBERED] {
                 let source = built_in.source(dialect, 1);
                 let script = Pgbench::new(vec![source], &[], 1, dialect, 1).unwrap();
                 assert_eq!(script.catalog().statements.len(), statements, "{built_in:?}");
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_transaction_ends_as_the_engine_understands_it() {
-        for (dialect, end) in [(&POSTGRES, "END;"), (&MYSQL, "COMMIT;")] {
+        for (dialect, end) in [(&NUMBERED, "END;"), (&UNNUMBERED, "COMMIT;")] {
             let source = SCRIPTS[0].source(dialect, 1);
             assert_eq!(source.text.lines().next_back(), Some(end));
         }

@@ -69,7 +69,7 @@ impl Pgbench {
     ) -> Result<Self, OptionsError> {
         let weights = WeightedIndex::new(sources.iter().map(|source| source.weight));
         let no_weight = |_| "total script weight must not be zero".to_owned();
-        // Of the dialects, that of MySQL.
+        // The dialect that has REPLACE instead.
         let escapes = !dialect.has_on_conflict;
         let mut names = Names::default();
         let read = |source: &Source| parse::parse(source, &mut names, escapes);

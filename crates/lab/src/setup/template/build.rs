@@ -44,7 +44,7 @@ impl Templates<'_> {
         let begun = Instant::now();
         let tables = wanted.workload.tables(wanted.options, wanted.users);
         let rows = u64::from(tables).saturating_mul(wanted.options.data.rows);
-        let rows = wanted.script.as_ref().map_or(rows, |data| data.rows);
+        let rows = wanted.script.map_or(rows, |data| data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, &node.volume);
         let free_bytes = needs::space(ThisHost::default().files(), disk)?.free_bytes;
@@ -80,7 +80,7 @@ impl Templates<'_> {
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
         let site = Arc::new(ThisHost::default());
-        let prepare = wanted.script.as_ref().and_then(|data| data.prepare.as_ref());
+        let prepare = wanted.script.and_then(|data| data.prepare.as_ref());
         let users = prepare.map_or(0, |command| command.users);
         let own = engine.traits().loading_settings.iter();
         let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -62,7 +62,7 @@ impl Recipe {
     }
 
     fn with(self, wanted: &Wanted<'_>) -> Self {
-        let script = wanted.script.as_ref();
+        let script = wanted.script;
         Self {
             tables: script.is_none().then(|| Tables::of(wanted)),
             script: script.map(|data| format!("{} {}", data.name, data.digest)),

@@ -101,18 +101,17 @@ fn a_script_declares_options_commands_and_functions() {
     };
     let declared = |text| declared(&source(text), &settings);
     let found = declared(text).unwrap();
-    let option = |name: &str, description: &str, kind, default| OptionDeclaration {
+    let option = |name: &str, description: &str, kind, default: &str| OptionDeclaration {
         name: name.to_owned(),
         description: description.to_owned(),
         kind,
-        default,
+        default: default.to_owned(),
     };
-    let names = Value::List(vec!["a".to_owned(), "b".to_owned()]);
     let options = vec![
-        option("d-x", "A word", Kind::String, Value::Missing),
-        option("on", "A switch", Kind::Bool, Value::Bool(true)),
-        option("size", "Rows", Kind::Double, Value::Number(10.0)),
-        option("which", "Names", Kind::List, names),
+        option("d-x", "A word", Kind::String, ""),
+        option("on", "A switch", Kind::Bool, "on"),
+        option("size", "Rows", Kind::Double, "10"),
+        option("which", "Names", Kind::List, "a,b"),
     ];
     assert_eq!(found.options, Some(options));
     assert_eq!(found.commands.get("warm"), Some(&true));

@@ -15,8 +15,8 @@ use super::block;
 use super::schedule::Layout;
 use crate::native::failed;
 use crate::native::region::{self, FileMap};
-use crate::native::values::{count, invalid, meaning};
-use crate::options::{OptionError, Values};
+use crate::options::{OptionError, Values, meaning};
+use crate::report::prefixed;
 
 /// Flags for open(2): what they are called in an option and in sysbench's output, and their bits.
 const FLAGS: [(&str, (&str, i32)); 3] = [
@@ -41,26 +41,26 @@ pub struct FileSet {
 impl FileSet {
     /// Reads the options, unless one is out of range.
     pub fn new(values: &Values) -> Result<Self, OptionError> {
-        let files = count(values, "file_num", 1)?;
+        let files = values.within("file-num", 1..=u32::MAX)?;
         let layout = Layout {
             files,
-            file_bytes: values.size("file_total_size") / u64::from(files),
-            request_bytes: values.size("file_block_size"),
+            file_bytes: values.size("file-total-size") / u64::from(files),
+            request_bytes: values.size("file-block-size"),
         };
         if layout.file_bytes == 0 {
-            return Err(invalid(values, "file_total_size"));
+            return Err(values.invalid("file-total-size"));
         }
         if layout.request_bytes == 0 {
-            return Err(invalid(values, "file_block_size"));
+            return Err(values.invalid("file-block-size"));
         }
-        let flags = values.list("file_extra_flags");
+        let flags = values.list("file-extra-flags");
         let flags = flags.iter().map(|flag| meaning(flag, &FLAGS));
         let flags = flags.collect::<Option<_>>();
         Ok(Self {
             directory: PathBuf::new(),
             layout,
             validate: values.bool("validate"),
-            flags: flags.ok_or_else(|| invalid(values, "file_extra_flags"))?,
+            flags: flags.ok_or_else(|| values.invalid("file-extra-flags"))?,
         })
     }
 
@@ -110,9 +110,10 @@ impl FileSet {
         let (opened, found) = self.open_own(file, creates)?;
         let bytes = self.layout.file_bytes;
         if !creates && found < bytes {
-            let (name, found, least) = (name(file), size(found), size(bytes));
+            let [found, least] = [found, bytes].map(|bytes| prefixed(bytes as f64, "i"));
+            let name = name(file);
             let message =
-                format!("Size of file '{name}' is {found}, but at least {least} is expected.");
+                format!("Size of file '{name}' is {found}B, but at least {least}B is expected.");
             return Err(OptionError::fatal(message + OTHERWISE_PREPARED));
         }
         let map = is_mapped.then(|| FileMap::new(&opened, bytes));
@@ -162,15 +163,13 @@ impl FileSet {
 
     /// Writes the blocks from this offset on. `buffer` has room for one.
     fn write(&self, file: &File, start: u64, buffer: &mut [u8]) -> IoResult<()> {
-        let mut offset = start;
-        while offset < self.layout.file_bytes {
-            let rest = self.layout.file_bytes - offset;
-            let (block, _) = buffer.split_at_mut(buffer.len().min(rest as usize));
+        let block_bytes = self.layout.request_bytes as usize;
+        for offset in (start..self.layout.file_bytes).step_by(block_bytes) {
+            let (block, _) = buffer.split_at_mut(self.layout.at(offset).bytes);
             if self.validate {
-                block::fill(block, offset, self.layout.request_bytes as usize);
+                block::fill(block, offset, block_bytes);
             }
             file.write_all_at(block, offset)?;
-            offset += block.len() as u64;
         }
         file.sync_all()
     }
@@ -197,16 +196,4 @@ fn cannot(verb: &str, file: u32, error: &Error) -> OptionError {
     let message = failed(format!("Cannot {verb} file '{}'", name(file)), error);
     let hint = if verb == "open" { NOT_PREPARED } else { "" };
     OptionError::fatal(message + hint)
-}
-
-/// A size as sysbench prints it: at most five digits, and a binary unit.
-fn size(bytes: u64) -> String {
-    let (mut value, mut unit) = (bytes as f64, "B");
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if value >= 1024.0 {
-            (value, unit) = (value / 1024.0, larger);
-        }
-    }
-    let scale = 10_f64.powi(4 - value.max(1.0).log10() as i32);
-    format!("{}{unit}", (value * scale).round() / scale)
 }

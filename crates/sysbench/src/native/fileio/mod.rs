@@ -19,7 +19,6 @@ use schedule::{Layout, Place, Schedule};
 
 use super::random::Random;
 use super::region::{self, FileMap};
-use super::values::{choose, count};
 use super::{failed, lock};
 use crate::options::{OptionError, Values};
 
@@ -63,13 +62,13 @@ pub(super) struct FileIo {
 impl FileIo {
     /// Opens the files. Fails if they are not as [`FileSet::prepare`] leaves them.
     pub(super) fn open(set: &FileSet, values: &Values) -> Result<Self, OptionError> {
-        let backlog = count(values, "file_async_backlog", 1)?;
+        let backlog = values.within("file-async-backlog", 1..=u32::MAX)?;
         let accesses = [
             ("sync", (None, false)),
             ("async", (Some(backlog), false)),
             ("mmap", (None, true)),
         ];
-        let (backlog, is_mapped) = choose(values, "file_io_mode", &accesses)?;
+        let (backlog, is_mapped) = values.choose("file-io-mode", &accesses)?;
         if set.validate && backlog.is_some() {
             return Err(OptionError::fatal(ASYNC_IS_NOT_VALIDATED));
         }
@@ -77,9 +76,9 @@ impl FileIo {
         let open = |file| set.open(file, schedule.creates_files, is_mapped);
         let files = (0..set.layout.files).map(open);
         let flushes = [("fsync", false), ("fdatasync", true)];
-        let flushes_each_write = values.bool("file_fsync_all");
+        let flushes_each_write = values.bool("file-fsync-all");
         let needs_no_end = flushes_each_write || schedule.is_read_only();
-        let flushes_at_end = values.bool("file_fsync_end") && !needs_no_end;
+        let flushes_at_end = values.bool("file-fsync-end") && !needs_no_end;
         Ok(Self {
             layout: schedule.layout,
             files: files.collect::<Result<_, _>>()?,
@@ -87,7 +86,7 @@ impl FileIo {
             backlog,
             flushes_each_write,
             flushed_at_end: if flushes_at_end { set.layout.files } else { 0 },
-            flushes_data_only: choose(values, "file_fsync_mode", &flushes)?,
+            flushes_data_only: values.choose("file-fsync-mode", &flushes)?,
             schedule: Mutex::new(schedule),
         })
     }
@@ -186,9 +185,8 @@ impl Session for FileSession {
         let place = self.io.layout.at(position);
         let (file, at) = (place.file, place.offset);
         self.perform(statement, place).map_err(|error| {
-            let verb = STATEMENTS
-                .get(statement as usize)
-                .map_or("", |(verb, _)| *verb);
+            let known = STATEMENTS.get(statement as usize);
+            let verb = known.map_or("", |(verb, _)| *verb);
             let what = format!("Failed to {verb} file! file: {file} pos: {at}");
             SessionError::of_script(failed(what, &error))
         })?;

@@ -42,12 +42,8 @@ impl Queue {
     pub(super) fn submit(&mut self, file: &File, place: Place, writes: bool) -> Result<()> {
         let bytes = place.bytes.min(self.buffer.len()) as u64;
         let buffer = self.buffer.as_mut_ptr() as u64;
-        let (operation, file) = (u64::from(writes), u64::from(file.as_raw_fd().cast_unsigned()));
-        // Of 16 and of 32 bits, with 16 others between them.
-        let what = match cfg!(target_endian = "little") {
-            true => operation | file << 32,
-            false => operation << 48 | file,
-        };
+        // The operation in 16 bits, 16 that are 0, and the file, with the lowest byte first.
+        let what = u64::from(writes) | (u64::from(file.as_raw_fd().cast_unsigned()) << 32);
         // `struct iocb` of the kernel. Its first number comes back with the completion.
         let mut request = [bytes, 0, what, buffer, bytes, place.offset, 0, 0];
         let (one, requests): (c_long, _) = (1, &raw mut request);

@@ -1,7 +1,6 @@
 //! Which request comes next, and where.
 
 use super::{FSYNC, READ, WRITE};
-use crate::native::values::{choose, count};
 use crate::options::{OptionError, Values};
 
 /// The sizes of files and requests; none is 0.
@@ -70,7 +69,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// Reads the options. `layout` has requests of one block.
     pub(super) fn new(mut layout: Layout, values: &Values) -> Result<Self, OptionError> {
-        let mixed = values.double("file_rw_ratio");
+        let mixed = values.double("file-rw-ratio");
         let modes = [
             ("seqwr", (true, false, 0.0)),
             ("seqrewr", (false, false, 0.0)),
@@ -79,15 +78,15 @@ impl Schedule {
             ("rndwr", (false, true, 0.0)),
             ("rndrw", (false, true, mixed)),
         ];
-        let (creates_files, is_random, rw_ratio) = choose(values, "file_test_mode", &modes)?;
+        let (creates_files, is_random, rw_ratio) = values.choose("file-test-mode", &modes)?;
         if !is_random {
-            let merged = count(values, "file_merged_requests", 0)?.max(1);
+            let merged = values.within("file-merged-requests", 0..=u32::MAX)?.max(1);
             layout.request_bytes = layout.request_bytes.saturating_mul(merged.into());
         }
         layout.request_bytes = layout.request_bytes.min(layout.file_bytes);
-        let flush_after = match values.bool("file_fsync_all") {
+        let flush_after = match values.bool("file-fsync-all") {
             true => 0,
-            false => count(values, "file_fsync_freq", 0)?,
+            false => values.within("file-fsync-freq", 0..=u32::MAX)?,
         };
         Ok(Self {
             layout,

@@ -232,7 +232,7 @@ fn values_out_of_range_are_refused() {
             directory.path().clone_into(&mut set.directory);
             FileIo::open(&set, &values)
         });
-        let expected = format!("FATAL: Invalid value for {option}: {value}");
+        let expected = format!("FATAL: Invalid value for --{option}: {value}");
         assert_eq!(opened.err().unwrap().message, expected);
     }
 }
