@@ -102,7 +102,10 @@ pub(crate) fn command() -> clap::Command {
 /// Reads the command line. Help, the version and clap's own errors are printed and end the process.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
-    if arguments.first().is_some_and(|program| Path::new(program).ends_with("sysbench")) {
+    if arguments
+        .first()
+        .is_some_and(|program| Path::new(program).ends_with("sysbench"))
+    {
         arguments.insert(1, "sysbench".into());
     }
     if arguments.get(1).is_some_and(|command| command == "bench") {

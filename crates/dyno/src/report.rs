@@ -88,7 +88,10 @@ pub(crate) fn write(
         (names::SEARCHES, ::report::search::csv(result)),
         (names::FAULTS_CSV, ::report::recovery::csv(result)),
         (names::SCALING, ::report::scale::csv(result)),
-        (names::WORKLOADS, parts::csv(result, |trial| &trial.by_workload)),
+        (
+            names::WORKLOADS,
+            parts::csv(result, |trial| &trial.by_workload),
+        ),
         (names::PHASES, parts::csv(result, |trial| &trial.by_phase)),
         (names::MARKDOWN, Some(report.markdown())),
     ];

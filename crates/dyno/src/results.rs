@@ -178,9 +178,7 @@ impl Results {
             true => print_json(serde_json::to_string_pretty(&self.result)),
             false => print(self.as_text(output).trim_end()),
         };
-        written
-            .and(printed)
-            .and(thresholds.outcome(&self.result))
+        written.and(printed).and(thresholds.outcome(&self.result))
     }
 
     /// Stores a trial from now on, whose load takes this multiple of the counted time.

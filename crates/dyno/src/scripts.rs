@@ -37,10 +37,12 @@ pub(crate) fn is_built_in(path: &str) -> bool {
 
 /// These scripts, and the modules that one in Lua loads.
 fn with_texts(scripts: &[Script], dir: &Path) -> Result<Vec<Script>, Failure> {
-    let read = scripts.iter().map(|script| match is_built_in(&script.path) {
-        true => Ok(script.clone()),
-        false => read_file(&dir.join(&script.path).display().to_string(), script.weight),
-    });
+    let read = scripts
+        .iter()
+        .map(|script| match is_built_in(&script.path) {
+            true => Ok(script.clone()),
+            false => read_file(&dir.join(&script.path).display().to_string(), script.weight),
+        });
     let mut all = read.collect::<Result<Vec<_>, _>>()?;
     let mut next = 0;
     while let Some(script) = all.get(next).filter(|script| is_lua(&script.path)) {
@@ -69,7 +71,9 @@ fn read_file(path: &str, weight: u32) -> Result<Script, Failure> {
         Ok(_) => format!("it is larger than {MAX_BYTES} bytes"),
         Err(error) => error.to_string(),
     };
-    Err(Failure::usage(format!("cannot read the script {path}: {problem}")))
+    Err(Failure::usage(format!(
+        "cannot read the script {path}: {problem}"
+    )))
 }
 
 /// The modules that a script in Lua loads from its own directory.
@@ -87,7 +91,9 @@ fn modules(script: &Script) -> Vec<String> {
 
 /// The names of scripts with their weights, without modules.
 fn names(scripts: &[Script]) -> String {
-    let scripts = scripts.iter().filter(|script| script.weight > 0 || !is_lua(&script.path));
+    let scripts = scripts
+        .iter()
+        .filter(|script| script.weight > 0 || !is_lua(&script.path));
     let names = scripts.map(|script| match script.weight {
         1 => script.name().to_owned(),
         weight => format!("{}@{weight}", script.name()),

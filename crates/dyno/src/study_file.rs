@@ -146,7 +146,9 @@ impl PlannedStudy {
             let message = error.to_string();
             Failure::usage(self.source.error_at(load.distribution.span, message, help))
         })?;
-        let engine = target.engine().ok_or_else(|| Failure::internal("unknown engine"))?;
+        let engine = target
+            .engine()
+            .ok_or_else(|| Failure::internal("unknown engine"))?;
         let workload = Workload::of(planned, &options, engine).map_err(|failure| {
             let place = failure.key.as_ref().and_then(|key| self.source.place(key));
             self.located(failure.span(place.unwrap_or(load.workload.span)))

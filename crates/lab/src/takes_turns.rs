@@ -108,9 +108,7 @@ impl Trial {
             _ if load.time < block => "the measurement is shorter than a turn",
             _ if self.has_faults() || planned.chaos.is_some() => "there are faults",
             _ if planned.ledger.is_some() => "there is a ledger",
-            _ if self.workload.begins_empty() => {
-                "bulk_insert keeps rows for its next turn"
-            }
+            _ if self.workload.begins_empty() => "bulk_insert keeps rows for its next turn",
             _ => return None,
         })
     }

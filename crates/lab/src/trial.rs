@@ -199,7 +199,9 @@ impl Trial {
     /// The trial's setup, as far as it is known before the server is.
     pub fn planned_setup(&self) -> Setup {
         Setup {
-            tables: self.workload.tables(&self.options, self.planned.load.threads),
+            tables: self
+                .workload
+                .tables(&self.options, self.planned.load.threads),
             directory: match self.target {
                 Target::Private(_) => self.data_directory().map(|path| path.display().to_string()),
                 Target::Given(_) | Target::Temporary(_) => None,

@@ -141,11 +141,19 @@ impl Workload {
         let script: Arc<dyn Script> = match &scripts.language {
             Language::Lua(script) => script.anew(|settings| {
                 settings.seed = spec.seed;
-                settings.ignored_errors.extend_from_slice(&spec.ignored_errors);
+                settings
+                    .ignored_errors
+                    .extend_from_slice(&spec.ignored_errors);
             }),
             Language::Pgbench(sources, definitions, scale) => {
                 let sources = sources.clone();
-                Arc::new(Pgbench::new(sources, definitions, *scale, dialect, spec.seed)?)
+                Arc::new(Pgbench::new(
+                    sources,
+                    definitions,
+                    *scale,
+                    dialect,
+                    spec.seed,
+                )?)
             }
         };
         Ok(BuiltIn::of_script(script))
@@ -168,7 +176,9 @@ fn in_lua(
     engine: &dyn Engine,
 ) -> Result<Scripts, Failure> {
     let load = &planned.load;
-    let dir = Path::new(&main.path).parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = Path::new(&main.path)
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty());
     let source = lua::Source {
         name: main.path.clone(),
         text: main.text.to_string(),
@@ -192,7 +202,9 @@ fn in_lua(
         ..lua::Settings::default()
     };
     let declared = lua::declared(&source, &settings).map_err(Failure::usage)?;
-    settings.options.extend(own_options(main, &declared, &load.options)?);
+    settings
+        .options
+        .extend(own_options(main, &declared, &load.options)?);
     let mut script = LuaScript::new(source.clone(), settings.clone(), Mode::Coroutines);
     let blocks = script.must_block();
     if blocks.is_some() {
@@ -208,18 +220,32 @@ fn in_lua(
         let script = script.anew(|settings| settings.command = Some(name.to_owned()));
         (is_parallel.is_some() || defines(name)).then(|| Command {
             script: script.of_command(name),
-            users: if is_parallel == Some(&true) { load.threads } else { 1 },
+            users: if is_parallel == Some(&true) {
+                load.threads
+            } else {
+                1
+            },
             blocks: blocks.is_some(),
         })
     };
-    let digests: String = load.scripts.iter().map(|script| script.digest.as_str()).collect();
+    let digests: String = load
+        .scripts
+        .iter()
+        .map(|script| script.digest.as_str())
+        .collect();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let mark = main.name().chars().map(|c| if is_plain(c) { c } else { '_' });
+    let mark = main
+        .name()
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' });
     Ok(Scripts {
         catalog: script.catalog(),
         data: ScriptData {
             name: mark.take(MAX_MARK_CHARS).collect(),
-            digest: digest(&format!("{digests} {:?} {}", load.options, planned.data.seed)),
+            digest: digest(&format!(
+                "{digests} {:?} {}",
+                load.options, planned.data.seed
+            )),
             rows: 0,
             prepare: command("prepare"),
             cleanup: command("cleanup"),
@@ -262,9 +288,18 @@ fn of_pgbench(
         )
     });
     let sources: Vec<Source> = sources.collect();
-    let definitions = load.variables.iter().map(|(name, value)| format!("{name}={value}"));
+    let definitions = load
+        .variables
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
     let definitions: Vec<String> = definitions.collect();
-    let script = Pgbench::new(sources.clone(), &definitions, scale, dialect, planned.data.seed);
+    let script = Pgbench::new(
+        sources.clone(),
+        &definitions,
+        scale,
+        dialect,
+        planned.data.seed,
+    );
     Ok(Scripts {
         catalog: script.map_err(Failure::usage)?.catalog(),
         data: match has_tables {

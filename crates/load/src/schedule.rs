@@ -83,7 +83,8 @@ impl Schedule {
     }
 
     fn clock_ns(&self, at_s: f64) -> u64 {
-        self.start_ns.saturating_add((at_s * NS_PER_S).round() as u64)
+        self.start_ns
+            .saturating_add((at_s * NS_PER_S).round() as u64)
     }
 }
 
@@ -158,7 +159,9 @@ mod tests {
         let phase = (1..20_u32, 10..2000_u32, 10..2000_u32);
         let phases = proptest::collection::vec(phase, 1..6);
         phases.prop_map(|phases| {
-            let texts = phases.iter().map(|(s, from, to)| format!("{s}s {from}..{to}/s"));
+            let texts = phases
+                .iter()
+                .map(|(s, from, to)| format!("{s}s {from}..{to}/s"));
             texts.collect::<Vec<_>>().join(", ")
         })
     }

@@ -195,7 +195,9 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         let known = self.worker.catalog.statements.len();
         let script = self.script.as_mut();
         let index = (statement as usize).checked_sub(known);
-        let prepared = script.zip(index).and_then(|(it, index)| it.prepared.get_mut(index));
+        let prepared = script
+            .zip(index)
+            .and_then(|(it, index)| it.prepared.get_mut(index));
         if let (Some(prepared), Some(session)) = (prepared, &mut self.session) {
             prepared.sql = Box::default();
             session.free(prepared.number).await;

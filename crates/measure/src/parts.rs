@@ -78,7 +78,8 @@ impl PhaseTotals {
         let over = self.planned.partition_point(is_over);
         // A long second may skip phases.
         let begun = (over + 1).min(self.planned.len()).max(self.begun.len());
-        self.begun.resize(begun, (start_ns, before, TotalLatency::default()));
+        self.begun
+            .resize(begun, (start_ns, before, TotalLatency::default()));
         if let Some((.., response)) = self.begun.last_mut() {
             response.accumulate(&second.slice.response);
         }
@@ -157,14 +158,20 @@ mod tests {
         let [reads, writes] = found.by_workload.as_slice() else {
             panic!("{:?}", found.by_workload)
         };
-        assert_eq!((reads.name.as_str(), writes.name.as_str()), ("reads", "writes"));
+        assert_eq!(
+            (reads.name.as_str(), writes.name.as_str()),
+            ("reads", "writes")
+        );
         assert_eq!(writes.transactions.count, 200);
         assert!(reads.transactions.per_s.unwrap().half_width.is_some());
         let all = reads.transactions.count + writes.transactions.count;
         assert_eq!(found.transactions.count, all);
         assert_eq!(found.by_phase, []);
         // A single workload has nothing to tell apart.
-        assert_eq!(summarized(&planned(None, "reads"), &seconds).by_workload, []);
+        assert_eq!(
+            summarized(&planned(None, "reads"), &seconds).by_workload,
+            []
+        );
     }
 
     #[test]
@@ -179,7 +186,10 @@ mod tests {
         };
         assert_eq!(low.transactions.per_s.unwrap().value.round(), 20.0);
         assert!(high.transactions.per_s.unwrap().half_width.is_some());
-        assert_eq!((high.name.as_str(), high.start_s), ("up: 15s 200/s", Some(15.0)));
+        assert_eq!(
+            (high.name.as_str(), high.start_s),
+            ("up: 15s 200/s", Some(15.0))
+        );
     }
 
     proptest! {

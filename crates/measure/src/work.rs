@@ -21,7 +21,9 @@ pub fn is_changed_by(key: &str, axis: &str) -> bool {
         ("load.workload", "load.script"),
         ("load.phase", "load.phases.repeat"),
     ];
-    let is_below = axis.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    let is_below = axis
+        .strip_prefix(key)
+        .is_some_and(|rest| rest.starts_with('.'));
     key == axis || is_below || decides.contains(&(key, axis))
 }
 
@@ -93,7 +95,11 @@ fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
 
 /// The workload; of scripts, also a digest of their texts.
 fn workload(load: &Load) -> String {
-    let digests: String = load.scripts.iter().map(|script| script.digest.as_str()).collect();
+    let digests: String = load
+        .scripts
+        .iter()
+        .map(|script| script.digest.as_str())
+        .collect();
     let digest = (!digests.is_empty()).then(|| format!(" ({})", digest(&digests)));
     load.workload.value.clone() + &digest.unwrap_or_default()
 }
@@ -109,7 +115,9 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(all) => {
-            let all = all.iter().map(|(name, value)| format!("{name}={}", text(value)));
+            let all = all
+                .iter()
+                .map(|(name, value)| format!("{name}={}", text(value)));
             all.collect::<Vec<_>>().join(", ")
         }
         value => value.to_string(),

@@ -60,7 +60,10 @@ mod tests {
     fn weights_and_rates_are_read() {
         let mix: Mix = "oltp_read_only:3,oltp_insert".parse().unwrap();
         let parts = [("oltp_read_only", 3.0), ("oltp_insert", 1.0)];
-        assert_eq!(mix.parts, parts.map(|(name, weight)| (name.to_owned(), weight)));
+        assert_eq!(
+            mix.parts,
+            parts.map(|(name, weight)| (name.to_owned(), weight))
+        );
         assert_eq!(mix.rate, None);
         let mix: Mix = "a: 200/s , b:0.5/s".parse().unwrap();
         assert_eq!((mix.parts.len(), mix.rate), (2, Some(200.5)));
@@ -71,7 +74,19 @@ mod tests {
         let many: Vec<String> = (0..=MAX_PARTS).map(|number| format!("w{number}")).collect();
         let many = many.join(",");
         for bad in [
-            "", "a,", ":3", "a:0", "a:-1", "a:NaN", "a:inf", "a:x", "a:1e9", "a:1,b:2/s", "a:1:2/s", "a,a:2", &many,
+            "",
+            "a,",
+            ":3",
+            "a:0",
+            "a:-1",
+            "a:NaN",
+            "a:inf",
+            "a:x",
+            "a:1e9",
+            "a:1,b:2/s",
+            "a:1:2/s",
+            "a,a:2",
+            &many,
         ] {
             assert!(bad.parse::<Mix>().is_err(), "{bad}");
         }

@@ -61,7 +61,9 @@ impl FromStr for Phases {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let repeated = text.strip_suffix(')').and_then(|text| text.split_once(" x ("));
+        let repeated = text
+            .strip_suffix(')')
+            .and_then(|text| text.split_once(" x ("));
         let (times, list) = repeated.unwrap_or(("1", text));
         let typed = list.split(',').map(str::trim).map(|text| {
             let message = || format!("`{}` is not a phase", shown(text));
@@ -115,7 +117,10 @@ mod tests {
 
     fn ends(text: &str) -> Vec<(u64, f64, f64)> {
         let phases: Phases = text.parse().unwrap();
-        let ends = phases.list.iter().map(|one| (one.time.as_secs(), one.from, one.to));
+        let ends = phases
+            .list
+            .iter()
+            .map(|one| (one.time.as_secs(), one.from, one.to));
         ends.collect()
     }
 
@@ -124,7 +129,10 @@ mod tests {
         let base = (60, 200.0, 200.0);
         let ramp = (10, 200.0, 1000.5);
         assert_eq!(ends("base: 1m 200/s, 10s 200..1000.5/s"), [base, ramp]);
-        assert_eq!(ends("2 x (60s 200/s, up: 10s 200 .. 1000.5/s)"), [base, ramp, base, ramp]);
+        assert_eq!(
+            ends("2 x (60s 200/s, up: 10s 200 .. 1000.5/s)"),
+            [base, ramp, base, ramp]
+        );
         let users: Phases = "30s 8 threads, 30s 1..64 threads".parse().unwrap();
         assert!(!users.is_open && users.most() == 64.0);
         assert_eq!(users.time(), Duration::from_secs(60));
@@ -135,11 +143,30 @@ mod tests {
     #[test]
     fn what_is_no_phase_is_refused() {
         for bad in [
-            "", "30s", "500/s", "30s 500", "30s /s", "30s 0/s", "30s 1../s", "30s 1e9/s", "30s NaN/s",
-            "500ms 1/s", "0s 1/s", "30s 1.5 threads", "30s 0 threads", "30s 200000 threads",
-            "30s 1/s,", "30s 1/s, 30s 8 threads", "0 x (30s 1/s)", "201 x (30s 1/s)",
-            "x x (30s 1/s)", "101 x (30s 1/s, 30s 2/s)", "2 x (16d 1/s)", "31d 1/s",
-            "30s 500/s 8 threads", "2 x (2 x (30s 1/s))",
+            "",
+            "30s",
+            "500/s",
+            "30s 500",
+            "30s /s",
+            "30s 0/s",
+            "30s 1../s",
+            "30s 1e9/s",
+            "30s NaN/s",
+            "500ms 1/s",
+            "0s 1/s",
+            "30s 1.5 threads",
+            "30s 0 threads",
+            "30s 200000 threads",
+            "30s 1/s,",
+            "30s 1/s, 30s 8 threads",
+            "0 x (30s 1/s)",
+            "201 x (30s 1/s)",
+            "x x (30s 1/s)",
+            "101 x (30s 1/s, 30s 2/s)",
+            "2 x (16d 1/s)",
+            "31d 1/s",
+            "30s 500/s 8 threads",
+            "2 x (2 x (30s 1/s))",
         ] {
             assert!(bad.parse::<Phases>().is_err(), "{bad}");
         }

@@ -10,7 +10,11 @@ use plan::{TextError, listed, shown};
 /// The keys of a table in the order of its text, each with what is before and after its value.
 type Fields = &'static [[&'static str; 3]];
 
-const OF_MIX: Fields = &[["workload", "", ""], ["weight", ":", ""], ["rate", ":", "/s"]];
+const OF_MIX: Fields = &[
+    ["workload", "", ""],
+    ["weight", ":", ""],
+    ["rate", ":", "/s"],
+];
 const OF_PHASE: Fields = &[
     ["name", "", ": "],
     ["time", "", " "],

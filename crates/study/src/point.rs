@@ -130,7 +130,10 @@ impl<'a> Point<'a> {
 
     /// The values below a key that stands for several, by their names.
     pub(crate) fn below(&self, key: &str) -> BTreeMap<String, String> {
-        let all = self.entries.values().filter(|entry| entry.name.key.name == key);
+        let all = self
+            .entries
+            .values()
+            .filter(|entry| entry.name.key.name == key);
         let below = all.filter_map(|entry| {
             let value = self.given(entry.name.full())?;
             Some((entry.name.setting()?.to_owned(), value.to_string()))

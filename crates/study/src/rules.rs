@@ -325,7 +325,11 @@ fn replaced(at: &Point<'_>, trial: &Trial) {
     refuse("load.script", &["load.workload", "load.mix"]);
     let ends = ["load.time", "load.rate", "load.until.ci", "load.events"];
     refuse("load.phase", &ends);
-    if load.workload.parse::<Mix>().is_ok_and(|mix| mix.rate.is_some()) {
+    if load
+        .workload
+        .parse::<Mix>()
+        .is_ok_and(|mix| mix.rate.is_some())
+    {
         refuse("load.mix", &["load.rate", "load.phase"]);
         refuse("load.mix", &Limited::KEYS.map(|(key, _)| key));
     }

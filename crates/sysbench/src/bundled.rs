@@ -99,7 +99,10 @@ mod tests {
         let by_path = known(Dialect::V10, "/usr/share/sysbench/oltp_insert.lua");
         assert_eq!(by_path, Some("oltp_insert"));
         assert_eq!(known(Dialect::V05, "oltp_insert"), None);
-        assert_eq!(known(Dialect::V05, "db/bulk_insert.lua"), Some("bulk_insert"));
+        assert_eq!(
+            known(Dialect::V05, "db/bulk_insert.lua"),
+            Some("bulk_insert")
+        );
         assert_eq!(known(Dialect::V04, "bulk_insert"), None);
         assert_eq!(known(Dialect::Master, "oltp"), None);
     }

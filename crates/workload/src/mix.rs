@@ -97,7 +97,10 @@ mod tests {
         assert_eq!(catalog.labels, labels);
         let counted = catalog.statements.len() as u64;
         assert_eq!(counted, mix.statement_count(&options));
-        assert_eq!((workload.kinds(), mix.first()), (2, WorkloadName::OltpReadOnly));
+        assert_eq!(
+            (workload.kinds(), mix.first()),
+            (2, WorkloadName::OltpReadOnly)
+        );
     }
 
     #[test]

@@ -210,7 +210,11 @@ mod tests {
         let params = [Param::Text("it's \\"), Param::Int(-7)];
         Mysql::write_text(&mut out, "UPDATE t SET c=? WHERE id=?", &params);
         assert_eq!(out, r"UPDATE t SET c='it\'s \\' WHERE id=-7");
-        Mysql::write_text(&mut out, r"SELECT '\'?', ?, ?", &[Param::Null, Param::Int(1)]);
+        Mysql::write_text(
+            &mut out,
+            r"SELECT '\'?', ?, ?",
+            &[Param::Null, Param::Int(1)],
+        );
         assert_eq!(out, r"SELECT '\'?', NULL, 1");
     }
 

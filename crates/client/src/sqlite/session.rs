@@ -217,7 +217,10 @@ mod tests {
         assert_eq!(rows.columns, ["id", "y", "c"]);
         let first = [Some("1"), Some("1.5"), Some("it's ?")];
         let wanted = [first, [Some("2"), None, None]];
-        assert_eq!(rows.rows, wanted.map(|row| row.map(|cell| cell.map(str::to_owned))));
+        assert_eq!(
+            rows.rows,
+            wanted.map(|row| row.map(|cell| cell.map(str::to_owned)))
+        );
         session.rollback().await.unwrap();
     }
 

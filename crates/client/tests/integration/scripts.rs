@@ -62,7 +62,10 @@ async fn a_script<P: Protocol>(
     assert_eq!(reply.rows, 1);
     assert_eq!(session.execute(0, &[]).await.unwrap().rows, 1);
     assert_eq!(session.prepare(INSERT).await.unwrap(), 3);
-    session.query(Label::default(), "DROP TABLE d").await.unwrap();
+    session
+        .query(Label::default(), "DROP TABLE d")
+        .await
+        .unwrap();
     session.close().await;
 }
 
@@ -133,7 +136,10 @@ async fn results_are_read<P: Protocol>(session: &mut NetworkSession<P>) {
 async fn the_transaction_is_known<P: Protocol>(session: &mut NetworkSession<P>, insert: u32) {
     let mut rows = Rows::default();
     session.fetch("BEGIN", &mut rows).await.unwrap();
-    session.execute(insert, &[Int(5), Null, Null]).await.unwrap();
+    session
+        .execute(insert, &[Int(5), Null, Null])
+        .await
+        .unwrap();
     let refused = session.fetch("SELECT nothing", &mut rows).await;
     assert!(refused.unwrap_err().is_from_server());
     session.rollback().await.unwrap();

@@ -36,7 +36,8 @@ pub(super) fn run(it: &mut Invocation, workload: WorkloadName) -> Result<u8, Opt
         own => own,
     };
     let declared = declarations(dialect, test);
-    it.line.finish(Some(&declared[..]).filter(|all| !all.is_empty()))?;
+    it.line
+        .finish(Some(&declared[..]).filter(|all| !all.is_empty()))?;
     if command == "help" {
         it.log.report(&test_help(test, &declared));
         return Ok(DONE);
@@ -78,7 +79,9 @@ fn measure(
         ignored_errors: servers.targets.ignored_errors.clone(),
         ..it.spec(false)
     };
-    it.measure(spec, reports, &|spec, stop, tell| servers.drive(spec, &workload, stop, tell))
+    it.measure(spec, reports, &|spec, stop, tell| {
+        servers.drive(spec, &workload, stop, tell)
+    })
 }
 
 fn prepare(
@@ -138,7 +141,8 @@ fn clean_up(
     for table in 1..=workload.tables(options, it.general.threads) {
         let text = format!("Dropping table '{}'...", table_name(table));
         it.log.message(Level::Notice, &text);
-        sql.rows(&drop_table(table), LIMIT).map_err(Failure::server)?;
+        sql.rows(&drop_table(table), LIMIT)
+            .map_err(Failure::server)?;
     }
     Ok(())
 }

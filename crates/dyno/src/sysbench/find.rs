@@ -56,12 +56,17 @@ pub(super) fn test(line: &CommandLine) -> Result<Test, OptionError> {
     let text = std::fs::read(&path);
     let text = text.map_err(|error| fatal(Failure::at("read", &path)(error)))?;
     let text = String::from_utf8_lossy(&text).into_owned();
-    Ok(script(text, path.parent().map(|dir| PathBuf::from(".").join(dir))))
+    Ok(script(
+        text,
+        path.parent().map(|dir| PathBuf::from(".").join(dir)),
+    ))
 }
 
 /// The first file that one of the templates names, in which `?` is the path of a module.
 fn module(name: &str, templates: &str) -> Option<PathBuf> {
     let name = name.replace('.', "/");
-    let paths = templates.split(';').map(|template| template.replace('?', &name));
+    let paths = templates
+        .split(';')
+        .map(|template| template.replace('?', &name));
     paths.map(PathBuf::from).find(|path| path.is_file())
 }

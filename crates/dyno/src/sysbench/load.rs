@@ -53,7 +53,8 @@ impl Invocation {
         };
         if self.servers.is_some() {
             let (version, keys) = (self.line.dialect.version(), self.general.distribution);
-            self.log.report(&format!("dyno: as version {version}, keys are {keys}\n\n"));
+            self.log
+                .report(&format!("dyno: as version {version}, keys are {keys}\n\n"));
         }
         self.log.report(&reports.report.head());
         self.log.report(self.line.dialect.initializing());

@@ -82,7 +82,9 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
     let general = general?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     Ok(Invocation {
-        seed: general.seed.unwrap_or(now.map_or(1, |now| now.as_nanos() as u64)),
+        seed: general
+            .seed
+            .unwrap_or(now.map_or(1, |now| now.as_nanos() as u64)),
         line,
         general,
         log,
@@ -113,7 +115,11 @@ fn fatal(failure: Failure) -> OptionError {
     OptionError {
         message: format!("FATAL: {}", failure.message),
         is_stderr: false,
-        exit: if failure.is_interrupted() { INTERRUPTED } else { 1 },
+        exit: if failure.is_interrupted() {
+            INTERRUPTED
+        } else {
+            1
+        },
         hint: failure.remedy.map(|remedy| format!("help: {remedy}")),
     }
 }

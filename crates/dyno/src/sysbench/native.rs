@@ -41,13 +41,25 @@ fn measure(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
     reports.request_bytes = native.request_bytes();
     // Events block.
     let spec = LoadSpec {
-        events: it.general.events.filter(|_| native.events_per_thread.is_none()).map(u64::from),
+        events: it
+            .general
+            .events
+            .filter(|_| native.events_per_thread.is_none())
+            .map(u64::from),
         batch_scheduling: false,
         grace: it.general.forced_shutdown.unwrap_or(Duration::MAX),
         ..it.spec(true)
     };
     let connector = Arc::new(native.clone());
     it.measure(spec, reports, &|spec, stop, tell| {
-        ::load::run(spec, &connector, &native, &Barrier::new(1), stop, None, tell)
+        ::load::run(
+            spec,
+            &connector,
+            &native,
+            &Barrier::new(1),
+            stop,
+            None,
+            tell,
+        )
     })
 }

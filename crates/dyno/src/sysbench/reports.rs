@@ -87,7 +87,9 @@ impl Reports {
 
     /// Adds a second; returns the reports that are due.
     pub(super) fn second(&mut self, second: &Second) -> String {
-        self.record.iter_mut().for_each(|record| record.second(second));
+        self.record
+            .iter_mut()
+            .for_each(|record| record.second(second));
         if second.phase == Phase::Warmup {
             (self.interval, self.total) = (self.period(), self.period());
             return String::new();
@@ -108,7 +110,10 @@ impl Reports {
 
     fn due(&mut self) -> String {
         let (mut text, now_s) = (String::new(), self.now_s + TOLERANCE_S);
-        let length_s = self.general.report_interval.map(|length| length.as_secs_f64());
+        let length_s = self
+            .general
+            .report_interval
+            .map(|length| length.as_secs_f64());
         if length_s.is_some_and(|length_s| now_s >= self.interval.begin_s + length_s) {
             let stat = self.stat(&self.interval);
             text += &self.printed("report_intermediate", &stat, Report::interval);
@@ -153,9 +158,15 @@ impl Reports {
         let seconds = |ns: f64| ns / 1e9;
         let mut stat = self.stat(total);
         stat.extend([
-            ("latency_min", seconds(response.min_ns().unwrap_or(0) as f64)),
+            (
+                "latency_min",
+                seconds(response.min_ns().unwrap_or(0) as f64),
+            ),
             ("latency_avg", seconds(response.mean_ns().unwrap_or(0.0))),
-            ("latency_max", seconds(response.max_ns().unwrap_or(0) as f64)),
+            (
+                "latency_max",
+                seconds(response.max_ns().unwrap_or(0) as f64),
+            ),
             ("latency_sum", seconds(response.sum_ns() as f64)),
             more,
         ]);
@@ -193,7 +204,10 @@ impl Reports {
 
     /// What the script has counted.
     fn counted(&self) -> [u64; 7] {
-        let counters = self.script.as_ref().map(|script| script.counters().each_ref());
+        let counters = self
+            .script
+            .as_ref()
+            .map(|script| script.counters().each_ref());
         counters.map_or([0; 7], |all| all.map(|count| count.load(Ordering::Relaxed)))
     }
 
@@ -208,7 +222,10 @@ impl Reports {
         };
         let reads = statements(StatementClass::Read) + own(1);
         let writes = statements(StatementClass::Write) + own(2);
-        let ignored = slice.errors.values().filter(|error| error.action != RECONNECTED);
+        let ignored = slice
+            .errors
+            .values()
+            .filter(|error| error.action != RECONNECTED);
         let ignored: u64 = ignored.map(|error| error.count).sum();
         let quantile = f64::from(self.general.percentile) / 100.0;
         let percentile_ns = slice.response.quantile_ns(quantile).unwrap_or(0);
@@ -229,7 +246,10 @@ impl Reports {
         if let Some(waiting) = self.backlog {
             // Little's law.
             let running = slice.service.sum_ns() as f64 / 1e9 / seconds;
-            stat.extend([("queue_length", waiting as f64), ("concurrency", running.round())]);
+            stat.extend([
+                ("queue_length", waiting as f64),
+                ("concurrency", running.round()),
+            ]);
         }
         stat
     }
@@ -239,7 +259,10 @@ fn facts(it: &Invocation, test: &str) -> BTreeMap<&'static str, String> {
     let (values, general) = (&it.line.values, &it.general);
     let mut facts = BTreeMap::from([
         ("test", test.to_owned()),
-        ("report-checkpoints", values.list("report-checkpoints").join(", ")),
+        (
+            "report-checkpoints",
+            values.list("report-checkpoints").join(", "),
+        ),
     ]);
     if let Some((time, grace)) = general.time.zip(general.forced_shutdown) {
         facts.insert("shutdown", (time + grace).as_secs().to_string());

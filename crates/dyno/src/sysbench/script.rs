@@ -85,7 +85,11 @@ impl Call {
             it.log.message(Level::Warning, &warning);
         }
         let blocks = why.is_some();
-        let script = self.script(if blocks { Mode::Threads } else { Mode::Coroutines });
+        let script = self.script(if blocks {
+            Mode::Threads
+        } else {
+            Mode::Coroutines
+        });
         match self.is_parallel {
             None if self.name == "run" => self.measure(it, &script, blocks),
             Some(true) if it.general.threads > 1 => {
@@ -126,7 +130,11 @@ impl Call {
             return Ok(began);
         }
         let (name, labels) = (&self.source.name, labels());
-        let test = if is_bundled(it, &self.source) { "sql" } else { "none" };
+        let test = if is_bundled(it, &self.source) {
+            "sql"
+        } else {
+            "none"
+        };
         let mut reports = Reports::new(it, test, &labels);
         reports.script = Some(Arc::clone(script));
         reports.reporter = script.reporter();
@@ -187,7 +195,9 @@ fn settings(it: &Invocation) -> Settings {
         (name.to_owned(), value)
     };
     Settings {
-        argv: iter::once("sysbench".to_owned()).chain(it.line.argv.iter().cloned()).collect(),
+        argv: iter::once("sysbench".to_owned())
+            .chain(it.line.argv.iter().cloned())
+            .collect(),
         command: it.line.command.clone(),
         options: values.names().map(option).collect(),
         seed: it.seed,

@@ -68,7 +68,9 @@ impl Servers {
     pub(super) fn explain(&self, error: &SessionError) -> OptionError {
         let message = self.targets.fatal(error);
         let remedy = match &self.database {
-            Ok(database) => database.as_ref().and_then(|database| database.remedy(error)),
+            Ok(database) => database
+                .as_ref()
+                .and_then(|database| database.remedy(error)),
             Err(failure) => failure.remedy.as_deref(),
         };
         super::fatal(Failure::server(message).perhaps(remedy))
@@ -92,7 +94,8 @@ fn open(targets: &Targets) -> Result<Option<Database>, Failure> {
     let members = members?;
     let first = members.first();
     let all = first.and_then(|first| first.server()?.with_members(&members));
-    all.map(Some).ok_or_else(|| Failure::usage("no server is named"))
+    all.map(Some)
+        .ok_or_else(|| Failure::usage("no server is named"))
 }
 
 /// Opens connections on which every statement succeeds, or none for the reason that there is.

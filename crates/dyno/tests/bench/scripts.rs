@@ -55,7 +55,12 @@ fn counts(trial: &TrialSummary) -> Vec<(&str, u64)> {
 
 fn a_script_in_lua<S: Served>(server: &S) {
     let url = database(server, "lua");
-    let sum = || server.sql_in("lua", "SELECT SUM(n) FROM own").concat().concat();
+    let sum = || {
+        server
+            .sql_in("lua", "SELECT SUM(n) FROM own")
+            .concat()
+            .concat()
+    };
     let own = |words: &str| bench(&url, &format!("--workload own.lua {words}"));
     own("--prepare never").fails(STOPPED, &["stopped by its script", "own.lua:", "own"]);
     let first = own("").succeeds();
@@ -63,7 +68,10 @@ fn a_script_in_lua<S: Served>(server: &S) {
     let trial = first.trial();
     assert_eq!(trial.setup.planned.load.workload.value, "own.lua");
     assert_eq!((trial.transactions.count, trial.setup.tables), (60, 0));
-    assert_eq!(counts(&trial), [("read", 60), ("write", 60), ("other", 120)]);
+    assert_eq!(
+        counts(&trial),
+        [("read", 60), ("write", 60), ("other", 120)]
+    );
     assert_eq!(sum(), "60");
     own("").succeeds();
     assert_eq!(sum(), "120");
@@ -82,12 +90,17 @@ fn scripts_of_pgbench<S: Served>(server: &S, commit: &str) {
     let url = database(server, "bench");
     let words = "--script tpcb-like@2 --script own.sql -D top=9 --script-option scale=1";
     let trial = bench(&url, words).succeeds().trial();
-    assert_eq!(trial.setup.planned.load.workload.value, "tpcb-like@2, own.sql");
+    assert_eq!(
+        trial.setup.planned.load.workload.value,
+        "tpcb-like@2, own.sql"
+    );
     let history = server.sql_in("bench", "SELECT COUNT(*) FROM pgbench_history");
     let commits = counts(&trial).into_iter().find(|(name, _)| *name == commit);
     assert_eq!(history.concat(), [commits.unwrap().1.to_string()]);
     let parts = trial.by_workload.iter();
-    let parts: Vec<_> = parts.map(|part| (part.name.as_str(), part.transactions.count)).collect();
+    let parts: Vec<_> = parts
+        .map(|part| (part.name.as_str(), part.transactions.count))
+        .collect();
     assert_eq!(parts[0], ("tpcb-like@2", commits.unwrap().1));
     assert_eq!(parts[1], ("own.sql", 60 - parts[0].1));
     let again = bench(&url, &format!("{words} --prepare only"));
@@ -142,7 +155,11 @@ fn a_study_prepares_the_data_of_a_script_once() {
     // With another script, it is another study.
     let program = with_files(Program::new().with_study(study));
     fs::write(program.dir().join("own.lua"), format!("{OWN}-- changed\n")).unwrap();
-    let resumed = program.args("run study.toml --resume --out").arg(done.out());
-    resumed.cache(&place).fails(USAGE, &["the result of another study"]);
+    let resumed = program
+        .args("run study.toml --resume --out")
+        .arg(done.out());
+    resumed
+        .cache(&place)
+        .fails(USAGE, &["the result of another study"]);
     place.assert_nothing_left();
 }

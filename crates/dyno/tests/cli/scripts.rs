@@ -26,17 +26,35 @@ fn mistakes_have_their_places() {
     refused("workload = 'no.lua'", "", "", &missing);
     let syntax = ["own.lua:1: unexpected symbol near '='", at_workload];
     refused(lua, "x = = 1", "", &syntax);
-    refused(lua, "x = 1", "", &["own.lua: cannot find the event() function"]);
-    let unknown = ["own.lua has no option `colour`; it has `rows`", "study.toml:5:"];
+    refused(
+        lua,
+        "x = 1",
+        "",
+        &["own.lua: cannot find the event() function"],
+    );
+    let unknown = [
+        "own.lua has no option `colour`; it has `rows`",
+        "study.toml:5:",
+    ];
     refused(&format!("{lua}\noptions.colour = 1"), event, "", &unknown);
     let kind = ["`many` is not a value of `rows`", "study.toml:5:"];
     refused(&format!("{lua}\noptions.rows = 'many'"), event, "", &kind);
     let sql = "SELECT 1;\n\\set x 1 +\n";
-    refused("script = 'own.sql'", "", sql, &["own.sql:2", "study.toml:4:10"]);
+    refused(
+        "script = 'own.sql'",
+        "",
+        sql,
+        &["own.sql:2", "study.toml:4:10"],
+    );
     let scale = ["`scale` must be from 1", "study.toml:5:"];
     refused("script = 'tpcb-like'\noptions.scale = 0", "", "", &scale);
     let defined = "script = 'own.sql'\nvariables.\"a.b\" = 1";
-    refused(defined, "", "SELECT 1;", &["invalid variable name", "study.toml:4:10"]);
+    refused(
+        defined,
+        "",
+        "SELECT 1;",
+        &["invalid variable name", "study.toml:4:10"],
+    );
 }
 
 #[test]

@@ -17,11 +17,15 @@ fn each_runs(server: &impl Served) {
     for (test, tables) in COMPARED {
         let options = format!("--tables={tables} {OPTIONS}");
         let own = |command: &str| {
-            sysbench(&format!("{test} {address} {options} {command}")).succeeds().stdout
+            sysbench(&format!("{test} {address} {options} {command}"))
+                .succeeds()
+                .stdout
         };
         let its = |command: &str| {
             let command = format!("{options} {command}");
-            original(server, "each_other", test, &command).text().to_owned()
+            original(server, "each_other", test, &command)
+                .text()
+                .to_owned()
         };
         own("prepare");
         let (first, second) = (its("run"), own("run"));
@@ -30,10 +34,18 @@ fn each_runs(server: &impl Served) {
         let third = own("run");
         own("cleanup");
         for report in [&first, &second, &third] {
-            assert_eq!(number(report, "total number of events:"), 40.0, "{test}\n{report}");
+            assert_eq!(
+                number(report, "total number of events:"),
+                40.0,
+                "{test}\n{report}"
+            );
         }
         let from = "SQL statistics:";
-        assert_eq!(shape(&second, from), shape(&first, from), "{test}\n{first}\n{second}");
+        assert_eq!(
+            shape(&second, from),
+            shape(&first, from),
+            "{test}\n{first}\n{second}"
+        );
     }
 }
 
@@ -45,8 +57,15 @@ fn intermediate_reports_are_the_same() {
     sysbench(&format!("{words} --table-size=300 prepare")).succeeds();
     for options in ["", "--rate=50", "--percentile=99 --histogram"] {
         let options = format!("--table-size=300 --time=3 --report-interval=1 {options}");
-        let own = sysbench(&format!("{words} {options} run")).succeeds().stdout;
-        let its = original(&*server, "intermediate", "oltp_read_only", &format!("{options} run"));
+        let own = sysbench(&format!("{words} {options} run"))
+            .succeeds()
+            .stdout;
+        let its = original(
+            &*server,
+            "intermediate",
+            "oltp_read_only",
+            &format!("{options} run"),
+        );
         let line = |report: &str| {
             let lines = report.lines().filter(|line| line.starts_with('['));
             lines.map(|line| shape(line, "[")).collect::<Vec<_>>()

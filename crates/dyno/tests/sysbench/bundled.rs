@@ -52,7 +52,10 @@ fn rows_are_there(server: &impl Served) {
     let rows = server.sql_in("rows_there", both).concat();
     let rows: f64 = rows.iter().map(|count| count.parse::<f64>().unwrap()).sum();
     let inserted = number(&report, "write:");
-    assert_eq!((rows, inserted), (600.0 + inserted, number(&report, "transactions:")));
+    assert_eq!(
+        (rows, inserted),
+        (600.0 + inserted, number(&report, "transactions:"))
+    );
     assert_eq!(number(&report, "total number of events:"), inserted);
 }
 
@@ -64,7 +67,9 @@ fn the_servers_counters_agree_with_the_report() {
     let words = format!("oltp_read_write {address} {OPTIONS} --db-ps-mode=disable");
     sysbench(&format!("{words} prepare")).succeeds();
     let before = Status::of(&server);
-    let report = sysbench(&format!("{words} --events=200 --time=0 run")).succeeds().stdout;
+    let report = sysbench(&format!("{words} --events=200 --time=0 run"))
+        .succeeds()
+        .stdout;
     let delta = before.until_now(&server);
     assert_eq!(number(&report, "transactions:"), 200.0);
     let counted = |names: &[&str]| names.iter().map(|name| delta.get(name)).sum::<i64>() as f64;
@@ -81,12 +86,26 @@ fn the_servers_counters_agree_with_the_report() {
 fn tables_that_exist_are_left_alone() {
     let server = mariadb();
     database(&*server, "left_alone");
-    server.sql_in("left_alone", "CREATE TABLE sbtest1 (id INT, k INT, c CHAR(1), pad CHAR(1))");
-    server.sql_in("left_alone", "INSERT INTO sbtest1 VALUES (300, 1, 'c', 'p')");
-    let words = format!("oltp_read_only {} {OPTIONS} prepare", address(&*server, "left_alone"));
+    server.sql_in(
+        "left_alone",
+        "CREATE TABLE sbtest1 (id INT, k INT, c CHAR(1), pad CHAR(1))",
+    );
+    server.sql_in(
+        "left_alone",
+        "INSERT INTO sbtest1 VALUES (300, 1, 'c', 'p')",
+    );
+    let words = format!(
+        "oltp_read_only {} {OPTIONS} prepare",
+        address(&*server, "left_alone")
+    );
     let done = sysbench(&words).fails(1, &["with the command cleanup"]);
     done.prints(&["FATAL: 1 of the tables already exist"]);
-    assert_eq!(server.sql_in("left_alone", "SELECT COUNT(*) FROM sbtest1").concat(), ["1"]);
+    assert_eq!(
+        server
+            .sql_in("left_alone", "SELECT COUNT(*) FROM sbtest1")
+            .concat(),
+        ["1"]
+    );
 }
 
 #[test]
@@ -95,7 +114,10 @@ fn sockets_and_several_servers_take_connections_in_turn() {
     let sockets = [&one, &two].map(|server| server.socket().display().to_string());
     for server in [&one, &two] {
         database(server, "in_turn");
-        let words = format!("oltp_read_only {} {OPTIONS} prepare", address(server, "in_turn"));
+        let words = format!(
+            "oltp_read_only {} {OPTIONS} prepare",
+            address(server, "in_turn")
+        );
         sysbench(&words).succeeds();
     }
     let before = [&one, &two].map(Status::of);
@@ -113,7 +135,10 @@ fn sockets_and_several_servers_take_connections_in_turn() {
 fn a_result_of_dyno_is_written_beside_the_text() {
     let server = mariadb();
     database(&*server, "with_result");
-    let words = format!("oltp_read_only {} {OPTIONS}", address(&*server, "with_result"));
+    let words = format!(
+        "oltp_read_only {} {OPTIONS}",
+        address(&*server, "with_result")
+    );
     sysbench(&format!("{words} prepare")).succeeds();
     let done = sysbench(&format!("{words} --dyno-out=out run")).succeeds();
     done.prints(&["SQL statistics:"]);

@@ -12,13 +12,28 @@ use crate::{address, number, sysbench};
 fn answers_and_mistakes_have_the_codes_of_sysbench() {
     let version = sysbench("--version").succeeds();
     assert_eq!(version.stdout, "sysbench 1.0.20\n");
-    sysbench("--help").succeeds().prints(&["Usage:", "--report-interval"]);
-    sysbench("cpu help").succeeds().prints(&["cpu options:", "--cpu-max-prime"]);
-    sysbench("oltp_read_write help").succeeds().prints(&["oltp_read_write options:"]);
+    sysbench("--help")
+        .succeeds()
+        .prints(&["Usage:", "--report-interval"]);
+    sysbench("cpu help")
+        .succeeds()
+        .prints(&["cpu options:", "--cpu-max-prime"]);
+    sysbench("oltp_read_write help")
+        .succeeds()
+        .prints(&["oltp_read_write options:"]);
     for (words, text) in [
-        ("cpu run walk talk", "Unrecognized command line argument: talk"),
-        ("cpu", "The 'cpu' test requires a command argument. See 'sysbench cpu help'"),
-        ("cpu prepare", "'cpu' test does not implement the 'prepare' command."),
+        (
+            "cpu run walk talk",
+            "Unrecognized command line argument: talk",
+        ),
+        (
+            "cpu",
+            "The 'cpu' test requires a command argument. See 'sysbench cpu help'",
+        ),
+        (
+            "cpu prepare",
+            "'cpu' test does not implement the 'prepare' command.",
+        ),
         ("cpu walk", "Unknown command: walk"),
         ("cpu --nope=1 run", "invalid option: --nope=1"),
         ("oltp_read_write --nope=1 run", "invalid option: --nope=1"),
@@ -26,9 +41,15 @@ fn answers_and_mistakes_have_the_codes_of_sysbench() {
         sysbench(words).fails(1, &[text]);
     }
     for (words, text) in [
-        ("cpu --threads=0 run", "FATAL: Invalid value for --threads: 0"),
+        (
+            "cpu --threads=0 run",
+            "FATAL: Invalid value for --threads: 0",
+        ),
         ("nope run", "FATAL: Cannot find benchmark 'nope'"),
-        ("oltp_read_only --mysql-host=127.0.0.1 --mysql-port=1 run", "FATAL: "),
+        (
+            "oltp_read_only --mysql-host=127.0.0.1 --mysql-port=1 run",
+            "FATAL: ",
+        ),
     ] {
         let done = sysbench(words).fails(1, &[]);
         done.prints(&[text]);
@@ -41,7 +62,10 @@ fn the_program_may_be_called_sysbench() {
     let link = dir.path().join("sysbench");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dyno"), &link).unwrap();
     let output = Command::new(link).arg("--version").output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "sysbench 1.0.20\n");
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "sysbench 1.0.20\n"
+    );
 }
 
 #[test]
@@ -52,7 +76,9 @@ fn ctrl_c_reports_what_was_measured() {
     sysbench(&format!("{words} --table-size=100 prepare")).succeeds();
     let before = Status::of(&server);
     let running = sysbench(&format!("{words} --table-size=100 --time=300 run")).start();
-    wait_until("some transactions", || before.until_now(&server).get("Com_stmt_execute") > 100);
+    wait_until("some transactions", || {
+        before.until_now(&server).get("Com_stmt_execute") > 100
+    });
     running.signal(Signal::INT);
     let done = running.wait().fails(130, &[]);
     assert!(number(&done.stdout, "transactions:") > 0.0, "{done}");
@@ -79,7 +105,10 @@ fn a_forced_shutdown_counts_what_it_cuts_off() {
 fn a_statement_that_fails_ends_the_run() {
     let server = mariadb();
     database(&*server, "no_tables");
-    let words = format!("oltp_read_only {} --time=5 run", address(&*server, "no_tables"));
+    let words = format!(
+        "oltp_read_only {} --time=5 run",
+        address(&*server, "no_tables")
+    );
     let done = sysbench(&words).fails(1, &[]);
     done.prints(&["FATAL: ", "sbtest1"]);
     assert!(!done.stdout.contains("SQL statistics:"), "{done}");

@@ -14,7 +14,10 @@ const TESTS: [&str; 4] = [
 /// What sysbench itself prints.
 fn original(words: &str, dir: &std::path::Path) -> String {
     let mut sysbench = Command::new("sysbench");
-    let output = sysbench.args(words.split_whitespace()).current_dir(dir).output();
+    let output = sysbench
+        .args(words.split_whitespace())
+        .current_dir(dir)
+        .output();
     let output = output.expect("sysbench is installed: scripts/install-servers.sh sysbench");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -24,10 +27,17 @@ fn reports_have_the_lines_of_sysbench() {
     for test in TESTS {
         let words = format!("{test} --time=1 run");
         let done = sysbench(&words).succeeds();
-        assert!(number(&done.stdout, "total number of events:") > 0.0, "{done}");
+        assert!(
+            number(&done.stdout, "total number of events:") > 0.0,
+            "{done}"
+        );
         let from = "Running the test with following options:";
         let original = original(&words, done.dir());
-        assert_eq!(shape(&done.stdout, from), shape(&original, from), "{done}\n{original}");
+        assert_eq!(
+            shape(&done.stdout, from),
+            shape(&original, from),
+            "{done}\n{original}"
+        );
     }
 }
 
@@ -38,7 +48,9 @@ fn files_are_prepared_used_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     let here = |command: &str| {
         let mut dyno = Command::new(env!("CARGO_BIN_EXE_dyno"));
-        dyno.arg("sysbench").args(words.split_whitespace()).arg(command);
+        dyno.arg("sysbench")
+            .args(words.split_whitespace())
+            .arg(command);
         let output = dyno.current_dir(dir.path()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
@@ -49,7 +61,11 @@ fn files_are_prepared_used_and_removed() {
     let report = here("run");
     let original = original(&format!("{words} run"), dir.path());
     let from = "Running the test with following options:";
-    assert_eq!(shape(&report, from), shape(&original, from), "{report}\n{original}");
+    assert_eq!(
+        shape(&report, from),
+        shape(&original, from),
+        "{report}\n{original}"
+    );
     here("cleanup");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -18,7 +18,10 @@ fn the_papers_lines_run_on_mysql() {
 fn lines_run(server: &Server) {
     let login = "--mysql-user=root --mysql-db=papers";
     let socket = format!("--mysql-socket={} {login}", server.socket().display());
-    let port = format!("--mysql-host=127.0.0.1 --mysql-port={} {login}", server.port());
+    let port = format!(
+        "--mysql-host=127.0.0.1 --mysql-port={} {login}",
+        server.port()
+    );
     // With the dashes that a PDF has.
     let first = format!(
         "–test=oltp –mysql-table-engine=innodb –oltp-table-size=500 {socket} –num-threads=4 \
@@ -61,11 +64,16 @@ fn run(server: &Server, words: &str) -> String {
 fn counts(report: &str, transactions: f64, each: [f64; 3]) {
     assert!(transactions > 0.0, "{report}");
     assert_eq!(number(report, "transactions:"), transactions);
-    let label = ["deadlocks:", "ignored errors:"].into_iter().find(|label| report.contains(label));
+    let label = ["deadlocks:", "ignored errors:"]
+        .into_iter()
+        .find(|label| report.contains(label));
     let again = number(report, label.unwrap());
     for (label, each) in ["read:", "write:", "other:"].into_iter().zip(each) {
         let (count, least) = (number(report, label), transactions * each);
-        assert!((least..=least + again * each).contains(&count), "{label} {count}\n{report}");
+        assert!(
+            (least..=least + again * each).contains(&count),
+            "{label} {count}\n{report}"
+        );
     }
 }
 
@@ -91,9 +99,16 @@ fn the_other_modes_of_0_4_run() {
         "--oltp-test-mode=nontrx --oltp-nontrx-mode=insert",
     ] {
         let report = sysbench(&format!("{words} {mode} run")).succeeds().stdout;
-        assert_eq!(number(&report, "total number of events:"), 50.0, "{mode}\n{report}");
+        assert_eq!(
+            number(&report, "total number of events:"),
+            50.0,
+            "{mode}\n{report}"
+        );
     }
-    assert_eq!(server.sql("SELECT COUNT(*) FROM modes.sbtest").concat(), ["50"]);
+    assert_eq!(
+        server.sql("SELECT COUNT(*) FROM modes.sbtest").concat(),
+        ["50"]
+    );
     let unknown = sysbench(&format!("{words} --oltp-test-mode=x run")).fails(1, &[]);
     unknown.prints(&["Invalid OLTP test mode: x."]);
 }
@@ -123,7 +138,11 @@ fn the_other_scripts_of_0_5_run() {
         "select_random_ranges",
     ] {
         let report = words(test, "run").stdout;
-        assert_eq!(number(&report, "total number of events:"), 50.0, "{test}\n{report}");
+        assert_eq!(
+            number(&report, "total number of events:"),
+            50.0,
+            "{test}\n{report}"
+        );
     }
     words("oltp", "cleanup");
     words("bulk_insert", "prepare");

@@ -51,14 +51,23 @@ fn a_script_lives_its_whole_life() {
 
 fn lives(server: &impl Served) {
     database(server, "lives");
-    let options = format!("{} --threads=3 --rows=20 --events=90", address(server, "lives"));
+    let options = format!(
+        "{} --threads=3 --rows=20 --events=90",
+        address(server, "lives")
+    );
     let command = |words: &str| script(COUNTER, &format!("{options} {words}")).succeeds();
     command("prepare").prints(&["Initializing worker threads..."]);
     let run = command("--note=farewell run");
     run.prints(&["init 20", "farewell"]);
     let report = &run.stdout;
-    assert!(report.find("init 20") < report.find("Running the test"), "{run}");
-    assert!(report.find("Threads fairness:") < report.find("farewell"), "{run}");
+    assert!(
+        report.find("init 20") < report.find("Running the test"),
+        "{run}"
+    );
+    assert!(
+        report.find("Threads fairness:") < report.find("farewell"),
+        "{run}"
+    );
     let counts = ["read:", "write:", "other:", "transactions:"].map(|label| number(report, label));
     assert_eq!(counts, [90.0, 90.0, 0.0, 90.0]);
     let sum = "SELECT SUM(n) FROM (SELECT n FROM own0 UNION ALL SELECT n FROM own1 \
@@ -77,7 +86,10 @@ fn hooks_replace_reports() {
         function sysbench.hooks.report_cumulative(stat) print('events ' .. stat.events) end";
     let done = script(text, "--report-interval=1 --time=2 --rate=50 run").succeeds();
     let csv = |line: &&str| line.split(',').count() == 10;
-    assert!((1..=2).contains(&done.stdout.lines().filter(csv).count()), "{done}");
+    assert!(
+        (1..=2).contains(&done.stdout.lines().filter(csv).count()),
+        "{done}"
+    );
     assert!(number(&done.stdout, "events ") > 0.0);
     assert!(!done.stdout.contains("General statistics:"), "{done}");
 }
@@ -96,7 +108,9 @@ fn mistakes_have_their_place_once() {
     said("x = 1", "run").prints(&["cannot find the event() function in own.lua"]);
     let own = "sysbench.cmdline.options = {a = {'An option', 1}}\nfunction event() end";
     script(own, "--b=1 run").fails(1, &["invalid option: --b=1"]);
-    script(own, "help").succeeds().prints(&["own.lua options:", "--a=N"]);
+    script(own, "help")
+        .succeeds()
+        .prints(&["own.lua options:", "--a=N"]);
     script("function event() end", "walk").fails(1, &["Unknown command: walk"]);
     let refused = "function prepare() error('no') end";
     said(refused, "prepare").prints(&["`prepare' function failed: "]);
@@ -106,7 +120,10 @@ fn mistakes_have_their_place_once() {
 fn a_server_that_is_away_is_the_scripts_error() {
     let text = "function thread_init() sysbench.sql.driver():connect() end\nfunction event() end";
     let done = script(text, "--mysql-host=127.0.0.1 --mysql-port=1 run").fails(1, &[]);
-    let texts = ["connection creation failed", "FATAL: Thread initialization failed!"];
+    let texts = [
+        "connection creation failed",
+        "FATAL: Thread initialization failed!",
+    ];
     done.prints(&texts);
     // It is not missed where nobody connects.
     let done = script("function event() end", "--mysql-port=1 --events=10 run").succeeds();
@@ -140,7 +157,10 @@ fn a_script_that_blocks_has_a_thread_for_each_user() {
 
 #[test]
 fn modules_are_found_beside_the_script() {
-    let program = script("require('other')\nfunction event() used() end", "--events=3 run");
+    let program = script(
+        "require('other')\nfunction event() used() end",
+        "--events=3 run",
+    );
     let other = program.dir().join("other.lua");
     std::fs::write(other, "function used() end").unwrap();
     program.succeeds();

@@ -73,7 +73,12 @@ pub(super) fn prepare(
             commands.try_for_each(|command| run(database, &what, command, &mut listener))?;
         }
     }
-    run(database, &format!("prepare of {name}"), prepare, &mut listener)?;
+    run(
+        database,
+        &format!("prepare of {name}"),
+        prepare,
+        &mut listener,
+    )?;
     for statement in database.engine().about().settle {
         ask(database, statement)?;
     }

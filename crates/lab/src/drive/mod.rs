@@ -62,25 +62,23 @@ pub(crate) fn drive(
 }
 
 /// Calls a function of a script, if it has that, for each instance.
-fn call(
-    name: &str,
-    globals: &[LuaScript],
-    rig: &Rig,
-    run: &mut Run<'_>,
-) -> Result<(), Failure> {
+fn call(name: &str, globals: &[LuaScript], rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {
     let mut listener = Listener {
         tell: &mut |news| run.observer.progress(Progress::Preparing(&news)),
         interrupted: run.interrupted,
     };
-    globals.iter().zip(&rig.instances).try_for_each(|(global, instance)| {
-        let command = Command {
-            script: global.of_command(name),
-            users: 1,
-            blocks: true,
-        };
-        let database = &*instance.cluster.primary().database;
-        data::run(database, name, &command, &mut listener)
-    })
+    globals
+        .iter()
+        .zip(&rig.instances)
+        .try_for_each(|(global, instance)| {
+            let command = Command {
+                script: global.of_command(name),
+                users: 1,
+                blocks: true,
+            };
+            let database = &*instance.cluster.primary().database;
+            data::run(database, name, &command, &mut listener)
+        })
 }
 
 /// `outputs` is the directory for the output of commands.

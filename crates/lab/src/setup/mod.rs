@@ -290,7 +290,10 @@ fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, F
     let mut load_s = None;
     if let Some(mode) = trial.run_options.mode {
         let prepared = prepare_for(trial, &cluster.primary().database, mode, run)?;
-        let has_data = trial.workload.data().is_none_or(|data| data.prepare.is_some());
+        let has_data = trial
+            .workload
+            .data()
+            .is_none_or(|data| data.prepare.is_some());
         let follows_any = trial.planned.topology.follow == Follow::Any;
         if cluster.is_replicated() && follows_any && has_data {
             run.observer

@@ -34,12 +34,17 @@ fn counts(spec: &LoadSpec, service_ns: u64) -> Vec<u64> {
     assert_eq!(driven.outcome().end, End::Completed);
     let seconds = driven.seconds.iter();
     let seconds = seconds.filter(|second| second.phase != Phase::Drain);
-    seconds.map(|second| second.slice.response.count()).collect()
+    seconds
+        .map(|second| second.slice.response.count())
+        .collect()
 }
 
 #[test]
 fn arrivals_follow_the_steps_and_ramps_of_the_rate() {
-    let spec = in_phases("2s 100/s, 1s 300/s, 2s 100..300/s, 1s 50/s", constant_arrivals);
+    let spec = in_phases(
+        "2s 100/s, 1s 300/s, 2s 100..300/s, 1s 50/s",
+        constant_arrivals,
+    );
     // The warm-up has the rate of the first phase.
     assert_eq!(counts(&spec, MS), [100, 100, 100, 300, 150, 250, 50]);
 }
@@ -63,7 +68,10 @@ fn users_become_active_one_by_one_on_a_ramp() {
     (spec.users, spec.connect_limit) = (9, 9);
     let counts = counts(&spec, 10 * MS);
     // In each second one more, and one in the warm-up.
-    for (count, expected) in counts.iter().zip([100, 150, 250, 350, 450, 550, 650, 750, 850]) {
+    for (count, expected) in counts
+        .iter()
+        .zip([100, 150, 250, 350, 450, 550, 650, 750, 850])
+    {
         assert!(count.abs_diff(expected) <= 5, "{counts:?}");
     }
 }

@@ -194,9 +194,19 @@ fn a_script_keeps_its_connections_and_statements() {
     assert_eq!(ended.unwrap().end, End::Completed);
     let asked = server.asked.borrow();
     let begin = [
-        "open 0", "open 1", "prepare 0", "execute 0", "fetch 1", "execute 0", "fetch 1",
+        "open 0",
+        "open 1",
+        "prepare 0",
+        "execute 0",
+        "fetch 1",
+        "execute 0",
+        "fetch 1",
         // The statement is prepared again on the new connection.
-        "execute 0", "open 2", "prepare 2", "execute 2", "fetch 1",
+        "execute 0",
+        "open 2",
+        "prepare 2",
+        "execute 2",
+        "fetch 1",
     ];
     assert_eq!(asked[..begin.len()], begin);
     assert_eq!(asked[asked.len() - 2..], ["close 1", "close 2"]);

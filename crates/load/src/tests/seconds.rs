@@ -120,7 +120,11 @@ fn a_tally_counts_the_transactions_of_each_user() {
     spec.tally = Some(Arc::clone(&tally));
     // The second one takes twice as long.
     let server = Scripted::answering(&simulation(), |request| {
-        done(if request.connection == 1 { 20 * MS } else { 10 * MS })
+        done(if request.connection == 1 {
+            20 * MS
+        } else {
+            10 * MS
+        })
     });
     let driven = drive(&spec, &server);
     let phases = [Phase::Measure, Phase::Drain];

@@ -39,9 +39,13 @@ fn a_mix_and_phases_have_a_table_and_a_file_each() {
         ],
     );
     let file = report::parts::csv(&result, |trial| &trial.by_phase).unwrap();
-    let heads = "number,label,name,start_s,transactions,share %,tps,mean,p95,p99,max,tps.half_width\r\n";
+    let heads =
+        "number,label,name,start_s,transactions,share %,tps,mean,p95,p99,max,tps.half_width\r\n";
     assert!(file.starts_with(heads), "{file}");
     assert!(file.contains("spike: 10s 1000/s,70,"), "{file}");
     result.trials[0].by_workload.clear();
-    assert_eq!(report::parts::csv(&result, |trial| &trial.by_workload), None);
+    assert_eq!(
+        report::parts::csv(&result, |trial| &trial.by_workload),
+        None
+    );
 }

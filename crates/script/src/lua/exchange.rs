@@ -19,7 +19,13 @@ const FAIL: u32 = 12;
 
 /// What a script asks for: the number of a request, a connection or seconds, the number of a
 /// statement, a text, and parameters.
-pub(super) type Asked = (u32, Option<f64>, Option<u32>, Option<String>, Variadic<Value>);
+pub(super) type Asked = (
+    u32,
+    Option<f64>,
+    Option<u32>,
+    Option<String>,
+    Variadic<Value>,
+);
 
 /// True and results, or false and what failed.
 type Results = (bool, Value, Value, Value, Value);
@@ -57,7 +63,10 @@ impl UserProgram {
             Answer::Start | Answer::Finish | Answer::Continued => Default::default(),
             Answer::Transaction => {
                 let command = self.script.command.as_deref().map(str::to_owned);
-                (command.map_or(Value::Bool(true), Value::Text), Value::Missing)
+                (
+                    command.map_or(Value::Bool(true), Value::Text),
+                    Value::Missing,
+                )
             }
             Answer::Opened(opened) => (number(opened.into()), Value::Missing),
             Answer::Replied { reply, rows } => {
@@ -67,7 +76,10 @@ impl UserProgram {
                 (count, number(rows.columns.len() as u64))
             }
         };
-        ((true, first, second, Value::Missing, Value::Missing), unfetched)
+        (
+            (true, first, second, Value::Missing, Value::Missing),
+            unfetched,
+        )
     }
 
     fn failure(&self, error: &SessionError) -> Results {

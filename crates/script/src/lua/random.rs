@@ -26,7 +26,9 @@ fn drawing<A: FromLuaMulti, R: IntoLuaMulti>(
 pub(super) fn table(lua: &Lua, common: &Arc<Common>, user: &CurrentUser) -> mlua::Result<Table> {
     let rand = lua.create_table()?;
     let default = common.settings.distribution;
-    for name in ["default", "uniform", "special", "gaussian", "pareto", "zipfian"] {
+    for name in [
+        "default", "uniform", "special", "gaussian", "pareto", "zipfian",
+    ] {
         let named = name.parse::<Distribution>().ok();
         // The default's parameters hold where a script draws from it by its name, too.
         let named = named.filter(|named| named.name() != default.name());
@@ -71,7 +73,9 @@ fn filled(rng: &mut Xoshiro256PlusPlus, template: String) -> String {
 fn varying(rng: &mut Xoshiro256PlusPlus, (low, high): (u32, u32)) -> String {
     let spread = u64::from(high.saturating_sub(low)) + 1;
     let length = u64::from(low) + below(rng, spread);
-    (0..length).map(|_| char::from(b'0' + below(rng, 75) as u8)).collect()
+    (0..length)
+        .map(|_| char::from(b'0' + below(rng, 75) as u8))
+        .collect()
 }
 
 /// A number of a sequence that has each number below 2^32 once, because each step can be undone.
@@ -101,11 +105,12 @@ mod tests {
             let text = filled(&mut user(seed, 0), template.clone());
             prop_assert_eq!(text.len(), template.len());
             for (from, to) in template.bytes().zip(text.bytes()) {
-                prop_assert!(match from {
+                let is_right = match from {
                     b'#' => to.is_ascii_digit(),
                     b'@' => to.is_ascii_lowercase(),
                     other => to == other,
-                });
+                };
+                prop_assert!(is_right, "{} for {}", to, from);
             }
         }
 

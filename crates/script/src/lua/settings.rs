@@ -84,7 +84,9 @@ fn is_lost(error: &SessionError) -> bool {
 
 /// The number of an error, which for a lost connection is that of MySQL's client.
 pub(super) fn number_of(error: &SessionError) -> u32 {
-    error.number.unwrap_or(if is_lost(error) { 2013 } else { 0 })
+    error
+        .number
+        .unwrap_or(if is_lost(error) { 2013 } else { 0 })
 }
 
 /// The value of an option or parameter.

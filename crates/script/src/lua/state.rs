@@ -66,8 +66,11 @@ impl State {
         user: u32,
         end: Option<StateEnd>,
     ) -> mlua::Result<Self> {
+        #[expect(
+            unsafe_code,
+            reason = "scripts use LuaJIT's ffi, as they do in sysbench"
+        )]
         // SAFETY: a script is a program of the user's own, which may do what the user may.
-        #[expect(unsafe_code, reason = "scripts use LuaJIT's ffi, as they do in sysbench")]
         let lua = unsafe { Lua::unsafe_new() };
         let user = Rc::new(RefCell::new(User::new(common, user)));
         let core = natives(&lua, common, &user)?;

@@ -81,7 +81,11 @@ impl Server {
             } => {
                 let wants_rows = wants_rows && sql.to_lowercase().contains("select");
                 let failing = self.failing.take_if(|(text, _)| sql.starts_with(*text));
-                let rows = if wants_rows { self.rows.clone() } else { Rows::default() };
+                let rows = if wants_rows {
+                    self.rows.clone()
+                } else {
+                    Rows::default()
+                };
                 let replied = Event::Replied(reply(u64::from(wants_rows) * 2), rows);
                 let event = failing.map_or(replied, |(_, error)| Event::Failed(error));
                 (format!("{connection}: {sql}"), event)
@@ -282,7 +286,14 @@ fn statements_take_all_types() {
         end";
     let (end, log, printed) = run(text, Mode::Coroutines);
     assert_eq!(end, "Done");
-    let params = |int, text| [Param::Int(int), Param::Double(2.5), Param::Text(text), Param::Null];
+    let params = |int, text| {
+        [
+            Param::Int(int),
+            Param::Double(2.5),
+            Param::Text(text),
+            Param::Null,
+        ]
+    };
     let expected = [
         "open\n0: prepare INSERT ?".to_owned(),
         format!("0: #0 {:?}", params(-2, "abc")),
@@ -319,7 +330,10 @@ fn rows_stay_until_the_next_statement_of_their_connection() {
     assert_eq!(server.run(&mut user, Answer::Transaction), "Done");
     let alert = "ALERT: attempt to free an invalid result set\n";
     let lines = "2\tnil\ttrue\tfalse\tdb_free_results() failed\n3\tnil\n";
-    assert_eq!(take(&printed), format!("v\tnil\n2\t2\tv\tnil\n{alert}{lines}"));
+    assert_eq!(
+        take(&printed),
+        format!("v\tnil\n2\t2\tv\tnil\n{alert}{lines}")
+    );
     assert!(server.log().contains("Pause(1.5ms)"));
 }
 
@@ -362,11 +376,17 @@ fn scripts_of_the_version_before_find_their_functions() {
           db_disconnect()
         end";
     let (end, log, printed) = run(text, Mode::Coroutines);
-    assert_eq!((end.as_str(), printed.as_str()), ("Done", "0\tt.lua\tmysql\t3\ttrue\n"));
+    assert_eq!(
+        (end.as_str(), printed.as_str()),
+        ("Done", "0\tt.lua\tmysql\t3\ttrue\n")
+    );
     let params = [Param::Int(5), Param::Text("a")];
     let execute = format!("0: #0 {params:?}");
     let insert = "0: INSERT INTO x VALUES(1),(2)\nClose { connection: 0 }";
-    assert_eq!(log, format!("open\n0: BEGIN\n0: prepare SELECT ?\n{execute}\n{insert}"));
+    assert_eq!(
+        log,
+        format!("open\n0: BEGIN\n0: prepare SELECT ?\n{execute}\n{insert}")
+    );
 }
 
 #[test]
@@ -415,7 +435,10 @@ fn waits_in_functions_that_c_code_calls_need_threads() {
     assert!(end.starts_with("cannot suspend: "), "{end}");
     assert_eq!(log, "open");
     let (end, log, _) = run(text, Mode::Threads);
-    assert_eq!((end.as_str(), log.as_str()), ("Done", "open\n0: SELECT 1\n0: COMMIT"));
+    assert_eq!(
+        (end.as_str(), log.as_str()),
+        ("Done", "open\n0: SELECT 1\n0: COMMIT")
+    );
 }
 
 #[test]

@@ -32,7 +32,11 @@ fn tables_and_their_text_are_the_same() {
     let set = trial(SMALLEST, &[("load.threads", "4"), ("load.mix", text)]);
     assert_eq!(tables.load, set.load);
     let phases = "base: 1m 200/s, 10s 200..1000.5/s";
-    let sets = [("load.warmup", "5s"), ("load.phase", phases), ("load.phases.repeat", "3")];
+    let sets = [
+        ("load.warmup", "5s"),
+        ("load.phase", phases),
+        ("load.phases.repeat", "3"),
+    ];
     let tables = trial(&format!("{SMALLEST}{PHASES}"), &[]);
     assert_eq!(tables.load, trial(SMALLEST, &sets).load);
     let repeated = format!("3 x ({phases})");
@@ -45,7 +49,10 @@ fn tables_and_their_text_are_the_same() {
 fn a_mix_replaces_the_workload_and_its_rates_the_rate() {
     let mixed = trial(&format!("{SMALLEST}{MIXED}"), &[]);
     assert_eq!(mixed.load.workload.value, "oltp_read_only:3, oltp_insert");
-    assert_eq!((mixed.load.mix().unwrap().parts.len(), mixed.load.rate), (2, None));
+    assert_eq!(
+        (mixed.load.mix().unwrap().parts.len(), mixed.load.rate),
+        (2, None)
+    );
     let rates = [
         ("load.mix", "oltp_read_only:200/s,oltp_insert:20/s"),
         ("load.arrivals", "constant"),
@@ -74,7 +81,10 @@ fn phases_replace_the_time_and_the_rate_or_the_users() {
     let in_turns = "[compare]\nstarts = 2\nalternate = \"always\"\nblock = \"1s\"\n\
                     [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
     let said = fails(&format!("{SMALLEST}{in_turns}"), &closed);
-    assert!(said.contains("take turns cannot have `load.phase`"), "{said}");
+    assert!(
+        said.contains("take turns cannot have `load.phase`"),
+        "{said}"
+    );
     let useless = [("load.phases.repeat", "2")];
     assert!(fails(SMALLEST, &useless).contains("no effect without `load.phase`"));
 }

@@ -14,15 +14,23 @@ name = \"x y\"
 ";
 
 fn texts(all: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
-    all.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
+    all.iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect()
 }
 
 #[test]
 fn a_list_and_its_text_are_the_same() {
     let listed = trial(&format!("{SMALLEST}{SCRIPTS}"), &[]).load;
     assert_eq!(listed.workload.value, "tpcb-like@2, own.sql");
-    let scripts = listed.scripts.iter().map(|one| (one.path.as_str(), one.weight));
-    assert_eq!(scripts.collect::<Vec<_>>(), [("tpcb-like", 2), ("own.sql", 1)]);
+    let scripts = listed
+        .scripts
+        .iter()
+        .map(|one| (one.path.as_str(), one.weight));
+    assert_eq!(
+        scripts.collect::<Vec<_>>(),
+        [("tpcb-like", 2), ("own.sql", 1)]
+    );
     assert_eq!(texts(&listed.options), [("scale", "10")]);
     assert_eq!(texts(&listed.variables), [("name", "x y"), ("rows", "5")]);
     let sets = [
@@ -41,7 +49,10 @@ fn a_script_in_lua_is_a_workload_with_options_of_all_types() {
          force-pk = true\nratio = 0.5\nengine = \"innodb\"\nnames = [\"a\", \"b\"]\n"
     );
     let load = trial(&text, &[]).load;
-    assert_eq!((load.scripts.len(), load.scripts[0].name()), (1, "tpcc.lua"));
+    assert_eq!(
+        (load.scripts.len(), load.scripts[0].name()),
+        (1, "tpcc.lua")
+    );
     let expected = [
         ("engine", "innodb"),
         ("force_pk", "true"),
@@ -57,13 +68,19 @@ fn a_script_in_lua_is_a_workload_with_options_of_all_types() {
     };
     study(&text, &[]).check(&known).unwrap();
     let said = fails(&text, &[("load.variables.x", "1")]);
-    assert!(said.contains("`load.variables.x` has no effect on this workload"), "{said}");
+    assert!(
+        said.contains("`load.variables.x` has no effect on this workload"),
+        "{said}"
+    );
 }
 
 #[test]
 fn options_are_for_scripts_and_tables_for_other_workloads() {
     let said = fails(SMALLEST, &[("load.options.scale", "1")]);
-    assert!(said.contains("`load.options.scale` has no effect on this workload"), "{said}");
+    assert!(
+        said.contains("`load.options.scale` has no effect on this workload"),
+        "{said}"
+    );
     // Each applies to some trials.
     let both = "data.rows = 100\n[load]\noptions.scale = 3\n\
                 [[variant]]\nname = \"own\"\nload.script = \"select-only\"\n\

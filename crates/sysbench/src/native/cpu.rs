@@ -34,7 +34,14 @@ mod tests {
 
     #[test]
     fn primes_are_counted_from_3() {
-        let known = [(1, 0), (3, 0), (4, 1), (10, 3), (10_000, 1228), (1_000_000, 78_497)];
+        let known = [
+            (1, 0),
+            (3, 0),
+            (4, 1),
+            (10, 3),
+            (10_000, 1228),
+            (1_000_000, 78_497),
+        ];
         for (limit, primes) in known {
             assert_eq!(primes_below(limit), primes, "{limit}");
         }

@@ -57,12 +57,7 @@ pub(super) fn events(values: &Values, threads: u32) -> u64 {
 }
 
 #[inline]
-fn pass(
-    block: &[AtomicU64],
-    words: &AtomicU64,
-    operation: Operation,
-    random: Option<&mut Random>,
-) {
+fn pass(block: &[AtomicU64], words: &AtomicU64, operation: Operation, random: Option<&mut Random>) {
     let (count, mut sum) = (block.len() as u64, 0_u64);
     match (operation, random) {
         (Operation::Write, None) => repeat(words, |n| store(block, n, n)),
@@ -137,7 +132,10 @@ mod tests {
 
     #[test]
     fn each_word_is_written_with_its_number() {
-        assert_eq!(left(Operation::Write, false), (0..WORDS).collect::<Vec<_>>());
+        assert_eq!(
+            left(Operation::Write, false),
+            (0..WORDS).collect::<Vec<_>>()
+        );
         // Some words are hit more than once, and others never.
         let random = left(Operation::Write, true);
         let missed = random.iter().filter(|word| **word == 0).count();

@@ -59,7 +59,11 @@ impl FileMap {
         let rest = self.0.get(offset as usize..).unwrap_or_default();
         let part = rest.get(..buffer.len()).ok_or(ErrorKind::UnexpectedEof)?;
         let (file, memory) = (part.as_ptr().cast_mut().cast(), buffer.as_mut_ptr());
-        let (from, to) = if writes { (memory, file) } else { (file, memory) };
+        let (from, to) = if writes {
+            (memory, file)
+        } else {
+            (file, memory)
+        };
         // SAFETY: both ranges are valid, and a mapping overlaps no other memory. Atomic bytes may
         // be written. Like processes that share a file, threads may race for it; that only mixes
         // bytes, all of them valid.

@@ -59,11 +59,19 @@ fn short(threads: u32) -> LoadSpec {
 pub(super) fn run(native: &Native, spec: &LoadSpec) -> (Result<LoadOutcome, LoadError>, Slice) {
     let mut total = Slice::new(native.catalog().labels.count());
     let (connector, barrier, stop) = (Arc::new(native.clone()), Barrier::new(1), Stop::default());
-    let ended = load::run(spec, &connector, native, &barrier, &stop, None, &mut |event| {
-        if let LoadEvent::Second(second) = event {
-            total.merge(&second.slice);
-        }
-    });
+    let ended = load::run(
+        spec,
+        &connector,
+        native,
+        &barrier,
+        &stop,
+        None,
+        &mut |event| {
+            if let LoadEvent::Second(second) = event {
+                total.merge(&second.slice);
+            }
+        },
+    );
     (ended, total)
 }
 
@@ -96,7 +104,10 @@ fn two_tests_end_by_themselves() {
     let memory = native("memory --memory-total-size=100K run", 2);
     assert_eq!(memory.events_per_thread, Some(50));
     assert_eq!(events(&memory, &spec(2, None)), 100);
-    let mutex = native("mutex --mutex-num=16 --mutex-locks=100 --mutex-loops=100 run", 2);
+    let mutex = native(
+        "mutex --mutex-num=16 --mutex-locks=100 --mutex-loops=100 run",
+        2,
+    );
     assert_eq!(mutex.events_per_thread, Some(1));
     assert_eq!(events(&mutex, &spec(2, None)), 2);
     assert_eq!(native("cpu run", 2).events_per_thread, None);
@@ -105,7 +116,11 @@ fn two_tests_end_by_themselves() {
 #[test]
 fn a_test_with_a_database_is_none_of_these() {
     let values = values("oltp_read_only run");
-    assert!(Native::new("oltp_read_only", &values, 1, 1).unwrap().is_none());
+    assert!(
+        Native::new("oltp_read_only", &values, 1, 1)
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]

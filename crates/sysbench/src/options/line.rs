@@ -121,7 +121,8 @@ impl CommandLine {
         let idle = common(self.dialect).filter(|(title, _)| *title == WITHOUT_EFFECT);
         for option in idle.flat_map(|(_, options)| options) {
             if self.values.text(option.name) != option.default {
-                self.notices.push(format!("note: --{} has no effect", option.name));
+                self.notices
+                    .push(format!("note: --{} has no effect", option.name));
             }
         }
         match self.dialect {
@@ -150,7 +151,8 @@ impl CommandLine {
     /// script that declares none, except in master. Fails if an option is unknown.
     pub fn finish(&mut self, declared: Option<&[Declaration<'_>]>) -> Result<(), OptionError> {
         for option in declared.unwrap_or_default() {
-            self.values.declare(option.name, option.kind, option.default);
+            self.values
+                .declare(option.name, option.kind, option.default);
         }
         let takes_any = match declared {
             None => self.dialect != Dialect::Master,

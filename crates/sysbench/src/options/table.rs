@@ -39,7 +39,9 @@ fn groups(dialect: Dialect) -> impl Iterator<Item = &'static Group> {
 }
 
 fn read(dialect: Dialect) -> Vec<Group> {
-    let groups = TABLE.split("\n[").filter_map(|group| group.split_once("]\n"));
+    let groups = TABLE
+        .split("\n[")
+        .filter_map(|group| group.split_once("]\n"));
     let read = groups.map(|(name, rows)| {
         let options = rows.lines().filter_map(|row| options(row, dialect));
         (name, options.flatten().collect::<Vec<_>>())

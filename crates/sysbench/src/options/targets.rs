@@ -98,8 +98,12 @@ fn urls(values: &Values, driver: &str) -> Result<Vec<String>, OptionError> {
     let option = |name: &str| format!("{driver}-{name}");
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let [user, database] = ["user", "db"].map(|name| encoded(values.text(&option(name))));
-    let by_socket =
-        |path: &str| format!("mysql://{user}@localhost/{database}?socket={}", encoded(path));
+    let by_socket = |path: &str| {
+        format!(
+            "mysql://{user}@localhost/{database}?socket={}",
+            encoded(path)
+        )
+    };
     let sockets = values.list(&option("socket"));
     if !sockets.is_empty() {
         return Ok(sockets.iter().map(|path| by_socket(path)).collect());

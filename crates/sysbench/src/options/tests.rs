@@ -88,7 +88,9 @@ fn options_stand_anywhere() {
 
 #[test]
 fn a_value_follows_an_equals_sign() {
-    let apart = parse(&words("--threads 4 cpu run"), &no_file).err().unwrap();
+    let apart = parse(&words("--threads 4 cpu run"), &no_file)
+        .err()
+        .unwrap();
     assert_eq!(apart.message, "Unrecognized command line argument: run");
     let hint = "hint: a value follows its option after '=', as in --threads=4";
     assert_eq!(apart.hint.as_deref(), Some(hint));
@@ -111,8 +113,18 @@ fn a_third_word_is_refused() {
 
 #[test]
 fn hyphens_and_underscores_are_the_same() {
-    assert_eq!(line("--report_interval=3 cpu").values.int("report_interval"), Ok(3));
-    assert_eq!(complete("oltp_read_only --table-size=7").values.int("table_size"), Ok(7));
+    assert_eq!(
+        line("--report_interval=3 cpu")
+            .values
+            .int("report_interval"),
+        Ok(3)
+    );
+    assert_eq!(
+        complete("oltp_read_only --table-size=7")
+            .values
+            .int("table_size"),
+        Ok(7)
+    );
     let case = invalid("cpu --Threads=1 run");
     assert_eq!(case, stderr("invalid option: --Threads=1"));
 }
@@ -122,13 +134,22 @@ fn the_last_value_wins() {
     let line = line("--threads=1 --threads=2 --mysql-host=a,b --mysql-host=,c,,d, cpu");
     assert_eq!(line.values.int("threads"), Ok(2));
     assert_eq!(line.values.list("mysql_host"), ["c", "d"]);
-    assert!(super::tests::line("--mysql-host cpu").values.list("mysql_host").is_empty());
+    assert!(
+        super::tests::line("--mysql-host cpu")
+            .values
+            .list("mysql_host")
+            .is_empty()
+    );
 }
 
 #[test]
 fn booleans_are_strict() {
     for word in ["", "=", "=on", "=true", "=1"] {
-        assert!(complete(&format!("--validate{word} cpu run")).values.bool("validate"));
+        assert!(
+            complete(&format!("--validate{word} cpu run"))
+                .values
+                .bool("validate")
+        );
     }
     for word in ["off", "false", "0"] {
         let line = complete(&format!("fileio --file-fsync-end={word} run"));
@@ -172,7 +193,13 @@ fn sizes_and_doubles_without_a_meaning_are_0() {
         let line = complete(&format!("memory --memory-total-size={text} run"));
         assert_eq!(line.values.size("memory_total_size"), bytes, "{text}");
     }
-    for (text, number) in [("1.5", 1.5), ("2x", 0.0), ("1e2", 100.0), ("", 0.0), ("-.5", -0.5)] {
+    for (text, number) in [
+        ("1.5", 1.5),
+        ("2x", 0.0),
+        ("1e2", 100.0),
+        ("", 0.0),
+        ("-.5", -0.5),
+    ] {
         let line = complete(&format!("fileio --file-rw-ratio={text} run"));
         assert_eq!(line.values.double("file_rw_ratio"), number, "{text}");
     }
@@ -180,13 +207,22 @@ fn sizes_and_doubles_without_a_meaning_are_0() {
 
 #[test]
 fn leftovers_are_refused_once_the_test_is_known() {
-    assert_eq!(invalid("cpu --nope=1 run"), stderr("invalid option: --nope=1"));
-    assert_eq!(invalid("cpu --file-num=1 run"), stderr("invalid option: --file-num=1"));
+    assert_eq!(
+        invalid("cpu --nope=1 run"),
+        stderr("invalid option: --nope=1")
+    );
+    assert_eq!(
+        invalid("cpu --file-num=1 run"),
+        stderr("invalid option: --file-num=1")
+    );
 
     let mut near = line("cpu --cpu-maxprime=1 run");
     let declared = declarations(near.dialect, "cpu");
     let error = near.finish(Some(&declared)).unwrap_err();
-    assert_eq!(error.hint.as_deref(), Some("hint: did you mean --cpu-max-prime?"));
+    assert_eq!(
+        error.hint.as_deref(),
+        Some("hint: did you mean --cpu-max-prime?")
+    );
 }
 
 #[test]
@@ -197,10 +233,16 @@ fn scripts_without_options_take_any_as_text_but_in_master() {
     assert_eq!(free.values.kind("d_x"), Some(Kind::String));
 
     let mut strict = line("a.lua --dyno-dialect=master --x=1 run");
-    assert_eq!(seen(strict.finish(None).unwrap_err()), stderr("invalid option: --x=1"));
+    assert_eq!(
+        seen(strict.finish(None).unwrap_err()),
+        stderr("invalid option: --x=1")
+    );
 
     let mut typed = line("a.lua --debug=yes run");
-    assert_eq!(seen(typed.finish(None).unwrap_err()), stderr("invalid option: --debug=yes"));
+    assert_eq!(
+        seen(typed.finish(None).unwrap_err()),
+        stderr("invalid option: --debug=yes")
+    );
 }
 
 #[test]
@@ -234,7 +276,8 @@ fn scripts_declare_their_options() {
 
 #[test]
 fn files_are_read_in_place() {
-    let file = "threads=4\n\nno option\n# events=9\nevents=7 # seven\nmysql-host=a b,'c d' \"e,f\"\n";
+    let file =
+        "threads=4\n\nno option\n# events=9\nevents=7 # seven\nmysql-host=a b,'c d' \"e,f\"\n";
     let line = with_file("--threads=1 --config-file=x --events=8 cpu run", file);
     assert_eq!(line.values.int("threads"), Ok(4));
     assert_eq!(line.values.int("events"), Ok(8));
@@ -247,7 +290,8 @@ fn files_are_read_in_place() {
 #[test]
 fn names_in_files_are_not_trimmed() {
     let mut line = with_file("--config-file=x cpu run", "threads = 4\n");
-    line.finish(Some(&declarations(Dialect::V10, "cpu"))).unwrap();
+    line.finish(Some(&declarations(Dialect::V10, "cpu")))
+        .unwrap();
     assert_eq!(line.values.int("threads"), Ok(1));
     let warning =
         "WARNING: Global option 'threads ' will not be exported, because the type is unknown";
@@ -257,7 +301,8 @@ fn names_in_files_are_not_trimmed() {
 #[test]
 fn files_may_set_the_options_of_tests() {
     let mut line = with_file("--config-file=x fileio run", "file-num=3\n");
-    line.finish(Some(&declarations(Dialect::V10, "fileio"))).unwrap();
+    line.finish(Some(&declarations(Dialect::V10, "fileio")))
+        .unwrap();
     assert_eq!(line.values.int("file_num"), Ok(3));
 }
 
@@ -289,7 +334,10 @@ fn former_names_count_and_warn() {
 #[test]
 fn test_is_a_former_way_to_name_the_test() {
     let line = line("--test=cpu --num-threads=2 run");
-    assert_eq!((line.dialect, line.test.as_deref()), (Dialect::V10, Some("cpu")));
+    assert_eq!(
+        (line.dialect, line.test.as_deref()),
+        (Dialect::V10, Some("cpu"))
+    );
     assert_eq!(line.command.as_deref(), Some("run"));
     assert_eq!(
         line.notices,
@@ -319,7 +367,10 @@ fn general_values_have_bounds() {
         ("--threads=0", "FATAL: Invalid value for --threads: 0"),
         ("--threads", "FATAL: Invalid value for --threads: 0"),
         ("--verbosity=9", "FATAL: Invalid value for --verbosity: 9"),
-        ("--percentile=101", "FATAL: Invalid value for --percentile: 101"),
+        (
+            "--percentile=101",
+            "FATAL: Invalid value for --percentile: 101",
+        ),
         (
             "--histogram --percentile=0",
             "FATAL: --histogram cannot be used with --percentile=0",
@@ -381,7 +432,10 @@ fn general_values_are_read() {
          --percentile=99 --histogram --debug --rand-seed=42 --rand-type=pareto --rand-pareto-h=0.3 \
          cpu run",
     );
-    assert_eq!((general.threads, general.events, general.rate), (8, Some(100), Some(50)));
+    assert_eq!(
+        (general.threads, general.events, general.rate),
+        (8, Some(100), Some(50))
+    );
     assert_eq!(general.report_interval, Some(Duration::from_secs(2)));
     assert_eq!(general.checkpoints, [10, 20].map(Duration::from_secs));
     assert_eq!((general.percentile, general.verbosity), (99, 5));
@@ -400,7 +454,11 @@ fn a_shutdown_is_forced_after_seconds_or_a_part_of_the_time() {
         ("--forced-shutdown=4294967295%", Some(858_993_459_000)),
     ] {
         let general = general(&format!("--time=20 {option} cpu run"));
-        assert_eq!(general.forced_shutdown, millis.map(Duration::from_millis), "{option}");
+        assert_eq!(
+            general.forced_shutdown,
+            millis.map(Duration::from_millis),
+            "{option}"
+        );
     }
     let endless = "--time=0 --events=1 --forced-shutdown=x cpu run";
     assert_eq!(general(endless).forced_shutdown, None);
@@ -410,8 +468,7 @@ fn a_shutdown_is_forced_after_seconds_or_a_part_of_the_time() {
 fn a_run_without_limits_is_warned_about() {
     let mut line = line("--time=0 cpu run");
     General::of(&mut line).unwrap();
-    let warning =
-        "WARNING: Both event and time limits are disabled, running an endless test";
+    let warning = "WARNING: Both event and time limits are disabled, running an endless test";
     assert_eq!(line.warnings, [warning]);
 }
 
@@ -430,7 +487,10 @@ fn the_dialect_is_told_from_the_words() {
         ("--test=select.lua --num-threads=4 run", V05),
         ("--test=select.lua --threads=4 run", V10),
         ("--test=select.lua --threads=4 --max-time=5 run", V10),
-        ("--test=/x/oltp_legacy/oltp.lua --oltp-table-size=4 run", V10),
+        (
+            "--test=/x/oltp_legacy/oltp.lua --oltp-table-size=4 run",
+            V10,
+        ),
         ("--test=oltp_read_only --num-threads=4 run", V10),
         ("--test=fileio --num-threads=4 --max-requests=0 run", V10),
         ("--test=fileio --init-rng=on run", V04),
@@ -451,16 +511,25 @@ fn only_who_asks_for_master_gets_its_distribution() {
     let typed = general("oltp_read_write --dyno-dialect=master run");
     assert_eq!(typed.distribution, Distribution::Uniform);
     let zipfian = general("oltp_read_write --rand-type=zipfian --rand-zipfian-exp=0.9 run");
-    assert_eq!(zipfian.distribution, Distribution::Zipfian { exponent: 0.9 });
+    assert_eq!(
+        zipfian.distribution,
+        Distribution::Zipfian { exponent: 0.9 }
+    );
 }
 
 #[test]
 fn dialect_0_4_names_the_test_by_an_option() {
     let line = complete("run --test=oltp --oltp-read-only");
     assert_eq!(line.dialect, Dialect::V04);
-    assert_eq!((line.test.as_deref(), line.command.as_deref()), (Some("oltp"), Some("run")));
+    assert_eq!(
+        (line.test.as_deref(), line.command.as_deref()),
+        (Some("oltp"), Some("run"))
+    );
     let message = "invalid option: --x=1";
-    assert_eq!(invalid("--test=oltp --oltp-read-only --x=1 run"), stderr(message));
+    assert_eq!(
+        invalid("--test=oltp --oltp-read-only --x=1 run"),
+        stderr(message)
+    );
     let message = "Unrecognized command line argument: help";
     assert_eq!(refused("--test=oltp run help"), stderr(message));
     let help = (usage(Dialect::V04), false, 0);
@@ -530,7 +599,10 @@ fn the_lines_of_papers_are_read() {
     let declared = declarations(merged.dialect, "oltp");
     let error = merged.finish(Some(&declared)).unwrap_err();
     assert_eq!(error.message, "invalid option: --mysqlsocket=/tmp/a.sock");
-    assert_eq!(error.hint.as_deref(), Some("hint: did you mean --mysql-socket?"));
+    assert_eq!(
+        error.hint.as_deref(),
+        Some("hint: did you mean --mysql-socket?")
+    );
 
     let second = "--test=/root/oltp.lua --oltp-tables-count=25 --mysql-port=3501 \
                   --mysql-table-engine=innodb --max-requests=0 --max-time=600 run";
@@ -539,7 +611,10 @@ fn the_lines_of_papers_are_read() {
         assert_eq!(line.dialect, Dialect::V05);
         assert_eq!(line.values.int("oltp_tables_count"), Ok(25));
         let general = General::of(&mut line).unwrap();
-        assert_eq!((general.events, general.time), (None, Some(Duration::from_secs(600))));
+        assert_eq!(
+            (general.events, general.time),
+            (None, Some(Duration::from_secs(600)))
+        );
         let targets = Targets::of(&line, |_| None).unwrap();
         assert_eq!(targets.urls, ["mysql://sbtest@localhost:3501/sbtest"]);
     }
@@ -587,7 +662,10 @@ fn errors_have_the_words_of_their_driver() {
 #[test]
 fn targets_have_the_options_of_their_driver() {
     let found = targets("oltp_read_only run");
-    assert_eq!((found.driver.as_str(), found.user.as_str()), ("mysql", "sbtest"));
+    assert_eq!(
+        (found.driver.as_str(), found.user.as_str()),
+        ("mysql", "sbtest")
+    );
     assert_eq!(found.ignored_errors, ["1213", "1020", "1205"]);
     assert_eq!(found.login.tls_mode, Some(TlsMode::Disable));
     assert!(found.prepares && !found.is_dry_run);
@@ -603,15 +681,34 @@ fn targets_have_the_options_of_their_driver() {
         ("--mysql-ssl", TlsMode::Required),
         ("--mysql-ssl=Verify_CA", TlsMode::VerifyCa),
         ("--mysql-ssl=verify_identity", TlsMode::VerifyFull),
-        ("--db-driver=pgsql --pgsql-sslmode=verify-full", TlsMode::VerifyFull),
-        ("--db-driver=pgsql --pgsql-sslmode=require", TlsMode::Required),
+        (
+            "--db-driver=pgsql --pgsql-sslmode=verify-full",
+            TlsMode::VerifyFull,
+        ),
+        (
+            "--db-driver=pgsql --pgsql-sslmode=require",
+            TlsMode::Required,
+        ),
     ] {
-        assert_eq!(targets(&format!("{option} x run")).login.tls_mode, Some(mode), "{option}");
+        assert_eq!(
+            targets(&format!("{option} x run")).login.tls_mode,
+            Some(mode),
+            "{option}"
+        );
     }
     for (option, error) in [
-        ("--db-driver=help", stdout("FATAL: Invalid value for --db-driver: help")),
-        ("--db-ps-mode=x", stdout("FATAL: Invalid value for --db-ps-mode: x")),
-        ("--mysql-ssl=yes", stdout("FATAL: Invalid value for --mysql-ssl: yes")),
+        (
+            "--db-driver=help",
+            stdout("FATAL: Invalid value for --db-driver: help"),
+        ),
+        (
+            "--db-ps-mode=x",
+            stdout("FATAL: Invalid value for --db-ps-mode: x"),
+        ),
+        (
+            "--mysql-ssl=yes",
+            stdout("FATAL: Invalid value for --mysql-ssl: yes"),
+        ),
         (
             "--mysql-port=1,x",
             stderr("Invalid value for the 'mysql_port' option: 'x'"),
@@ -664,19 +761,23 @@ const TESTS: [&str; 10] = [
 
 /// The options that every test has, and those of one.
 fn known(dialect: Dialect, test: &str) -> Vec<Declaration<'static>> {
-    let common = table::common(dialect).flat_map(|(_, options)| options).copied();
+    let common = table::common(dialect)
+        .flat_map(|(_, options)| options)
+        .copied();
     common.chain(declarations(dialect, test)).collect()
 }
 
 #[test]
 fn every_row_of_the_table_is_read() {
-    let rows = include_str!("table.txt").lines().filter(|line| !line.starts_with(['#', '[']));
+    let rows = include_str!("table.txt")
+        .lines()
+        .filter(|line| !line.starts_with(['#', '[']));
     for row in rows {
         let names = row.split('|').nth(3).unwrap();
         for name in names.split_whitespace() {
-            let mut all = Dialect::ALL.into_iter().flat_map(|dialect| {
-                TESTS.into_iter().flat_map(move |test| known(dialect, test))
-            });
+            let mut all = Dialect::ALL
+                .into_iter()
+                .flat_map(|dialect| TESTS.into_iter().flat_map(move |test| known(dialect, test)));
             assert!(all.any(|option| option.name == name), "{row}");
         }
     }
@@ -706,9 +807,8 @@ fn every_option_of_the_table_is_read_back() {
                     _ => ("7", "7"),
                 };
                 let name = option.name;
-                let text = format!(
-                    "--dyno-dialect={dialect_name} --test={test} --{name}={typed} run"
-                );
+                let text =
+                    format!("--dyno-dialect={dialect_name} --test={test} --{name}={typed} run");
                 let text = text.replace("--test=oltp_", "oltp_");
                 let mut line = match dialect {
                     Dialect::Master => line(&text.replace("--test=", "")),
@@ -722,9 +822,9 @@ fn every_option_of_the_table_is_read_back() {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    let all = Dialect::ALL.into_iter().flat_map(|dialect| {
-        TESTS.into_iter().flat_map(move |test| known(dialect, test))
-    });
+    let all = Dialect::ALL
+        .into_iter()
+        .flat_map(|dialect| TESTS.into_iter().flat_map(move |test| known(dialect, test)));
     let names: Vec<_> = all.map(|option| option.name).collect();
     let name = prop::sample::select(names);
     let value = prop_oneof![

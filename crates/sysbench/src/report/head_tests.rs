@@ -86,7 +86,10 @@ Doing random r/w test
 ";
     let of = |dialect, facts: &[(&'static str, &str)]| report(dialect, "fileio", facts).head();
     let random = [("file-test-mode", "rndrw"), ("max-requests", "0")];
-    assert_eq!(of(Dialect::V10, &random), format!("{RUNNING}{CURRENT_TIME}{v10}"));
+    assert_eq!(
+        of(Dialect::V10, &random),
+        format!("{RUNNING}{CURRENT_TIME}{v10}")
+    );
     let options = [
         ("file-test-mode", "seqwr"),
         ("file-io-mode", "mmap"),
@@ -114,7 +117,10 @@ Doing sequential write (creation) test
 #[test]
 fn the_head_of_oltp_in_0_4() {
     for (option, own) in [
-        (("oltp-read-only", "1"), "Running mixed OLTP test\nDoing read-only test\n"),
+        (
+            ("oltp-read-only", "1"),
+            "Running mixed OLTP test\nDoing read-only test\n",
+        ),
         (("oltp-test-mode", "simple"), "Running simple OLTP test\n"),
         (("oltp-test-mode", "sp"), "Running stored procedure test\n"),
     ] {
@@ -141,5 +147,8 @@ fn the_program_starts() {
         "Threads started!\n\nWarming up for 5 seconds...\n\n"
     );
     assert_eq!(Dialect::V04.initializing(), "");
-    assert_eq!(Dialect::V05.initializing(), "Initializing worker threads...\n\n");
+    assert_eq!(
+        Dialect::V05.initializing(),
+        "Initializing worker threads...\n\n"
+    );
 }

@@ -69,7 +69,10 @@ fn only_intervals_begin_with_a_bracket() {
 #[test]
 fn virtualclient() {
     let header = Dialect::Master.header("bundled LuaJIT 2.1.0-beta2");
-    assert_eq!(found(r"sysbench\s+(\d+\.\d+\.\d+(?:-\w+)?)", &header), "1.1.0");
+    assert_eq!(
+        found(r"sysbench\s+(\d+\.\d+\.\d+(?:-\w+)?)", &header),
+        "1.1.0"
+    );
     let numbers = |dialect| {
         let text = cumulative(dialect, "sql");
         let (_, text) = text.split_once("SQL statistics:").unwrap();
@@ -100,7 +103,10 @@ fn common_patterns() {
         (r"reconnects:\s+(\d+)", "0"),
         (r"total time:\s+([\d.]+)s", "2.5023"),
         (r"total number of events:\s+(\d+)", "10"),
-        (r"Latency \(ms\):\s+min:\s+[\d.]+\s+avg:\s+([\d.]+)\s+max:", "1250.00"),
+        (
+            r"Latency \(ms\):\s+min:\s+[\d.]+\s+avg:\s+([\d.]+)\s+max:",
+            "1250.00",
+        ),
         (r"events \(avg/stddev\):\s+([\d.]+)/[\d.]+", "5.0000"),
         (r"(?m)^\s*read:\s+(\d+)", "140"),
         (r"(\d+\.\d+\s+per sec\.)", "4.00 per sec."),

@@ -55,14 +55,15 @@ fn fill_line(line: &str, value: Value<'_>) -> Option<String> {
 
 /// A number or a term. What is divided by 0 is 0: a rate before any time has passed.
 fn number(term: &str, value: Value<'_>) -> Option<f64> {
-    let operators: [(char, fn(f64, f64) -> f64); 3] = [
-        ('/', |left, right| if right == 0.0 { 0.0 } else { left / right }),
-        ('*', |left, right| left * right),
-        ('+', |left, right| left + right),
-    ];
-    for (operator, apply) in operators {
+    for operator in ['/', '*', '+'] {
         if let Some((left, right)) = term.split_once(operator) {
-            return Some(apply(number(left, value)?, number(right, value)?));
+            let (left, right) = (number(left, value)?, number(right, value)?);
+            return Some(match operator {
+                '/' if right == 0.0 => 0.0,
+                '/' => left / right,
+                '*' => left * right,
+                _ => left + right,
+            });
         }
     }
     let text = value(term).unwrap_or_else(|| term.to_owned());
@@ -181,7 +182,10 @@ mod tests {
             ("word=read|a\nword=write|b\nword=write,read |c\n", "a\nc\n"),
             ("!word=read|a\n!word=write|b\n", "b\n"),
             ("two|a\nnone|b\noff|c\nempty|d\nthree|e\nword|f\n", "a\nf\n"),
-            ("!two|a\n!none|b\n!off|c\n!empty|d\n!three|e\n", "b\nc\nd\ne\n"),
+            (
+                "!two|a\n!none|b\n!off|c\n!empty|d\n!three|e\n",
+                "b\nc\nd\ne\n",
+            ),
             ("1.x|a\n1.0|b\n!0.x|c\n0.5|d\n1.1|e\n", "a\nb\nc\n"),
             ("1.0 word=read two|a\n1.0 word=read none|b\n", "a\n"),
             ("!1.0&two|a\n!1.0&none|b\n!1.1&two|c\n", "b\nc\n"),

@@ -24,7 +24,9 @@ pub(super) fn report(
     Report {
         dialect,
         values: line.values,
-        facts: facts.map(|(name, fact)| (*name, (*fact).to_owned())).collect(),
+        facts: facts
+            .map(|(name, fact)| (*name, (*fact).to_owned()))
+            .collect(),
     }
 }
 
@@ -138,7 +140,12 @@ fn version_1_0_reports() {
     for test in ["none", "threads", "mutex"] {
         prints(v10, test, "", OF_1_0);
     }
-    prints(v10, "cpu", "CPU speed:\n    events per second:     4.00\n", OF_1_0);
+    prints(
+        v10,
+        "cpu",
+        "CPU speed:\n    events per second:     4.00\n",
+        OF_1_0,
+    );
     let own = "Total operations: 10 (    4.00 per second)\n\n\
         0.01 MiB transferred (0.00 MiB/sec)\n\n";
     prints(v10, "memory", own, OF_1_0);
@@ -211,7 +218,12 @@ fn version_0_4_reports() {
     other operations:                    20     (8.00 per sec.)
 ";
     prints(v04, "sql", own, OF_0_4);
-    prints(v04, "cpu", "CPU speed:\n    events per second:     4.00\n", OF_0_4);
+    prints(
+        v04,
+        "cpu",
+        "CPU speed:\n    events per second:     4.00\n",
+        OF_0_4,
+    );
     let own = "Operations performed:  140 Read, 40 Write, 20 Other = 200 Total\n\
         Read 450Mb  Written 300Mb  Total transferred 750Mb  (300Mb/sec)\n   \
         72.00 Requests/sec executed\n";
@@ -225,7 +237,10 @@ fn lines_that_depend_on_the_run() {
     };
     let text = v10(&[("percentile", "0")], &totals());
     let line = "         percentile stats:               disabled\n";
-    assert!(text.contains(line) && !text.contains("th percentile"), "{text}");
+    assert!(
+        text.contains(line) && !text.contains("th percentile"),
+        "{text}"
+    );
     let text = v10(&[("memory-oper", "none")], &totals());
     let start = "Total operations: 10 (    4.00 per second)\n\n\nGeneral statistics:\n";
     assert!(text.starts_with(start), "{text}");
@@ -235,7 +250,10 @@ fn lines_that_depend_on_the_run() {
     assert!(v10(&[], &cut).contains(line));
     let nothing: Vec<_> = totals().into_iter().map(|(name, _)| (name, 0.0)).collect();
     let text = report(Dialect::V04, "cpu", &[]).cumulative(&nothing);
-    assert!(text.contains("max:                                  0.00ms\n\n"), "{text}");
+    assert!(
+        text.contains("max:                                  0.00ms\n\n"),
+        "{text}"
+    );
 }
 
 #[test]

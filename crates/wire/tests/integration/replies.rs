@@ -301,9 +301,12 @@ fn a_text_result_says_whether_a_transaction_is_open() {
     let error = ServerError::new(1064, Some(SqlState::new(*b"42000")), &b"no"[..]);
     let error = common::bytes_of(&ErrPacket::Error(error));
     let mut reader = common::reader(true);
-    for (message, is_in_transaction) in
-        [(end(3), true), (end(2), false), (error, true), (end(2), false)]
-    {
+    for (message, is_in_transaction) in [
+        (end(3), true),
+        (end(2), false),
+        (error, true),
+        (end(2), false),
+    ] {
         let mut gatherer = Gatherer::new(100);
         gatherer.push(&common::stream(1, &[message]));
         let message = gatherer.take_message().unwrap().unwrap();

@@ -66,7 +66,7 @@ pub(crate) fn prepare(
     let (mut catalog, mut end) = (Catalog::default(), 0.0);
     let kinds = kinds.iter().map(|(steps, weight)| {
         end += weight;
-        let steps = numbered(&mut catalog, *steps, options, dialect);
+        let steps = numbered(&mut catalog, steps, options, dialect);
         Kind { end, steps }
     });
     let kinds = kinds.collect();

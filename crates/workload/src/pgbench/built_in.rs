@@ -74,7 +74,11 @@ mod tests {
             for dialect in [&NUMBERED, &UNNUMBERED] {
                 let source = built_in.source(dialect, 1);
                 let script = Pgbench::new(vec![source], &[], 1, dialect, 1).unwrap();
-                assert_eq!(script.catalog().statements.len(), statements, "{built_in:?}");
+                assert_eq!(
+                    script.catalog().statements.len(),
+                    statements,
+                    "{built_in:?}"
+                );
             }
         }
     }

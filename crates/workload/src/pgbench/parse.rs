@@ -143,7 +143,9 @@ fn unit_s(words: &mut &str) -> Result<f64, String> {
         "" | "s" => Ok(1.0),
         "ms" => Ok(1e-3),
         "us" => Ok(1e-6),
-        unit => Err(format!("unrecognized time unit {unit}, must be us, ms or s")),
+        unit => Err(format!(
+            "unrecognized time unit {unit}, must be us, ms or s"
+        )),
     }
 }
 
@@ -172,19 +174,34 @@ mod tests {
             ("\\set 1x 1", "1: invalid variable name: \"1x\""),
             ("\\set", "1: invalid variable name: \"\""),
             ("\\sleep", "1: syntax error at \"\""),
-            ("\\sleep 10q", "1: unrecognized time unit q, must be us, ms or s"),
+            (
+                "\\sleep 10q",
+                "1: unrecognized time unit q, must be us, ms or s",
+            ),
             ("\\sleep 1 s 2", "1: syntax error at \"2\""),
             ("\\foo", "1: invalid command \\foo"),
-            ("\\startpipeline", "1: no pipelines: every statement waits for its reply"),
+            (
+                "\\startpipeline",
+                "1: no pipelines: every statement waits for its reply",
+            ),
             ("\\gset", "1: \\gset must follow an SQL command"),
-            ("A;\n\\set x 1\n\\gset", "3: \\gset must follow an SQL command"),
-            ("A\n\\gset a\n\\gset b", "3: \\gset must follow an SQL command"),
+            (
+                "A;\n\\set x 1\n\\gset",
+                "3: \\gset must follow an SQL command",
+            ),
+            (
+                "A\n\\gset a\n\\gset b",
+                "3: \\gset must follow an SQL command",
+            ),
             ("A \\gset a b", "1: syntax error at \"b\""),
             ("\\endif", "1: no matching \\if"),
             ("A; \\endif", "1: no matching \\if"),
             ("A;\n\\if 1\n", "2: \\if without matching \\endif"),
             ("\\if 1\n\\else\n\\else", "3: \\else must not follow \\else"),
-            ("\\if 1\n\\else\n\\elif 1", "3: \\elif must not follow \\else"),
+            (
+                "\\if 1\n\\else\n\\elif 1",
+                "3: \\elif must not follow \\else",
+            ),
             ("\\if 1\n\\else x\n\\endif", "2: syntax error at \"x\""),
         ] {
             assert_eq!(commands(text).unwrap_err(), format!("e.sql:{message}"));
@@ -209,7 +226,10 @@ mod tests {
         };
         assert_eq!(statement.text, "SELECT 1");
         assert_eq!(statement.prefix.as_deref(), Some("p_"));
-        let places: Vec<_> = commands.iter().map(|command| command.place.as_str()).collect();
+        let places: Vec<_> = commands
+            .iter()
+            .map(|command| command.place.as_str())
+            .collect();
         assert_eq!(places, ["e.sql:1", "e.sql:2", "e.sql:4"]);
     }
 

@@ -57,7 +57,8 @@ impl Statement {
             if colons == ":"
                 && let Ok(number) = number(name, names)
             {
-                self.places.push((start..self.text.len(), number, is_quoted));
+                self.places
+                    .push((start..self.text.len(), number, is_quoted));
             }
         }
     }
@@ -121,7 +122,7 @@ fn quoted_bytes(before: &str, text: &str, escapes: bool) -> Option<usize> {
     // A doubled quote is the end of one string and the start of the next.
     let end = ends.find(|at| {
         let backslashes = at - inside[..*at].trim_end_matches('\\').len();
-        !has_escapes || backslashes % 2 == 0
+        !has_escapes || backslashes.is_multiple_of(2)
     });
     Some(end.map_or(text.len(), |at| open.len() + at + close.len()))
 }
@@ -186,7 +187,10 @@ mod tests {
             statement.prepared(&Dialect::STANDARD).as_deref(),
             Some("SELECT ?::int, ?, ':1', ?, x[1:2]")
         );
-        let variables = [Variable::Known(Value::Bool(true)), Variable::Text("x".into())];
+        let variables = [
+            Variable::Known(Value::Bool(true)),
+            Variable::Text("x".into()),
+        ];
         let params = [Param::Int(1), Param::Text("x"), Param::Int(1)];
         assert_eq!(statement.params(&variables), params);
     }

@@ -41,8 +41,12 @@ fn requests(user: &mut dyn Program, rows: &Rows) -> Vec<String> {
     loop {
         let request = user.resume(answer);
         asked.push(match &request {
-            Request::Execute { statement, params, .. } => format!("{statement} {params:?}"),
-            Request::Run { sql, wants_rows, .. } => format!("{sql} {wants_rows}"),
+            Request::Execute {
+                statement, params, ..
+            } => format!("{statement} {params:?}"),
+            Request::Run {
+                sql, wants_rows, ..
+            } => format!("{sql} {wants_rows}"),
             Request::Pause(length) => format!("{length:?}"),
             Request::Done { kind } => format!("done {kind}"),
             Request::Fail(message) => (*message).to_owned(),
@@ -114,12 +118,23 @@ fn a_text_is_a_parameter() {
 fn the_catalog_has_labels_and_placeholders() {
     let text = "SELECT  a\n FROM t WHERE b = :x::int;\nupdate t set a = :x; SELECT ':x'";
     let catalog = pgbench(&[text], &["x=1"]).unwrap().catalog();
-    let texts: Vec<_> = catalog.statements.iter().map(|it| it.sql.as_str()).collect();
+    let texts: Vec<_> = catalog
+        .statements
+        .iter()
+        .map(|it| it.sql.as_str())
+        .collect();
     assert_eq!(
         texts,
-        ["SELECT  a\n FROM t WHERE b = $1::int", "update t set a = $1"]
+        [
+            "SELECT  a\n FROM t WHERE b = $1::int",
+            "update t set a = $1"
+        ]
     );
-    let labels: Vec<_> = catalog.labels.iter().skip(program::labels().count()).collect();
+    let labels: Vec<_> = catalog
+        .labels
+        .iter()
+        .skip(program::labels().count())
+        .collect();
     assert_eq!(
         labels,
         [
@@ -169,14 +184,20 @@ fn a_script_runs_again_unless_it_was_refused() {
     for kind in [FailureKind::Restart, FailureKind::Refused].repeat(20) {
         let first = format!("{:?}", user.resume(Answer::Transaction));
         let _ = user.resume(replied(&mut none));
-        assert!(matches!(user.resume(Answer::Failed(&error(kind))), Request::Restart));
+        assert!(matches!(
+            user.resume(Answer::Failed(&error(kind))),
+            Request::Restart
+        ));
         let again = format!("{:?}", user.resume(Answer::Transaction));
         match kind {
             FailureKind::Restart => assert_eq!(again, first),
             _ => changes += u32::from(again != first),
         }
         let _ = user.resume(replied(&mut none));
-        assert!(matches!(user.resume(replied(&mut none)), Request::Done { .. }));
+        assert!(matches!(
+            user.resume(replied(&mut none)),
+            Request::Done { .. }
+        ));
     }
     assert!((1..20).contains(&changes), "{changes}");
 }

@@ -149,15 +149,25 @@ fn a_script_writes_reports_of_its_own() {
     assert!(reporter.report("report_cumulative", &stat).is_err());
     reporter.finish().unwrap();
     assert_eq!(take(&printed), csv);
-    assert!(LuaScript::new(source(""), Settings::default(), Mode::Threads).reporter().is_none());
+    assert!(
+        LuaScript::new(source(""), Settings::default(), Mode::Threads)
+            .reporter()
+            .is_none()
+    );
 }
 
 #[test]
 fn what_needs_threads_shows_in_the_text() {
     for (text, reason) in [
         ("os.execute('sleep 1')", Some("it uses os.execute")),
-        ("local co = coroutine.create(print)", Some("it uses coroutine")),
-        ("ffi.C.usleep(1) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ)", None),
+        (
+            "local co = coroutine.create(print)",
+            Some("it uses coroutine"),
+        ),
+        (
+            "ffi.C.usleep(1) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ)",
+            None,
+        ),
         ("ffi.C.poll(nil, 0, 1)", Some("it uses ffi.C.poll")),
     ] {
         let script = LuaScript::new(source(text), Settings::default(), Mode::Coroutines);

@@ -71,7 +71,9 @@ impl FileSet {
         let flags: String = self.flags.iter().map(|(word, _)| *word).collect();
         let flags = if flags.is_empty() { "(none)" } else { &flags };
         let files = layout.files;
-        line(&format!("{files} files, {file_kib}Kb each, {total_mib}Mb total"));
+        line(&format!(
+            "{files} files, {file_kib}Kb each, {total_mib}Mb total"
+        ));
         line("Creating files for the test...");
         line(&format!("Extra file open flags: {flags}"));
         let buffer = region::buffer(layout.request_bytes.min(layout.file_bytes) as usize);
@@ -84,9 +86,9 @@ impl FileSet {
         let mib_per_s = written as f64 / f64::from(1 << 20) / seconds;
         line(&match written {
             0 => "No bytes written.".to_owned(),
-            _ => format!(
-                "{written} bytes written in {seconds:.2} seconds ({mib_per_s:.2} MiB/sec)."
-            ),
+            _ => {
+                format!("{written} bytes written in {seconds:.2} seconds ({mib_per_s:.2} MiB/sec).")
+            }
         });
         Ok(())
     }
@@ -117,7 +119,9 @@ impl FileSet {
             return Err(OptionError::fatal(message + OTHERWISE_PREPARED));
         }
         let map = is_mapped.then(|| FileMap::new(&opened, bytes));
-        let map = map.transpose().map_err(|error| cannot("map", file, &error))?;
+        let map = map
+            .transpose()
+            .map_err(|error| cannot("map", file, &error))?;
         Ok((opened, map))
     }
 

@@ -26,7 +26,8 @@ fn set(directory: &Path, values: &Values) -> FileSet {
 fn prepare(directory: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let set = set(directory, &options("--validate"));
-    set.prepare(&mut |line| lines.push(line.to_owned())).unwrap();
+    set.prepare(&mut |line| lines.push(line.to_owned()))
+        .unwrap();
     lines
 }
 
@@ -72,20 +73,36 @@ fn prepare_creates_extends_and_reuses() {
     ];
     let lines = prepare(directory.path());
     assert_eq!(lines[..5], first);
-    assert!(lines[5].starts_with("100000 bytes written in 0."), "{}", lines[5]);
+    assert!(
+        lines[5].starts_with("100000 bytes written in 0."),
+        "{}",
+        lines[5]
+    );
     assert!(lines[5].ends_with(" MiB/sec)."), "{}", lines[5]);
     let file = directory.path().join("test_file.1");
     let metadata = fs::metadata(&file).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
-    File::options().write(true).open(&file).unwrap().set_len(5000).unwrap();
+    File::options()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_len(5000)
+        .unwrap();
     let lines = prepare(directory.path());
     assert_eq!(lines[3], "Reusing existing file test_file.0");
     assert_eq!(lines[4], "Extending existing file test_file.1");
     // From the block that was cut.
-    assert!(lines[5].starts_with("45904 bytes written in "), "{}", lines[5]);
+    assert!(
+        lines[5].starts_with("45904 bytes written in "),
+        "{}",
+        lines[5]
+    );
     assert_eq!(fs::metadata(&file).unwrap().len(), 50_000);
     assert_eq!(prepare(directory.path())[5], "No bytes written.");
-    assert_eq!(counts(directory.path(), "--file-test-mode=seqrd --validate"), [200, 0, 0]);
+    assert_eq!(
+        counts(directory.path(), "--file-test-mode=seqrd --validate"),
+        [200, 0, 0]
+    );
 }
 
 #[test]
@@ -96,7 +113,8 @@ fn cleanup_removes_the_files_only() {
     fs::write(directory.path().join("test_file.2"), "another one").unwrap();
     let mut lines = Vec::new();
     let set = set(directory.path(), &options(""));
-    set.cleanup(&mut |line| lines.push(line.to_owned())).unwrap();
+    set.cleanup(&mut |line| lines.push(line.to_owned()))
+        .unwrap();
     assert_eq!(lines, ["Removing test files..."]);
     let left = fs::read_dir(directory.path()).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
@@ -186,7 +204,10 @@ fn files_must_be_prepared_and_large_enough() {
     );
     prepare(directory.path());
     assert_eq!(
-        refused(directory.path(), "--file-test-mode=rndrd --file-total-size=2M"),
+        refused(
+            directory.path(),
+            "--file-test-mode=rndrd --file-total-size=2M"
+        ),
         "FATAL: Size of file 'test_file.0' is 48.828KiB, but at least 1MiB is expected.\n\
          WARNING: Did you run 'prepare' with different --file-total-size or --file-num values?"
     );
@@ -200,12 +221,21 @@ fn a_file_that_becomes_too_short_ends_the_run() {
     for access in ["sync", "async"] {
         let text = format!("--file-test-mode=seqrd --file-io-mode={access}");
         let files = open(directory.path(), &text).unwrap();
-        File::options().write(true).open(&file).unwrap().set_len(5000).unwrap();
+        File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_len(5000)
+            .unwrap();
         let mut session = FileSession::new(&Arc::new(files)).unwrap();
         let place = session.io.layout.at(50_000 + 4096);
         let read = session.perform(READ, place);
         let read = read.and_then(|()| session.queue.as_mut().map_or(Ok(()), |queue| queue.wait(0)));
-        assert_eq!(read.unwrap_err().kind(), ErrorKind::UnexpectedEof, "{access}");
+        assert_eq!(
+            read.unwrap_err().kind(),
+            ErrorKind::UnexpectedEof,
+            "{access}"
+        );
         prepare(directory.path());
     }
 }
@@ -241,7 +271,10 @@ fn values_out_of_range_are_refused() {
 fn links_of_other_accounts_are_neither_followed_nor_written() {
     let directory = TempDir::new().unwrap();
     let set = set(directory.path(), &options(""));
-    let (victim, file) = (directory.path().join("victim"), directory.path().join("test_file.0"));
+    let (victim, file) = (
+        directory.path().join("victim"),
+        directory.path().join("test_file.0"),
+    );
     fs::write(&victim, "precious").unwrap();
     let plant: [fn(&Path, &Path) -> IoResult<()>; 2] = [
         |victim, file| symlink(victim, file),
@@ -267,6 +300,7 @@ fn extra_flags_are_named_as_sysbench_names_them() {
     let directory = TempDir::new().unwrap();
     let set = set(directory.path(), &options("--file-extra-flags=sync,dsync"));
     let mut lines = Vec::new();
-    set.prepare(&mut |line| lines.push(line.to_owned())).unwrap();
+    set.prepare(&mut |line| lines.push(line.to_owned()))
+        .unwrap();
     assert_eq!(lines[2], "Extra file open flags: sync dsync ");
 }

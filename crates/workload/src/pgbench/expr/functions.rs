@@ -20,7 +20,9 @@ pub(super) static PREFIXES: [(&str, u8, Function); 4] = [
     ("not", 3, |v, _| Ok(Bool(!v[0].is_true()))),
     ("~", 7, |v, _| Ok(Int(!v[0].to_int()?))),
     ("+", 9, |v, _| Ok(v[0])),
-    ("-", 9, |v, _| numbers(&[Int(0), v[0]], i64::checked_sub, f64::sub)),
+    ("-", 9, |v, _| {
+        numbers(&[Int(0), v[0]], i64::checked_sub, f64::sub)
+    }),
 ];
 
 /// Operators between two operands, and how strongly they bind.
@@ -47,7 +49,9 @@ pub(super) static OPERATORS: [(&str, u8, Function); 17] = [
 
 /// Functions, with the least and the most arguments.
 pub(super) static FUNCTIONS: [(&str, usize, usize, Function); 21] = [
-    ("abs", 1, 1, |v, _| numbers(&[v[0], v[0]], |a, _| a.checked_abs(), |a, _| a.abs())),
+    ("abs", 1, 1, |v, _| {
+        numbers(&[v[0], v[0]], |a, _| a.checked_abs(), |a, _| a.abs())
+    }),
     ("debug", 1, 1, |v, _| Ok(v[0])),
     ("double", 1, 1, |v, _| double(v, |a| a)),
     ("exp", 1, 1, |v, _| double(v, f64::exp)),

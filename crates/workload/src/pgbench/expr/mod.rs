@@ -198,7 +198,10 @@ pub(crate) mod tests {
             ("1 is true", Value::Bool(false)),
             ("false is not true", Value::Bool(true)),
             ("case when null then 1 end", Value::Null),
-            ("case when 0 then 1 when 2.5 then 2 else 3 end", Value::Int(2)),
+            (
+                "case when 0 then 1 when 2.5 then 2 else 3 end",
+                Value::Int(2),
+            ),
             ("case when false then 1/0 else 3 end", Value::Int(3)),
             ("false and 1/0 = 1", Value::Bool(false)),
         ]);

@@ -24,7 +24,7 @@ struct Parser<'a, 'n> {
 /// Takes an expression from the front of a text.
 pub(crate) fn parse(text: &mut &str, names: &mut Names) -> Result<Expr, String> {
     let mut parser = Parser {
-        rest: *text,
+        rest: text,
         token: String::new(),
         names,
         operands: MAX_OPERANDS,
@@ -203,7 +203,11 @@ mod tests {
             ("case when 1 then 2", ""),
             ("case 1 when 2 then 3 end", "1 when 2 then 3 end"),
         ] {
-            assert_eq!(problem(text), format!("syntax error at \"{rest}\""), "{text}");
+            assert_eq!(
+                problem(text),
+                format!("syntax error at \"{rest}\""),
+                "{text}"
+            );
         }
         for (text, message) in [
             (":", "invalid variable name: \"\""),
@@ -219,7 +223,12 @@ mod tests {
 
     #[test]
     fn the_rest_is_left() {
-        for (text, left) in [("1 2", "2"), ("10ms", "ms"), (":a - 1e2 s", "s"), ("1)", ")")] {
+        for (text, left) in [
+            ("1 2", "2"),
+            ("10ms", "ms"),
+            (":a - 1e2 s", "s"),
+            ("1)", ")"),
+        ] {
             let mut rest = text;
             assert!(parse(&mut rest, &mut Names::default()).is_ok(), "{text}");
             assert_eq!(rest, left);

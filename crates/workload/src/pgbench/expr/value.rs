@@ -120,7 +120,10 @@ mod tests {
             ("-3", Value::Int(-3)),
             ("1.5", Value::Double(1.5)),
             ("1e3", Value::Double(1000.0)),
-            ("9223372036854775808", Value::Double(9_223_372_036_854_775_808.0)),
+            (
+                "9223372036854775808",
+                Value::Double(9_223_372_036_854_775_808.0),
+            ),
         ] {
             assert_eq!(value(text), Ok(expected), "{text}");
         }
