@@ -189,7 +189,7 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     let Some(disk) = SmallDisk::new("800m") else {
         return;
     };
-    let place = Cache::new();
+    let place = Cache::kept();
     let rest = format!(
         "[server.config]; max_wal_size = '64MB'; \
         [volume]; directory = {:?}; [topology]; instances = 2; \

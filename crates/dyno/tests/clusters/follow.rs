@@ -51,7 +51,7 @@ fn users_with_a_list_of_hosts_find_the_primary() {
 
 #[test]
 fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let mut dyno = study("1h", "").cache(&place).start();
     dyno.comes_to_second(1, "measure");
     // The server refuses a login that is not dyno's.

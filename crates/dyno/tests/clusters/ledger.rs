@@ -253,7 +253,7 @@ fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
 
 #[test]
 fn what_a_killed_dyno_recorded_can_be_read() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let dyno = study("mariadb", "1h", "").cache(&place).start();
     let out = dyno.dir().join("out");
     let lines = || {

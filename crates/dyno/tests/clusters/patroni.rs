@@ -137,7 +137,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
 
 #[test]
 fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let program = Program::study(STUDY).args("--set load.time=1h");
     let mut dyno = program.cache(&place).start();
     let out = dyno.out();

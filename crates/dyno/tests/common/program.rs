@@ -128,7 +128,11 @@ impl Program {
 
     /// With a laboratory's place of its own.
     pub fn cache(self, cache: &Cache) -> Self {
-        self.env("DYNO_CACHE_DIR", cache.path())
+        let program = self.env("DYNO_CACHE_DIR", cache.path());
+        match cache.limit() {
+            Some(limit) => program.env("DYNO_CACHE_LIMIT", limit),
+            None => program,
+        }
     }
 
     /// Words, apart by spaces.
@@ -197,7 +201,7 @@ impl Program {
     /// Runs it to its end in a laboratory's place of its own, where nothing of it may stay.
     #[track_caller]
     pub fn run_alone(self) -> Finished {
-        let place = Cache::new();
+        let place = Cache::kept();
         let done = self.cache(&place).run();
         place.assert_nothing_left();
         done

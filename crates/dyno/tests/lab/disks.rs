@@ -58,7 +58,7 @@ fn assert_nothing_left(cache: &Cache) {
 }
 
 fn run(study: Program) -> Finished {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let done = study.cache(&cache).succeeds();
     assert_nothing_left(&cache);
     done
@@ -197,7 +197,7 @@ fn a_volume_that_was_full_takes_writes_again() {
         let has_aborted = |done: &Finished| done.stderr.contains("killed by signal 6");
         let run = |time: &str| {
             let mut runs = (0..6).map(|_| {
-                let cache = Cache::new();
+                let cache = Cache::kept();
                 let done = study(engine, volume, time, &[&fault]).cache(&cache).run();
                 assert_nothing_left(&cache);
                 done
@@ -309,7 +309,7 @@ fn a_killed_dyno_leaves_no_device_and_no_mount() {
         "at = '500ms'; replace_device = 'primary'",
         "at = '500ms'; fill_disk = 'primary'; heal = 'never'",
     ] {
-        let cache = Cache::new();
+        let cache = Cache::kept();
         let study = study("mariadb", volume, "1h", &[fault]);
         let mut dyno = study.cache(&cache).start();
         dyno.says("fault: at");

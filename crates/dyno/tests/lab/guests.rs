@@ -114,7 +114,7 @@ fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
 /// A server in a guest is killed and started again; then dyno is killed.
 #[test]
 fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if image().is_none() {
         return;
     }
@@ -205,7 +205,7 @@ fn broken(image: &Path) -> TempDir {
 
 #[test]
 fn a_guest_that_cannot_boot_is_refused_with_the_reason() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let study = || Program::study(STUDY).cache(&cache);
     let tools = tempfile::tempdir().unwrap();
     symlink("/usr/bin/setpriv", tools.path().join("setpriv")).unwrap();

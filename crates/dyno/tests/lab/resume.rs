@@ -85,7 +85,7 @@ fn a_killed_study_goes_on_with_the_trial_it_was_in() {
 }
 
 fn goes_on_after_a_kill(text: &str) {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let whole = place.path().join("whole");
     study(text, &whole, &cache).succeeds();
     let cut = place.path().join("cut");
@@ -111,7 +111,7 @@ fn goes_on_after_a_kill(text: &str) {
 
 #[test]
 fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let stopped = cut_off(STUDY, &out, &cache, |dyno| dyno.signal(Signal::INT));
     stopped.fails(4, &["stopped", "are kept"]);
@@ -130,7 +130,7 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
 
 #[test]
 fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let text = STUDY
         .replace(
@@ -156,7 +156,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
 /// A trial that failed is tried again, and stands in its place.
 #[test]
 fn a_failed_trial_is_run_again() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let done = cut_off(STUDY, &out, &cache, |_| kill_server(&cache, 1));
     done.fails(3, &["was killed by signal 9"]);
@@ -172,7 +172,7 @@ fn a_failed_trial_is_run_again() {
 
 #[test]
 fn what_cannot_be_gone_on_with() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     // No result, neither there nor in the place where results go.
     resumed(STUDY, &out, &cache).fails(2, &["out", "Name a result directory"]);

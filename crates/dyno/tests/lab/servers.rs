@@ -172,7 +172,7 @@ fn a_port_that_is_taken() {
     let (first, taken) = neighbors();
     let port = taken.local_addr().unwrap().port();
     let text = format!("port {port} is taken");
-    let place = Cache::new();
+    let place = Cache::kept();
     let server = format!("engine = \"mariadb\"\nport = {first}");
     let done = study(&server, "[topology]\ninstances = 2").cache(&place);
     done.fails(SERVER, &["study.toml:10:8", &text]);
@@ -242,7 +242,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
 }
 
 fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
-    let place = Cache::new();
+    let place = Cache::kept();
     let rest = format!("[topology]\ninstances = 2\n{SECOND_NEVER_ENDS}");
     let program = study(&format!("engine = \"{engine}\""), &rest);
     let mut dyno = program.cache(&place).start();
@@ -270,7 +270,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
 
 #[test]
 fn no_trial_goes_on_with_what_a_dead_server_left() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let server = "engine = \"mariadb\"\nreset = \"none\"";
     let mut dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
     dyno.comes_to_second(2, "measure");

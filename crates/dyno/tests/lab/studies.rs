@@ -18,7 +18,7 @@ const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=5m
 
 /// Runs a study in a place of its own, and looks at everything that it leaves.
 fn run(name: &str, words: &str) -> Finished {
-    run_in(&Cache::new(), name, words)
+    run_in(&Cache::kept(), name, words)
 }
 
 fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
@@ -232,7 +232,7 @@ fn every_study_runs_on_postgresql() {
     if !can_make_volumes() {
         return;
     }
-    let cache = Cache::new();
+    let cache = Cache::kept();
     for (name, texts) in cases(RUNS) {
         let [words, buffers] = texts[..] else {
             panic!("{texts:?}")

@@ -38,7 +38,7 @@ fn assert_alternates(result: &RunResult) {
 
 #[test]
 fn variants_of_each_start_take_turns() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let done = Program::study(STUDY).cache(&cache).succeeds();
     cache.assert_nothing_left();
     let result = done.result();
@@ -79,7 +79,7 @@ fn variants_of_each_start_take_turns() {
 
 #[test]
 fn ctrl_c_ends_all_variants_of_a_start() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let study = || Program::study_to(STUDY, &out).cache(&cache);
     let cut = |dyno: &Running| {
@@ -117,7 +117,7 @@ fn ctrl_c_ends_all_variants_of_a_start() {
 /// What remains of the start would compare nothing.
 #[test]
 fn a_server_that_dies_ends_its_start_only() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let text = STUDY.replace("starts = 3", "starts = 2");
     let dyno = Program::study(&text).cache(&cache).start();
     wait_until("blocks of both variants", || {
@@ -154,7 +154,7 @@ fn a_server_that_dies_ends_its_start_only() {
 /// the next study's starts are; variants that write run as whole trials.
 #[test]
 fn only_variants_that_read_take_turns_by_default() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let reads = STUDY
         .replace("alternate = 'always'\n", "")
         .replace("oltp_read_only", "oltp_point_select")
@@ -185,7 +185,7 @@ fn only_variants_that_read_take_turns_by_default() {
 /// The server's background work would take CPU time in the other variant's turns.
 #[test]
 fn servers_are_frozen_while_another_variant_has_its_turn() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let text = STUDY.replace("starts = 3", "starts = 2\npause = true");
     let done = Program::study(&text).cache(&cache).succeeds();
     cache.assert_nothing_left();
@@ -199,7 +199,7 @@ fn servers_are_frozen_while_another_variant_has_its_turn() {
 
 #[test]
 fn the_doctor_measures_the_noise_of_this_host() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let doctor = |time| {
         let args = format!("doctor --noise {time}");
         Program::new().args(&args).cache(&cache)
@@ -224,7 +224,7 @@ fn the_doctor_measures_the_noise_of_this_host() {
 
 #[test]
 fn a_killed_dyno_leaves_no_frozen_server() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let text = STUDY.replace("starts = 3", "starts = 2\npause = true");
     let dyno = Program::study(&text).cache(&cache).start();
     wait_until("a block of both variants", || {
@@ -240,7 +240,7 @@ fn a_killed_dyno_leaves_no_frozen_server() {
 
 #[test]
 fn three_variants_take_turns_on_two_instances_each() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let text = STUDY
         .replace("postgres", "mariadb")
         .replace("work_mem", "sort_buffer_size")
@@ -267,7 +267,7 @@ fn three_variants_take_turns_on_two_instances_each() {
 /// Two results of different settings become the variants of one study, which take turns.
 #[test]
 fn two_results_are_measured_again_in_turns() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let [base, new] = ["1MB", "8MB"].map(|memory| {
         let (load, _) = STUDY.split_once("[compare]").unwrap();
         let study = load.replace("'3s'", "'1s'");
