@@ -329,6 +329,25 @@ impl Running {
         });
     }
 
+    /// Stops it once transactions have completed in a second that began after this call, however
+    /// long a slow machine takes for that.
+    #[track_caller]
+    pub fn stopped_once_it_goes_on(mut self) -> Finished {
+        let out = self.out();
+        let series =
+            || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir, usize::MAX).ok());
+        // The next second may have begun before.
+        let begun = series().unwrap_or_default().len() + 1;
+        self.comes_to("transactions", || {
+            let mut later = series().unwrap_or_default().into_iter().skip(begun);
+            later.any(|second| second.tps > Some(0.0))
+        });
+        self.signal(Signal::INT);
+        let done = self.wait().fails(4, &[]);
+        assert_eq!(done.trial().outcome, Outcome::Interrupted);
+        done
+    }
+
     pub fn out(&self) -> PathBuf {
         self.dir().join("out")
     }
