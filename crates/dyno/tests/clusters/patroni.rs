@@ -14,7 +14,7 @@ use rustix::process::Signal;
 /// Patroni's smallest time to live, so that it soon fails over.
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [server.config]\nwork_mem = \"5MB\"\nmax_worker_processes = 9\n[data]\nrows = 100\n\
-     [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
+     [load]\nthreads = 2\nthink = \"100ms\"\nwarmup = \"1s\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
 /// A member's configuration of Patroni, as the result keeps it.
@@ -195,7 +195,7 @@ fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
 /// Runs with a ledger under a load so small that a busy machine keeps up.
 fn with_ledger(faults: &str, time: &str) -> Finished {
     Program::study(&format!("{STUDY}{faults}{LEDGER}"))
-        .args(&format!("--set load.rate=100 --set load.time={time}"))
+        .args(&format!("--set load.rate=10 --set load.time={time}"))
         .run_alone()
 }
 

@@ -184,7 +184,7 @@ fn docker_runs_containers_on_this_host() {
              [[fault]]; at = '{}ms'; restart = 'primary'",
             time_s * 600
         );
-        let load = format!("warmup = '0s'; time = '{time_s}s'");
+        let load = format!("threads = 2; think = '20ms'; warmup = '0s'; time = '{time_s}s'");
         let program = Program::private("postgres", &load, &rest).args(words);
         let program = program.env("DOCKER_HOST", docker).env("PATH", &path);
         program.cache(&cache).run()
@@ -193,7 +193,7 @@ fn docker_runs_containers_on_this_host() {
     for words in ["--set site.runtime=docker --set site.memory=1G", ""] {
         // A server that is slow to start needs more time.
         let run = |time_s| lasting(words, &daemon.host(), time_s).succeeds().trial();
-        let mut trials = [6, 30, 160].into_iter().map(run);
+        let mut trials = [15, 60, 160].into_iter().map(run);
         let trial = trials
             .find(|trial| trial.faults.iter().all(is_whole))
             .unwrap();
