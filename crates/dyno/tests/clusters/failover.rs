@@ -207,7 +207,7 @@ fn partitions_have_sides_and_a_rolling_restart_has_steps() {
         [[fault]]; at = '30s'; restart = 'all'";
     // The last fault has four steps.
     let is_over = |faults: &[FaultRecord]| faults.len() == 8 && faults[7].healed_s.is_some();
-    let Some(done) = in_namespaces("quorum", rest, &["55s", "120s", "240s"], is_over) else {
+    let Some(done) = in_namespaces("quorum", rest, &["55s", "90s", "240s"], is_over) else {
         return;
     };
     let trial = done.trial();
