@@ -148,6 +148,7 @@ fn follows(done: &Finished) -> bool {
 fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas() {
     let short = [
         ("repeats = 3", "repeats = 1"),
+        ("\"synchronous\", \"quorum\"", "\"quorum\""),
         ("at = \"12s\"", "at = \"2s\""),
         ("at = \"15s\"", "at = \"5s\""),
     ];
@@ -171,30 +172,32 @@ fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas()
 
 #[test]
 fn clusters_are_ranked_by_their_recovery() {
-    // These take longest, and are tested on their own.
-    let [galera, group, patroni] = [
-        ("Galera", "mariadb", "\"galera\""),
-        (
-            "Group Replication",
-            "mysql",
-            "\"group-replication\"\nload.time = \"40s\"",
-        ),
-        ("Patroni", "postgres", "\"patroni\"\nload.time = \"50s\""),
-    ]
-    .map(|(name, engine, cluster)| {
-        format!(
-            "[[variant]]\nname = \"{name}\"\nserver.engine = \"{engine}\"\n\
-             topology.cluster = {cluster}\n"
-        )
-    });
+    let variant = |name, engine, topology| {
+        let head = format!("[[variant]]\nname = \"{name}\"\nserver.engine = \"{engine}\"\n");
+        format!("{head}topology{topology}\n")
+    };
+    let group = ".cluster = \"group-replication\"\nload.time = \"40s\"";
+    let patroni = ".cluster = \"patroni\"\nload.time = \"50s\"";
+    let asynchronous = " = { cluster = \"asynchronous\", failover = \"2s\" }";
+    // All of them are tested on their own; two make a ranking.
+    let others = [
+        variant("Galera", "mariadb", ".cluster = \"galera\""),
+        variant("Group Replication", "mysql", group),
+        variant("MariaDB asynchronous", "mariadb", asynchronous),
+        variant("PostgreSQL asynchronous", "postgres", asynchronous),
+        variant("Patroni", "postgres", patroni),
+    ];
+    let [galera, group, mariadb, postgres, patroni] = others.each_ref().map(String::as_str);
     let short = [
         ("at = \"5s\"", "at = \"3s\""),
         // A replica that has fallen behind on a busy machine is promoted late.
         ("threads = 8", "threads = 1"),
         ("rate = 100", "rate = 20"),
-        (&galera, ""),
-        (&group, ""),
-        (&patroni, ""),
+        (galera, ""),
+        (group, ""),
+        (mariadb, ""),
+        (postgres, ""),
+        (patroni, ""),
     ];
     let done = run_if_permitted("failover-ranking", 16, &short, is_over).unwrap();
     let report = done.file("report.md");
