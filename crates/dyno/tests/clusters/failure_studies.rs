@@ -172,7 +172,7 @@ fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas()
 
 #[test]
 fn clusters_are_ranked_by_their_recovery() {
-    let variant = |name, engine, topology| {
+    let variant = |name: &str, engine: &str, topology: &str| {
         let head = format!("[[variant]]\nname = \"{name}\"\nserver.engine = \"{engine}\"\n");
         format!("{head}topology{topology}\n")
     };

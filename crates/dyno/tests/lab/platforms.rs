@@ -132,7 +132,7 @@ fn p1_compares_containers_with_processes_and_limits() {
     if !can_limit(&cache) {
         return;
     }
-    let words = "--set load.time=1s --set sweep.load.threads=[2]";
+    let words = "--set load.time=1s --set load.think=20ms --set sweep.load.threads=[2]";
     let done = run("p1-containers", words, &cache);
     let trials = done.result().trials;
     assert_eq!(trials.len(), 3 * 2);

@@ -12,7 +12,7 @@ use measure::setup::Outcome;
 use rustix::process::Signal;
 
 const STUDY: &str = "title = \"cut off\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
-    [load]\nworkload = \"oltp_read_only\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1500ms\"\n\
+    [load]\nworkload = \"oltp_read_only\"\nthink = \"50ms\"\nwarmup = \"0s\"\ntime = \"1500ms\"\n\
     [sweep]\n\"load.threads\" = [1, 2, 3]\n\
     [report]\ntables = [{ rows = \"load.threads\", columns = [\"tps\", \"cpu.user\"] }]\n";
 

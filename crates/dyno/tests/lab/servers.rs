@@ -14,10 +14,11 @@ const SERVER: i32 = 3;
 
 /// A study of one short trial, with these lines more.
 fn study(server: &str, rest: &str) -> Program {
-    Program::study(&format!(
+    let program = Program::study(&format!(
         "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_read_only\"\n\
          warmup = \"0s\"\ntime = \"1s\"\n[server]\n{server}\n{rest}\n"
-    ))
+    ));
+    program.args("--set load.think=20ms")
 }
 
 /// How each trial ended: `None` if it is whole.
