@@ -26,6 +26,12 @@ fn is_over(fault: &FaultRecord) -> bool {
     recovery.is_some_and(|found| found.first_write_s.is_some())
 }
 
+/// Most studies need no more than users that write.
+const LIGHT: (&str, &str) = (
+    "workload = \"oltp_read_write\"",
+    "workload = \"oltp_update_non_index\"",
+);
+
 /// Members of the paper's studies have small quotas of CPU time.
 const UNLIMITED: (&str, &str) = ("kind = \"limited\"\ncpus = 0.3 ", "kind = \"process\"");
 
@@ -74,6 +80,7 @@ fn run_if_permitted(
 fn a_group_replaces_its_primary_and_users_follow() {
     let short = [
         ("at = \"15s\"", "at = \"3s\""),
+        LIGHT,
         ("stop = ", "kill = "),
         ("heal = \"20s\"", "heal = \"28s\""),
         ("threads = 8", "threads = 4"),
@@ -101,6 +108,7 @@ fn a_group_replaces_its_primary_and_users_follow() {
 #[test]
 fn patroni_loses_what_a_primary_without_its_manager_accepts() {
     let short = [
+        LIGHT,
         ("at = \"20s\"", "at = \"3s\""),
         ("at = \"75s\"", "at = \"22s\""),
         ("heal = \"25s\"", "heal = \"14s\""),
@@ -189,6 +197,7 @@ fn clusters_are_ranked_by_their_recovery() {
     ];
     let [galera, group, mariadb, postgres, patroni] = others.each_ref().map(String::as_str);
     let short = [
+        LIGHT,
         ("at = \"5s\"", "at = \"3s\""),
         // A replica that has fallen behind on a busy machine is promoted late.
         ("threads = 8", "threads = 1"),
@@ -218,6 +227,7 @@ fn clusters_are_ranked_by_their_recovery() {
 fn a_group_goes_on_without_the_host_of_its_primary() {
     let short = [
         ("at = \"15s\"", "at = \"2s\""),
+        LIGHT,
         ("fail_host = \"replica\"", "fail_host = \"primary\""),
         ("threads = 8", "threads = 4"),
         ("members = 5", "members = 3"),
@@ -245,6 +255,7 @@ fn copies_survive_the_loss_of_disks() {
     let stripe = "volume.profile = \"raid0\"\nlog_volume.profile = \"raid0\"";
     let stripe = variant("RAID 0", stripe);
     let short = [
+        LIGHT,
         (&*parity, ""),
         (&*stripe, ""),
         ("threads = 8", "threads = 4"),

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 /// Patroni's smallest time to live, so that it soon fails over.
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [server.config]\nwork_mem = \"5MB\"\nmax_worker_processes = 9\n[data]\nrows = 100\n\
-     [load]\nthreads = 2\nthink = \"100ms\"\nwarmup = \"1s\"\n\
+     [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"50ms\"\nwarmup = \"1s\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
 /// A member's configuration of Patroni, as the result keeps it.

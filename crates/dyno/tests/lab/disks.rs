@@ -18,7 +18,8 @@ const SCRUBS: &str = "/var/lib/btrfs";
 /// A study of one server on a volume, with the ledger and these faults. A semicolon ends a line.
 fn study(engine: &str, volume: &str, time: &str, faults: &[&str]) -> Program {
     let faults = faults.iter().map(|fault| format!("; [[fault]]; {fault}"));
-    let load = format!("threads = 2; think = '50ms'; warmup = '500ms'; time = '{time}'");
+    let users = "workload = 'oltp_update_non_index'; threads = 2; think = '50ms'";
+    let load = format!("{users}; warmup = '500ms'; time = '{time}'");
     let rest = format!(
         "[server.config]; innodb_buffer_pool_size = '16M'; \
          [server.config.postgres]; max_wal_size = '64MB'; \

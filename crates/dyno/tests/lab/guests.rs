@@ -33,6 +33,9 @@ cpus = 1
 memory = "512M"
 "#;
 
+/// A load that an emulated guest bears.
+const LIGHT: &str = "--set load.workload=oltp_update_non_index --set load.time=";
+
 /// The directory of the image; records a skipped test where guests cannot run.
 fn image() -> Option<PathBuf> {
     let image = engine::installations().unwrap().join("guest");
@@ -121,8 +124,8 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
         return;
     }
     let fault = "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nheal = \"300ms\"\n";
-    let study = format!("{STUDY}{fault}").replace("\"3s\"", "\"1h\"");
-    let mut dyno = Program::study(&study).cache(&cache).start();
+    let dyno = Program::study(&format!("{STUDY}{fault}")).args(&format!("{LIGHT}1h"));
+    let mut dyno = dyno.cache(&cache).start();
     let out = dyno.out();
     dyno.comes_to("the second start of the server", || {
         let log = trial_dir(&out, 1).map(|dir| dir.join("servers/1/error.log"));
@@ -180,7 +183,7 @@ fn without_power(flush: u8) -> LedgerSummary {
     );
     let study = |time| {
         let program = Program::study(&format!("{STUDY}{more}"));
-        program.args(&format!("--set load.rate=20 --set load.time={time}"))
+        program.args(&format!("--set load.rate=20 {LIGHT}{time}"))
     };
     // How long it takes to boot again depends on the machine.
     let until_it_is_back = || {

@@ -19,6 +19,7 @@ config.innodb_buffer_pool_size = "32M"
 rows = 500
 
 [load]
+workload = "oltp_update_non_index"
 threads = 2
 think = "20ms"
 warmup = "0s"

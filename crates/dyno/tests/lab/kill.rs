@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use testkit::DockerDaemon;
 
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
-                    [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nthink = \"50ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
+                    [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nthink = \"50ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
 
 /// How often a moment may be missed.
 const TRIES: u32 = 20;

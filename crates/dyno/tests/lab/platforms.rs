@@ -184,7 +184,8 @@ fn docker_runs_containers_on_this_host() {
              [[fault]]; at = '{}ms'; restart = 'primary'",
             time_s * 600
         );
-        let load = format!("threads = 2; think = '20ms'; warmup = '0s'; time = '{time_s}s'");
+        let users = "workload = 'oltp_update_non_index'; threads = 2; think = '20ms'";
+        let load = format!("{users}; warmup = '0s'; time = '{time_s}s'");
         let program = Program::private("postgres", &load, &rest).args(words);
         let program = program.env("DOCKER_HOST", docker).env("PATH", &path);
         program.cache(&cache).run()

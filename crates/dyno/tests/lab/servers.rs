@@ -15,7 +15,7 @@ const SERVER: i32 = 3;
 /// A study of one short trial, with these lines more.
 fn study(server: &str, rest: &str) -> Program {
     let program = Program::study(&format!(
-        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_read_only\"\n\
+        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_point_select\"\n\
          warmup = \"0s\"\ntime = \"1s\"\n[server]\n{server}\n{rest}\n"
     ));
     program.args("--set load.think=20ms")
