@@ -14,8 +14,7 @@ use measure::warning::Warning;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// The load, which is so slow that a busy machine keeps up.
-const LOAD: &str =
-    "workload = 'oltp_update_non_index'; threads = 2; think = '50ms'; warmup = '1s'";
+const LOAD: &str = "workload = 'oltp_update_non_index'; threads = 2; think = '50ms'; warmup = '1s'";
 const KILL: &str = "[[fault]]; at = '2s'; kill = 'primary'; heal = '1s'";
 
 /// A study of one trial with a ledger, with these lines more.

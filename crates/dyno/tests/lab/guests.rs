@@ -63,8 +63,7 @@ fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
         is_refused(done) || {
             let trials = done.result().trials;
             let is_sampled = |trial: &TrialSummary| trial.metrics.contains_key("site.cpu.steal");
-            trials.iter().all(|trial| trial.transactions.count > 0)
-                && trials.iter().any(is_sampled)
+            trials.iter().all(|trial| trial.transactions.count > 0) && trials.iter().any(is_sampled)
         }
     };
     let done = in_time(&["6s", "60s"], run, is_whole);
