@@ -77,7 +77,7 @@ fn an_error_that_nobody_ignores_stops_the_load_with_its_statement() {
     let url = database(&*server, "dropped");
     let mut running = Program::bench(&url)
         .args("--workload oltp_point_select --tables 1 --rows 100 --threads 3 --warmup 0s")
-        .args("--time 300s")
+        .args("--think 5ms --time 300s")
         .start();
     running.says("  measure  ");
     server.sql("DROP TABLE dropped.sbtest1");
@@ -137,7 +137,7 @@ fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
 fn killed_connections_are_opened_again<S: Served>(server: &S, kill: impl Fn(&S)) {
     let url = database(server, "victims");
     let mut running = Program::bench(&url)
-        .args("--tables 1 --rows 100 --threads 3 --warmup 0s --time 300s")
+        .args("--tables 1 --rows 100 --threads 3 --think 5ms --warmup 0s --time 300s")
         .start();
     running.says("  measure  ");
     kill(server);

@@ -143,7 +143,7 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
         ] {
             let done = Program::bench(&url)
                 .args(SMALL)
-                .args("--time 2s")
+                .args("--think 5ms --time 2s")
                 .succeeds();
             let trial = done.trial();
             assert_eq!(trial.setup.reply_time, reply_time, "{url}");
@@ -165,7 +165,9 @@ fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     database(&*server, "hidden");
     let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
-    let program = Program::bench(&url).args(SMALL).args("--time 2s --verbose");
+    let program = Program::bench(&url)
+        .args(SMALL)
+        .args("--think 5ms --time 2s --verbose");
     let done = program.succeeds();
     let trial = done.trial();
     let Some(ServerProcess::NotFound { reason }) = &trial.instances[0].process else {

@@ -26,6 +26,9 @@ fn load(url: &str, words: &str) -> Program {
     program.args("--threads 3 --prepare never --warmup 0s --verbose")
 }
 
+/// For loads whose speed does not matter.
+const SLOW: &str = "--think 5ms";
+
 /// One that measures, and lasts longer than its test.
 fn measuring(url: &str, words: &str) -> Running {
     let mut running = load(url, words).args("--time 300s").start();
@@ -48,7 +51,7 @@ fn a_server_that_is_killed_and_comes_back_is_counted_and_the_load_goes_on() {
     let port = server.port();
     let url = prepared(&server, "comes_back");
     // The monitors' own connection comes back, too, and would be counted with the users'.
-    let mut running = measuring(&url, "--no-monitors");
+    let mut running = measuring(&url, &format!("{SLOW} --no-monitors"));
     server.kill();
     running.says(" errors");
     server.restart();
@@ -76,7 +79,7 @@ fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() 
     // On a busy machine the load may be over before it is killed, or before users notice.
     let killed = |time: &str| {
         server.restart();
-        let mut running = load(&url, &format!("--time {time}")).start();
+        let mut running = load(&url, &format!("{SLOW} --time {time}")).start();
         wait_until("two seconds", || {
             seconds(&running) >= 2 || running.has_ended()
         });
@@ -111,7 +114,7 @@ fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() 
 fn ctrl_c_keeps_what_was_measured() {
     let server = mariadb();
     let url = prepared(&server, "interrupted");
-    let running = measuring(&url, "--json");
+    let running = measuring(&url, &format!("{SLOW} --json"));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::INT] {
         running.signal(signal);
     }
@@ -154,7 +157,7 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
         .arg(&url)
         .args(SIZES);
     let mut running = program
-        .args("--warmup 0s --time 6s --out out --verbose")
+        .args("--think 5ms --warmup 0s --time 6s --out out --verbose")
         .start();
     running.says("  measure  ");
     for signal in [Signal::HUP, Signal::INT] {
@@ -201,7 +204,7 @@ fn ctrl_c_twice_leaves_also_where_nobody_answers() {
 fn a_killed_dyno_leaves_its_seconds() {
     let server = mariadb();
     let url = prepared(&server, "kill_nine");
-    let running = measuring(&url, "");
+    let running = measuring(&url, SLOW);
     wait_until("three seconds", || seconds(&running) >= 3);
     running.signal(Signal::KILL);
     let killed = running.wait();
@@ -220,11 +223,11 @@ fn a_load_that_ends_leaves_no_connection_and_no_abort() {
     let server = MariaDb::start(&[]);
     let url = prepared(&server, "leaves");
     let before = Status::of(&server);
-    load(&url, "--time 1s").succeeds();
+    load(&url, &format!("{SLOW} --time 1s")).succeeds();
     let writes = Program::bench(&url).args("--tables 1 --rows 200 --threads 8 --warmup 0s");
     let writes = writes.args("--events 100 --workload oltp_write_only");
     writes.succeeds();
-    let running = measuring(&url, "");
+    let running = measuring(&url, SLOW);
     running.signal(Signal::INT);
     running.wait().fails(4, &[]);
     let connections = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'leaves'";

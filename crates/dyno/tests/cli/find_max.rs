@@ -131,7 +131,7 @@ fn ctrl_c_keeps_what_a_search_knew() {
 
 #[test]
 fn a_search_goes_on_after_its_server_died() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let text = format!("{SHORT}find_max = {{ mean = \"1us\" }}\n[server]\nengine = \"mariadb\"\n");
     let text = text.replace("400ms", "2s");

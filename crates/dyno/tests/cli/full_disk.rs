@@ -7,7 +7,7 @@ use measure::setup::Outcome;
 
 fn bench(out: &Path) -> Program {
     Program::new()
-        .args("bench sqlite: --tables 1 --rows 100 --threads 1 --warmup 0s")
+        .args("bench sqlite: --tables 1 --rows 100 --threads 1 --think 5ms --warmup 0s")
         .arg("--out")
         .arg(out)
 }
@@ -51,7 +51,7 @@ fn a_trial_whose_seconds_were_lost_is_not_whole_though_room_came_free() {
     };
     let out = disk.path().join("out");
     let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\nrows = 100\n\
-        [load]\nworkload = \"oltp_read_write\"\nwarmup = \"0s\"\ntime = \"10s\"\n";
+        [load]\nworkload = \"oltp_read_write\"\nthink = \"5ms\"\nwarmup = \"0s\"\ntime = \"10s\"\n";
     let program = || Program::study_to(study, &out);
     let mut dyno = program().start();
     wait_until("the first second", || has_second(&out, 1, "measure"));

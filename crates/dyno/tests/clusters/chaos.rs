@@ -29,7 +29,8 @@ fn survives(index: usize) {
 
 fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
     println!("{engine}, {cluster:?}: seed {seed}");
-    let load = "threads = 4; think = '20ms'; warmup = '2s'; time = '25s'";
+    let load = "workload = 'oltp_update_non_index'; threads = 4; think = '50ms'; warmup = '2s'; \
+                time = '25s'";
     let chaos = format!("[chaos]; faults = 'any'; rate = '1 per 6s'; seed = {seed}");
     let study = Program::private(engine, load, &format!("[topology]; {cluster}; {chaos}"));
     let done = study.args("--set data.rows=1000").run_alone().succeeds();

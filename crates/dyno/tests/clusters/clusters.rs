@@ -8,7 +8,7 @@ use measure::warning::Warning;
 
 /// A study with two virtual users, and these sections.
 fn study(engine: &str, time: &str, rest: &str) -> Program {
-    let load = format!("threads = 2; think = '20ms'; warmup = '1s'; time = '{time}'");
+    let load = format!("threads = 2; think = '50ms'; warmup = '1s'; time = '{time}'");
     Program::private(engine, &load, rest)
 }
 

@@ -10,7 +10,7 @@ use plan::FaultKind;
 /// A study with four virtual users that write so little that replicas keep up, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
     let load = format!(
-        "workload = 'oltp_update_non_index'; threads = 4; rate = 200; warmup = '0s'; time = '{time}'"
+        "workload = 'oltp_update_non_index'; threads = 4; rate = 50; warmup = '0s'; time = '{time}'"
     );
     let rest = format!("[topology]; cluster = '{cluster}'; {rest}");
     Program::private(engine, &load, &rest)
@@ -207,7 +207,7 @@ fn partitions_have_sides_and_a_rolling_restart_has_steps() {
         [[fault]]; at = '30s'; restart = 'all'";
     // The last fault has four steps.
     let is_over = |faults: &[FaultRecord]| faults.len() == 8 && faults[7].healed_s.is_some();
-    let Some(done) = in_namespaces("quorum", rest, &["45s", "90s", "240s"], is_over) else {
+    let Some(done) = in_namespaces("quorum", rest, &["55s", "90s", "240s"], is_over) else {
         return;
     };
     let trial = done.trial();

@@ -1,6 +1,8 @@
 //! Faults of a study: servers are killed, paused, and restarted while their load goes on.
 
-use crate::common::{self, Cache, Finished, Program, SmallDisk, each, in_time, is_whole, mariadb};
+use crate::common::{
+    self, Cache, Finished, Program, SmallDisk, each, in_time, is_whole, mariadb, wait_until,
+};
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -48,23 +50,33 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
     }
 }
 
-/// Runs for a time in which all faults are healed, under load and monitored; a slow machine needs
-/// more of it.
-fn with_time_to_heal(engine: &str, rest: &str) -> (Finished, TrialSummary) {
-    let run = |time: &str| study(engine, time, rest).run_alone().succeeds();
-    let is_back = |done: &Finished| {
-        let trial = done.trial();
-        let last_s = trial.faults.iter().filter_map(|fault| fault.healed_s);
-        let last_s = last_s.fold(0.0, f64::max);
-        trial.faults.iter().all(is_whole)
-            && done.completes_after(last_s)
-            && points(done).iter().any(|point| {
-                let counted = |name: &String| name.ends_with(COUNTED);
-                point.t_s >= last_s && point.values.keys().any(counted)
-            })
-    };
-    let done = in_time(&["11s", "30s", "150s"], run, is_back);
-    let trial = done.completed();
+/// Runs until all faults are healed, under load and monitored, however long a slow machine takes.
+fn until_healed(engine: &str, rest: &str) -> (Finished, TrialSummary) {
+    let place = Cache::kept();
+    let mut dyno = study(engine, "1h", rest).cache(&place).start();
+    let faults = rest.matches("[[fault]]").count();
+    wait_until("the end of the faults", || {
+        let said = dyno.stderr();
+        let faulty = said.lines().filter(|line| line.starts_with("fault: "));
+        let over = faulty.filter(|line| line.contains("healed at") || line.contains("done at"));
+        over.count() >= faults || dyno.has_ended()
+    });
+    let dir = common::trial_dir(&dyno.out(), 1).unwrap();
+    dyno.comes_to("both users", || {
+        let series = store::read_series(&dir, usize::MAX).unwrap();
+        series.iter().map(|second| second.reconnects).sum::<u64>() >= 2
+    });
+    let samples = || std::fs::read_to_string(dir.join(store::names::MONITORS)).unwrap();
+    // The next sample may have begun before.
+    let before = samples().lines().count() + 1;
+    dyno.comes_to("the server's counters", || {
+        let samples = samples();
+        let mut later = samples.lines().skip(before);
+        later.any(|line| line.contains(COUNTED))
+    });
+    let done = dyno.stopped_once_it_goes_on();
+    place.assert_nothing_left();
+    let trial = done.trial();
     assert!(trial.faults.iter().all(is_whole), "{:?}", trial.faults);
     (done, trial)
 }
@@ -89,7 +101,7 @@ fn stood_still(done: &Finished, from_s: f64, to_s: f64) {
 #[test]
 fn a_server_that_is_killed_and_started_again_gets_its_load_back() {
     let rest = "[[fault]]; at = '2s'; kill = 1; heal = '4s'";
-    let (done, trial) = with_time_to_heal("mariadb", rest);
+    let (done, trial) = until_healed("mariadb", rest);
     let [fault] = each(&trial.faults);
     assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
     // The clock begins before the connections are open, and the warm-up is on it. Healing is due 4 s after
@@ -119,7 +131,7 @@ fn a_server_that_is_paused_goes_on_and_one_that_is_stopped_starts_again() {
     for engine in ["mariadb", "postgres"] {
         let rest = "[[fault]]; at = '1s'; pause = 'primary'; heal = '3s'; \
                     [[fault]]; at = '5s'; stop = 'any'; heal = '1s'";
-        let (done, trial) = with_time_to_heal(engine, rest);
+        let (done, trial) = until_healed(engine, rest);
         let kinds = [(FaultKind::Pause, Some(1)), (FaultKind::Stop, Some(1))];
         assert_eq!(hits(&trial), kinds);
         let [paused, stopped] = each(&trial.faults);
@@ -134,7 +146,7 @@ fn a_server_that_is_paused_goes_on_and_one_that_is_stopped_starts_again() {
 fn a_restart_of_one_server_is_none_of_the_others() {
     for engine in ["mysql", "postgres"] {
         let rest = "[topology]; instances = 2; [[fault]]; at = '1s'; restart = 2";
-        let (_, trial) = with_time_to_heal(engine, rest);
+        let (_, trial) = until_healed(engine, rest);
         assert_eq!(hits(&trial), [(FaultKind::Restart, Some(2))]);
         let [other, restarted] = each(&trial.instances);
         assert!(other.transactions.count > 0 && restarted.transactions.count > 0);
@@ -189,7 +201,7 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     let Some(disk) = SmallDisk::new("800m") else {
         return;
     };
-    let place = Cache::new();
+    let place = Cache::kept();
     let rest = format!(
         "[server.config]; max_wal_size = '64MB'; \
         [volume]; directory = {:?}; [topology]; instances = 2; \

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use crate::common::{Cache, Finished, LAZY_DISK, Program, Running, in_time, primaries, trial_dir};
 use measure::instance::NodeEventKind;
-use measure::setup::Outcome;
 use measure::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{HaProxy, MariaDb, Server};
@@ -51,7 +50,7 @@ fn users_with_a_list_of_hosts_find_the_primary() {
 
 #[test]
 fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let mut dyno = study("1h", "").cache(&place).start();
     dyno.comes_to_second(1, "measure");
     // The server refuses a login that is not dyno's.
@@ -72,7 +71,7 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
             let series = store::read_series(&trial_dir(&out, 1).unwrap(), usize::MAX).unwrap();
             series.iter().map(|second| second.reconnects).sum::<u64>() >= 4
         });
-    let trial = stopped_once_it_goes_on(dyno).trial();
+    let trial = dyno.stopped_once_it_goes_on().trial();
     assert_eq!(primaries(&trial), [2], "{:?}", trial.events);
     let is_noticed = |warning: &Warning| match warning {
         Warning::Strangers { seen } => seen.iter().any(|what| what.contains("intruder")),
@@ -89,23 +88,6 @@ fn lasting(url: &str, words: &str) -> Running {
     let mut dyno = Program::bench(url).args(&words).start();
     dyno.comes_to_second(1, "measure");
     dyno
-}
-
-/// Stops a load once transactions have completed in a second that began after this call, however
-/// long a slow machine takes for that.
-fn stopped_once_it_goes_on(mut dyno: Running) -> Finished {
-    let out = dyno.out();
-    let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir, usize::MAX).ok());
-    // The next second may have begun before.
-    let begun = series().unwrap_or_default().len() + 1;
-    dyno.comes_to("transactions", || {
-        let mut later = series().unwrap_or_default().into_iter().skip(begun);
-        later.any(|second| second.tps > Some(0.0))
-    });
-    dyno.signal(Signal::INT);
-    let done = dyno.wait().fails(4, &[]);
-    assert_eq!(done.trial().outcome, Outcome::Interrupted);
-    done
 }
 
 /// Two MariaDB servers, of which the second is a replica of the first.
@@ -154,7 +136,7 @@ fn users_follow_the_primary_of_servers_that_run_already() {
     let mut dyno = lasting(&url(&servers), "--workload oltp_update_non_index");
     switch_over(&servers);
     dyno.says("became the primary");
-    let done = stopped_once_it_goes_on(dyno);
+    let done = dyno.stopped_once_it_goes_on();
     // The old primary is the second of the URL.
     let trial = done.trial();
     assert_eq!(primaries(&trial), [1], "{:?}", trial.events);
@@ -190,7 +172,7 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
     promote(replica);
     servers[0].kill();
     dyno.says(" reconnects");
-    stopped_once_it_goes_on(dyno);
+    dyno.stopped_once_it_goes_on();
 }
 
 #[test]
@@ -206,5 +188,5 @@ fn users_of_any_member_are_spread_over_all_that_are_there() {
     });
     servers[1].kill();
     dyno.says(" reconnects");
-    stopped_once_it_goes_on(dyno);
+    dyno.stopped_once_it_goes_on();
 }

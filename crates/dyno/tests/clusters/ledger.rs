@@ -14,7 +14,7 @@ use measure::warning::Warning;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// The load, which is so slow that a busy machine keeps up.
-const LOAD: &str = "threads = 2; think = '20ms'; warmup = '1s'";
+const LOAD: &str = "workload = 'oltp_update_non_index'; threads = 2; think = '50ms'; warmup = '1s'";
 const KILL: &str = "[[fault]]; at = '2s'; kill = 'primary'; heal = '1s'";
 
 /// A study of one trial with a ledger, with these lines more.
@@ -253,7 +253,7 @@ fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
 
 #[test]
 fn what_a_killed_dyno_recorded_can_be_read() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let dyno = study("mariadb", "1h", "").cache(&place).start();
     let out = dyno.dir().join("out");
     let lines = || {

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 /// Patroni's smallest time to live, so that it soon fails over.
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [server.config]\nwork_mem = \"5MB\"\nmax_worker_processes = 9\n[data]\nrows = 100\n\
-     [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
+     [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"50ms\"\nwarmup = \"1s\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
 /// A member's configuration of Patroni, as the result keeps it.
@@ -137,7 +137,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
 
 #[test]
 fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let program = Program::study(STUDY).args("--set load.time=1h");
     let mut dyno = program.cache(&place).start();
     let out = dyno.out();
@@ -195,7 +195,7 @@ fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
 /// Runs with a ledger under a load so small that a busy machine keeps up.
 fn with_ledger(faults: &str, time: &str) -> Finished {
     Program::study(&format!("{STUDY}{faults}{LEDGER}"))
-        .args(&format!("--set load.rate=100 --set load.time={time}"))
+        .args(&format!("--set load.rate=10 --set load.time={time}"))
         .run_alone()
 }
 

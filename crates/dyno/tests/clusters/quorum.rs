@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{Finished, Program, in_time, primaries, shown};
-use measure::fault::FaultRecord;
+use crate::common::{Cache, Finished, Program, in_time, primaries, shown, trial_dir};
+use measure::fault::{FaultRecord, Recovery};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// A study of a cluster of three with a slow load and a ledger, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, faults: &str) -> Program {
     let load = format!(
-        "workload = 'oltp_update_non_index'; threads = 4; rate = 100; warmup = '0s'; time = '{time}'"
+        "workload = 'oltp_update_non_index'; threads = 4; rate = 50; warmup = '0s'; time = '{time}'"
     );
     let rest = format!("[topology]; cluster = '{cluster}'; [ledger]; {faults}");
     Program::private(engine, &load, &rest)
@@ -151,9 +151,9 @@ fn has_followed(done: &Finished) -> bool {
 /// healed are a group again. A member that is back says so in its log with these words.
 fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
     let [first, second, third] = heals;
-    // A slow machine needs more time for the switchover, too.
-    let run = |time_s: &str| {
-        let kills_ms = 300 * time_s.parse::<u32>().unwrap();
+    // On a slow machine, users may not have followed the switchover before the kills.
+    let run = |kills_s: &str| {
+        let kills_ms = 1000 * kills_s.parse::<u32>().unwrap();
         let kill = |after_ms: u32, server, heal| {
             kill_all(&format!("{}ms", kills_ms + after_ms), server, heal)
         };
@@ -161,17 +161,32 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
             + &kill(0, 3, first)
             + &kill(100, 1, second)
             + &kill(200, 2, third);
-        let study = study(engine, cluster, &format!("{time_s}s"), &faults);
-        study.run_alone().succeeds()
+        let place = Cache::kept();
+        let mut dyno = study(engine, cluster, "10m", &faults).cache(&place).start();
+        let healed = [3, 1, 2].into_iter().zip(heals);
+        for (server, _) in healed.filter(|(_, heal)| *heal != "never") {
+            dyno.says(&format!("kill of server {server}, healed at"));
+        }
+        let out = dyno.out();
+        dyno.comes_to("server 2 in its group", || {
+            let log = trial_dir(&out, 1).unwrap().join("servers/2/error.log");
+            let log = std::fs::read_to_string(log).unwrap();
+            let last_start = log.rsplit_once("as process");
+            last_start.is_some_and(|(_, since)| since.contains(back))
+        });
+        let done = dyno.stopped_once_it_goes_on();
+        place.assert_nothing_left();
+        done
     };
     let is_back = |done: &Finished| {
-        let recovery = trial(done).faults.pop().unwrap().recovery;
-        recovery.is_some_and(|found| found.rejoined_s.is_some() && found.load_write_s.is_some())
+        let mut trial = trial(done);
+        let recovery = trial.faults.pop().unwrap().recovery;
+        let is_whole = |found: Recovery| found.rejoined_s.is_some() && found.load_write_s.is_some();
+        recovery.is_some_and(is_whole) && !trial.ledgers[0].checked.is_empty()
     };
-    let done = in_time(&["40", "60", "100", "200"], run, |done| {
+    let done = in_time(&["12", "30", "60"], run, |done| {
         is_back(done) && has_followed(done)
     });
-    done.completed();
     let trial = trial(&done);
     let shown = shown(&trial);
     let [switched, killed @ ..] = trial.faults.as_slice() else {

@@ -66,7 +66,7 @@ fn apart_s(server: &Server) -> Option<[f64; 5]> {
     });
     let study = format!(
         "title = \"t\"\nserver.url = \"{}\"\n[data]\nrows = 100\n[load]\n\
-         workload = \"oltp_write_only\"\nthreads = 1\nwarmup = \"0s\"\ntime = \"22s\"\n{}",
+         workload = \"oltp_write_only\"\nthreads = 1\nthink = \"10ms\"\nwarmup = \"0s\"\ntime = \"22s\"\n{}",
         server.url("bench"),
         faults.concat()
     );

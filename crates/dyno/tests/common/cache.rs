@@ -1,6 +1,6 @@
 //! A laboratory's place of a test's own: what is in it, and whether anything stays.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,16 @@ use tempfile::TempDir;
 
 use super::{Finished, Program, wait_until};
 
+/// How much a kept cache may store: the templates of a file's tests.
+const KEPT_LIMIT: &str = "1G";
+
 /// A cache directory that servers of another user may enter.
-pub struct Cache(TempDir);
+pub struct Cache(Place);
+
+enum Place {
+    New(TempDir),
+    Kept { path: PathBuf, _lock: File },
+}
 
 /// A process that was started on something in a cache.
 #[derive(Debug, Clone)]
@@ -19,17 +27,57 @@ pub struct Process {
 }
 
 impl Cache {
+    /// A new one, gone with it.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("dyno-lab-")
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir()
             .unwrap();
-        Self(dir)
+        Self(Place::New(dir))
+    }
+
+    /// One that no other test uses at the moment, with nothing in it but templates: what an earlier
+    /// test has loaded need not be loaded again.
+    pub fn kept() -> Self {
+        let user = rustix::process::geteuid().as_raw();
+        let all = std::env::temp_dir().join(format!("dyno-lab-kept-{user}"));
+        make_open(&all);
+        let free = (0..).find_map(|number| Self::take(&all.join(format!("{number:03}"))));
+        free.unwrap()
+    }
+
+    /// `None` while another test uses it, or if a failed one left something that cannot be removed.
+    fn take(path: &Path) -> Option<Self> {
+        let lock = File::create(path.with_extension("lock")).unwrap();
+        lock.try_lock().ok()?;
+        make_open(path);
+        // It would decide how long comparisons take.
+        let _ = fs::remove_file(path.join("noise.json"));
+        let cache = Self(Place::Kept {
+            path: path.to_owned(),
+            _lock: lock,
+        });
+        if !cache.runs().is_empty() {
+            Program::new().args("clean").cache(&cache).run();
+        }
+        let is_clean = cache.runs().is_empty() && cache.processes().is_empty();
+        is_clean.then_some(cache)
     }
 
     pub fn path(&self) -> &Path {
-        self.0.path()
+        match &self.0 {
+            Place::New(dir) => dir.path(),
+            Place::Kept { path, .. } => path,
+        }
+    }
+
+    /// The size that dyno limits it to, if it is not the default.
+    pub fn limit(&self) -> Option<&'static str> {
+        match self.0 {
+            Place::New(_) => None,
+            Place::Kept { .. } => Some(KEPT_LIMIT),
+        }
     }
 
     /// Directories of dynos that run, or that were killed.
@@ -112,6 +160,12 @@ impl Cache {
     pub fn wait_for_no_process(&self) {
         wait_until("the servers' end", || self.processes().is_empty());
     }
+}
+
+/// Creates a directory that others may enter, unless it exists.
+fn make_open(path: &Path) {
+    fs::create_dir_all(path).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The port of a server, as its configuration file has it.

@@ -128,7 +128,11 @@ impl Program {
 
     /// With a laboratory's place of its own.
     pub fn cache(self, cache: &Cache) -> Self {
-        self.env("DYNO_CACHE_DIR", cache.path())
+        let program = self.env("DYNO_CACHE_DIR", cache.path());
+        match cache.limit() {
+            Some(limit) => program.env("DYNO_CACHE_LIMIT", limit),
+            None => program,
+        }
     }
 
     /// Words, apart by spaces.
@@ -197,7 +201,7 @@ impl Program {
     /// Runs it to its end in a laboratory's place of its own, where nothing of it may stay.
     #[track_caller]
     pub fn run_alone(self) -> Finished {
-        let place = Cache::new();
+        let place = Cache::kept();
         let done = self.cache(&place).run();
         place.assert_nothing_left();
         done
@@ -323,6 +327,25 @@ impl Running {
         self.comes_to(&format!("{phase} of trial {trial}"), || {
             has_second(&out, trial, phase)
         });
+    }
+
+    /// Stops it once transactions have completed in a second that began after this call, however
+    /// long a slow machine takes for that.
+    #[track_caller]
+    pub fn stopped_once_it_goes_on(mut self) -> Finished {
+        let out = self.out();
+        let series =
+            || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir, usize::MAX).ok());
+        // The next second may have begun before.
+        let begun = series().unwrap_or_default().len() + 1;
+        self.comes_to("transactions", || {
+            let mut later = series().unwrap_or_default().into_iter().skip(begun);
+            later.any(|second| second.tps > Some(0.0))
+        });
+        self.signal(Signal::INT);
+        let done = self.wait().fails(4, &[]);
+        assert_eq!(done.trial().outcome, Outcome::Interrupted);
+        done
     }
 
     pub fn out(&self) -> PathBuf {

@@ -18,7 +18,8 @@ const SCRUBS: &str = "/var/lib/btrfs";
 /// A study of one server on a volume, with the ledger and these faults. A semicolon ends a line.
 fn study(engine: &str, volume: &str, time: &str, faults: &[&str]) -> Program {
     let faults = faults.iter().map(|fault| format!("; [[fault]]; {fault}"));
-    let load = format!("threads = 2; think = '20ms'; warmup = '500ms'; time = '{time}'");
+    let users = "workload = 'oltp_update_non_index'; threads = 2; think = '50ms'";
+    let load = format!("{users}; warmup = '500ms'; time = '{time}'");
     let rest = format!(
         "[server.config]; innodb_buffer_pool_size = '16M'; \
          [server.config.postgres]; max_wal_size = '64MB'; \
@@ -58,7 +59,7 @@ fn assert_nothing_left(cache: &Cache) {
 }
 
 fn run(study: Program) -> Finished {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let done = study.cache(&cache).succeeds();
     assert_nothing_left(&cache);
     done
@@ -197,7 +198,7 @@ fn a_volume_that_was_full_takes_writes_again() {
         let has_aborted = |done: &Finished| done.stderr.contains("killed by signal 6");
         let run = |time: &str| {
             let mut runs = (0..6).map(|_| {
-                let cache = Cache::new();
+                let cache = Cache::kept();
                 let done = study(engine, volume, time, &[&fault]).cache(&cache).run();
                 assert_nothing_left(&cache);
                 done
@@ -309,7 +310,7 @@ fn a_killed_dyno_leaves_no_device_and_no_mount() {
         "at = '500ms'; replace_device = 'primary'",
         "at = '500ms'; fill_disk = 'primary'; heal = 'never'",
     ] {
-        let cache = Cache::new();
+        let cache = Cache::kept();
         let study = study("mariadb", volume, "1h", &[fault]);
         let mut dyno = study.cache(&cache).start();
         dyno.says("fault: at");

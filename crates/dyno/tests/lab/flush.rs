@@ -8,7 +8,7 @@ const STUDY: &str = "title = 'writes'\n[server]\nengine = 'ENGINE'\n[data]\nrows
     [[variant]]\nname = 'quick'\n[[variant]]\nname = 'slow'\nload.think = '5ms'\n";
 
 fn compare(engine: &str) {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let study = STUDY.replace("ENGINE", engine);
     let done = Program::study(&study).cache(&cache).succeeds();
     cache.assert_nothing_left();

@@ -19,6 +19,7 @@ config.innodb_buffer_pool_size = "32M"
 rows = 500
 
 [load]
+workload = "oltp_update_non_index"
 threads = 2
 think = "20ms"
 warmup = "0s"
@@ -60,7 +61,7 @@ fn directory() -> TempDir {
 
 #[test]
 fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
-    let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
+    let (cache, host, below) = (Cache::kept(), SshHost::start(), directory());
     let run = |time: &str| program(&host, below.path(), time).cache(&cache).succeeds();
     let is_healed = |done: &Finished| {
         let mut faults = done.result().trials.into_iter().flat_map(|one| one.faults);
@@ -90,7 +91,7 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
 
 #[test]
 fn a_host_that_does_not_answer_is_refused_before_the_first_trial() {
-    let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
+    let (cache, host, below) = (Cache::kept(), SshHost::start(), directory());
     fs::write(host.authorized_keys(), "").unwrap();
     let refused = program(&host, below.path(), "5s").cache(&cache).run();
     let texts = ["study.toml:", "host elsewhere", "none of this user's keys"];

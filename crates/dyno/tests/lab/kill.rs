@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use testkit::DockerDaemon;
 
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
-                    [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
+                    [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nthink = \"50ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
 
 /// How often a moment may be missed.
 const TRIES: u32 = 20;
@@ -24,8 +24,19 @@ const ENGINES: [&str; 2] = ["", "--set server.engine=postgres"];
 /// is followed by another.
 #[track_caller]
 fn killed_when(words: &str, what: &str, holds: impl Fn(&Cache, &Path) -> bool) -> Killed {
+    killed_in(Cache::kept, words, what, holds)
+}
+
+/// The same in another kind of place: a kept one has the data already.
+#[track_caller]
+fn killed_in(
+    place: fn() -> Cache,
+    words: &str,
+    what: &str,
+    holds: impl Fn(&Cache, &Path) -> bool,
+) -> Killed {
     for _ in 0..TRIES {
-        let cache = Cache::new();
+        let cache = place();
         let mut dyno = Program::study(TINY).args(words).cache(&cache).start();
         let out = dyno.dir().join("out");
         wait_until(what, || holds(&cache, &out) || dyno.has_ended());
@@ -85,7 +96,7 @@ fn while_a_data_directory_is_initialised() {
             let mut processes = cache.processes().into_iter();
             processes.any(|process| process.words.contains("/build0/"))
         };
-        killed_when(engine, "the initialising program", initialises).cleans_up();
+        killed_in(Cache::new, engine, "the initialising program", initialises).cleans_up();
     }
 }
 
@@ -93,16 +104,16 @@ fn while_a_data_directory_is_initialised() {
 fn while_a_template_is_loaded() {
     let many = "--set data.tables=4 --set data.rows=500000";
     let loaded = |cache: &Cache, _: &Path| is_built(cache, "own/data/sbtest/sbtest1.ibd");
-    let killed = killed_when(many, "the first table", loaded);
+    let killed = killed_in(Cache::new, many, "the first table", loaded);
     killed.cleans_up();
-    let killed = killed_when(many, "the first table", loaded);
+    let killed = killed_in(Cache::new, many, "the first table", loaded);
     killed.next_run_sweeps();
     let many = format!("{many} {}", ENGINES[1]);
     let loads = |cache: &Cache, _: &Path| {
         let mut processes = cache.processes().into_iter();
         processes.any(|process| process.words.contains(" COPY"))
     };
-    let killed = killed_when(&many, "rows on their way", loads);
+    let killed = killed_in(Cache::new, &many, "rows on their way", loads);
     killed.cleans_up();
 }
 
@@ -184,7 +195,7 @@ fn between_two_trials() {
 /// The page is the last thing that is written; what it is made of was there before.
 #[test]
 fn while_the_report_is_written() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let mut dyno = Program::study(TINY).cache(&cache).start();
     dyno.says("\nresults: ");
     dyno.signal(Signal::KILL);
@@ -287,7 +298,7 @@ fn in_any_phase_of_a_container_and_a_file_system() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can set up containers and file systems");
     }
-    let (cache, daemon) = (Cache::new(), DockerDaemon::start());
+    let (cache, daemon) = (Cache::kept(), DockerDaemon::start());
     Program::study(TINY).cache(&cache).succeeds();
     let namespaces = format!("{WALLED} --set site.runtime=namespaces");
     let podman = format!("{WALLED} --set site.runtime=podman");

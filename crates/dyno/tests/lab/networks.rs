@@ -28,9 +28,9 @@ fn address(trial: &Path, number: u32) -> Ipv4Addr {
 #[test]
 fn several_clusters_share_a_network_in_which_each_member_has_an_address() {
     for (words, members) in [
-        ("--set topology.instances=2", 6),
+        ("--set load.think=20ms --set topology.instances=2", 6),
         (
-            "--set server.engine=mariadb --set topology.cluster=galera",
+            "--set load.think=20ms --set server.engine=mariadb --set topology.cluster=galera",
             3,
         ),
     ] {

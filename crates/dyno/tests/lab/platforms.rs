@@ -81,7 +81,7 @@ const PAPERS_ROW: &str = "tps delta % (Virtualizing MySQL)";
 
 #[test]
 fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if !can_limit(&cache) {
         return;
     }
@@ -128,11 +128,11 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
 
 #[test]
 fn p1_compares_containers_with_processes_and_limits() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if !can_limit(&cache) {
         return;
     }
-    let words = "--set load.time=1s --set sweep.load.threads=[2]";
+    let words = "--set load.time=1s --set load.think=20ms --set sweep.load.threads=[2]";
     let done = run("p1-containers", words, &cache);
     let trials = done.result().trials;
     assert_eq!(trials.len(), 3 * 2);
@@ -171,7 +171,7 @@ fn p1_compares_containers_with_processes_and_limits() {
 /// docker is what a study asks for, or what there is if podman does not work.
 #[test]
 fn docker_runs_containers_on_this_host() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if !can_limit(&cache) {
         return;
     }
@@ -184,7 +184,8 @@ fn docker_runs_containers_on_this_host() {
              [[fault]]; at = '{}ms'; restart = 'primary'",
             time_s * 600
         );
-        let load = format!("warmup = '0s'; time = '{time_s}s'");
+        let users = "workload = 'oltp_update_non_index'; threads = 2; think = '20ms'";
+        let load = format!("{users}; warmup = '0s'; time = '{time_s}s'");
         let program = Program::private("postgres", &load, &rest).args(words);
         let program = program.env("DOCKER_HOST", docker).env("PATH", &path);
         program.cache(&cache).run()
@@ -193,7 +194,7 @@ fn docker_runs_containers_on_this_host() {
     for words in ["--set site.runtime=docker --set site.memory=1G", ""] {
         // A server that is slow to start needs more time.
         let run = |time_s| lasting(words, &daemon.host(), time_s).succeeds().trial();
-        let mut trials = [6, 30, 160].into_iter().map(run);
+        let mut trials = [15, 60, 160].into_iter().map(run);
         let trial = trials
             .find(|trial| trial.faults.iter().all(is_whole))
             .unwrap();
@@ -233,7 +234,7 @@ fn broken(dir: &Path, name: &str) -> String {
 
 #[test]
 fn limits_that_cannot_be_are_refused_where_they_were_named() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if !can_limit(&cache) {
         return;
     }
@@ -250,7 +251,7 @@ fn limits_that_cannot_be_are_refused_where_they_were_named() {
 /// One variant on a real disk, the others on loop devices that are as slow as they should be.
 #[test]
 fn p3_ranks_devices_by_what_they_are_limited_to() {
-    let cache = Cache::new();
+    let cache = Cache::kept();
     if !can_make_volumes() || !can_limit(&cache) {
         return;
     }
@@ -334,7 +335,7 @@ fn groups(run: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
-    let (cache, disk) = (Cache::new(), place("/dev/shm"));
+    let (cache, disk) = (Cache::kept(), place("/dev/shm"));
     if !can_limit(&cache) {
         return;
     }
@@ -362,7 +363,7 @@ fn a_missing_right_or_program_is_reported_with_its_remedy() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can run dyno as somebody else");
     }
-    let cache = Cache::new();
+    let cache = Cache::kept();
     let study = "title = \"t\"\nserver.engine = \"mariadb\"\ndata.rows = 10\n";
     let refused = "
         --set site.cpus=1 => cannot enforce site.cpus & run dyno as root

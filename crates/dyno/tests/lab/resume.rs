@@ -12,7 +12,7 @@ use measure::setup::Outcome;
 use rustix::process::Signal;
 
 const STUDY: &str = "title = \"cut off\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
-    [load]\nworkload = \"oltp_read_only\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1500ms\"\n\
+    [load]\nworkload = \"oltp_point_select\"\nthink = \"50ms\"\nwarmup = \"0s\"\ntime = \"1500ms\"\n\
     [sweep]\n\"load.threads\" = [1, 2, 3]\n\
     [report]\ntables = [{ rows = \"load.threads\", columns = [\"tps\", \"cpu.user\"] }]\n";
 
@@ -85,7 +85,7 @@ fn a_killed_study_goes_on_with_the_trial_it_was_in() {
 }
 
 fn goes_on_after_a_kill(text: &str) {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let whole = place.path().join("whole");
     study(text, &whole, &cache).succeeds();
     let cut = place.path().join("cut");
@@ -111,7 +111,7 @@ fn goes_on_after_a_kill(text: &str) {
 
 #[test]
 fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let stopped = cut_off(STUDY, &out, &cache, |dyno| dyno.signal(Signal::INT));
     stopped.fails(4, &["stopped", "are kept"]);
@@ -130,7 +130,7 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
 
 #[test]
 fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let text = STUDY
         .replace(
@@ -156,7 +156,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
 /// A trial that failed is tried again, and stands in its place.
 #[test]
 fn a_failed_trial_is_run_again() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let done = cut_off(STUDY, &out, &cache, |_| kill_server(&cache, 1));
     done.fails(3, &["was killed by signal 9"]);
@@ -172,7 +172,7 @@ fn a_failed_trial_is_run_again() {
 
 #[test]
 fn what_cannot_be_gone_on_with() {
-    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let (cache, place) = (Cache::kept(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     // No result, neither there nor in the place where results go.
     resumed(STUDY, &out, &cache).fails(2, &["out", "Name a result directory"]);
@@ -196,7 +196,7 @@ fn what_cannot_be_gone_on_with() {
     dyno.signal(Signal::KILL);
     dyno.wait();
     // Another study, and the same with another override.
-    let other = STUDY.replace("oltp_read_only", "oltp_point_select");
+    let other = STUDY.replace("oltp_point_select", "oltp_read_only");
     let kept = out.join("study.toml").display().to_string();
     for program in [resumed(&other, &out, &cache), resumed(STUDY, &out, &cache)] {
         program.fails(2, &["another study", &kept]);

@@ -14,10 +14,11 @@ const SERVER: i32 = 3;
 
 /// A study of one short trial, with these lines more.
 fn study(server: &str, rest: &str) -> Program {
-    Program::study(&format!(
-        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_read_only\"\n\
+    let program = Program::study(&format!(
+        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_point_select\"\n\
          warmup = \"0s\"\ntime = \"1s\"\n[server]\n{server}\n{rest}\n"
-    ))
+    ));
+    program.args("--set load.think=20ms")
 }
 
 /// How each trial ended: `None` if it is whole.
@@ -172,7 +173,7 @@ fn a_port_that_is_taken() {
     let (first, taken) = neighbors();
     let port = taken.local_addr().unwrap().port();
     let text = format!("port {port} is taken");
-    let place = Cache::new();
+    let place = Cache::kept();
     let server = format!("engine = \"mariadb\"\nport = {first}");
     let done = study(&server, "[topology]\ninstances = 2").cache(&place);
     done.fails(SERVER, &["study.toml:10:8", &text]);
@@ -242,7 +243,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
 }
 
 fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
-    let place = Cache::new();
+    let place = Cache::kept();
     let rest = format!("[topology]\ninstances = 2\n{SECOND_NEVER_ENDS}");
     let program = study(&format!("engine = \"{engine}\""), &rest);
     let mut dyno = program.cache(&place).start();
@@ -270,7 +271,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
 
 #[test]
 fn no_trial_goes_on_with_what_a_dead_server_left() {
-    let place = Cache::new();
+    let place = Cache::kept();
     let server = "engine = \"mariadb\"\nreset = \"none\"";
     let mut dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
     dyno.comes_to_second(2, "measure");

@@ -12,13 +12,13 @@ use measure::summary::TrialSummary;
 use study::Study;
 
 /// What makes a study take seconds.
-const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=5ms \
+const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=20ms \
                      --set load.warmup=0s --set server.config.innodb_flush_log_at_trx_commit=0 \
                      --set server.config.postgres.fsync=off";
 
 /// Runs a study in a place of its own, and looks at everything that it leaves.
 fn run(name: &str, words: &str) -> Finished {
-    run_in(&Cache::new(), name, words)
+    run_in(&Cache::kept(), name, words)
 }
 
 fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
@@ -136,13 +136,13 @@ fn assert_told(done: &Finished, settings: &[(&str, &str)]) {
     }
 }
 
-/// One server, and eight at once, each with a port of its own.
+/// One server, and four at once, each with a port of its own.
 #[test]
 fn p2_on_mariadb() {
     if !can_make_volumes() {
         return;
     }
-    let words = "--set sweep.topology.instances=[1,8] --set load.threads=2 \
+    let words = "--set sweep.topology.instances=[1,4] --set load.threads=2 \
                  --set server.config.innodb_buffer_pool_size=64M";
     let done = run("p2-scale-up", words);
     let trials = done.result().trials;
@@ -150,7 +150,7 @@ fn p2_on_mariadb() {
         let servers = trial.instances.iter().map(|instance| &instance.server);
         servers.collect::<BTreeSet<_>>().len()
     });
-    assert_eq!(servers.collect::<Vec<_>>(), [1, 8]);
+    assert_eq!(servers.collect::<Vec<_>>(), [1, 4]);
     assert!(trials[0].setup.engine.starts_with("MariaDB"));
     assert_eq!(trials[1].unfinished.cancelled, 0);
     assert_told(&done, &[("innodb_buffer_pool_size", "67108864")]);
@@ -232,7 +232,7 @@ fn every_study_runs_on_postgresql() {
     if !can_make_volumes() {
         return;
     }
-    let cache = Cache::new();
+    let cache = Cache::kept();
     for (name, texts) in cases(RUNS) {
         let [words, buffers] = texts[..] else {
             panic!("{texts:?}")

@@ -68,7 +68,8 @@ fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
 fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
     let words = "--set server.reset=none --set server.config.max_wal_size=96MB";
     let rest = "[sweep]; 'load.threads' = [1, 2]";
-    let Some(done) = run("postgres", "warmup = '0s'", rest, words, &["1s", "10s"]) else {
+    let load = "think = '20ms'; warmup = '0s'";
+    let Some(done) = run("postgres", load, rest, words, &["1s", "10s"]) else {
         return;
     };
     let trials = done.result().trials;

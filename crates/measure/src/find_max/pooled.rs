@@ -52,7 +52,8 @@ pub struct Probe {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PooledRate {
     pub per_s: f64,
-    /// Half of the 95 % confidence interval, as a share of the rate; `None` with too few probes.
+    /// Half of the 95 % confidence interval, as a share of the rate, below 1; `None` if the probes
+    /// are too few, or do not exclude a rate of 0.
     pub half_width: Option<f64>,
     /// How far from the estimate the next probe should be, as a share of it.
     pub distance: f64,
@@ -241,11 +242,14 @@ fn half_width(probes: &[Probe], limit: f64, line: Line) -> Option<f64> {
     let rates = (0..groups).map(without).collect::<Option<Vec<f64>>>()?;
     let count = groups as f64;
     let error = (squares(&rates) * (count - 1.0) / count).sqrt();
-    Some(CALIBRATION * student_t(count - 2.0) * error)
+    Some(CALIBRATION * student_t(count - 2.0) * error).filter(|half_width| *half_width < 1.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
     use super::*;
 
     fn exact(rates: &[f64]) -> Vec<Probe> {
@@ -276,6 +280,23 @@ mod tests {
         none.iter_mut().for_each(|probe| probe.amount = 0.0);
         assert_eq!(highest_rate(&none, 0.01), None);
         assert_eq!(highest_rate(&[], 0.01), None);
+    }
+
+    #[test]
+    fn probes_that_determine_nothing_have_no_interval() {
+        // A server that stalls so often that its rate decides little.
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut probes = exact(&[400.0, 900.0, 500.0, 700.0, 450.0, 550.0, 480.0, 520.0]).repeat(3);
+        for _ in 0..1000 {
+            for probe in &mut probes {
+                probe.amount = [0.0, 20.0, 300.0, 20_000.0][rng.random_range(0..4)];
+            }
+            let found = highest_rate(&probes, 0.01).unwrap();
+            assert!(
+                found.half_width.is_none_or(|share| share < 1.0),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn the_same_against_itself_differs_in_at_most_5_of_100() {
 fn a_family_of_points_without_a_difference_rarely_shows_one() {
     let mut random = Random::new(20_240_304);
     let study = study(5, 0.0, [0.07, 0.07]);
-    let families = 1000;
+    let families = runs(1000);
     let shown = share(families, || {
         let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
         decide_together(&mut family);
@@ -153,7 +153,7 @@ fn a_family_of_points_without_a_difference_rarely_shows_one() {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mut random = Random::new(20_240_305);
-    let studies = 2000;
+    let studies = runs(2000);
     for blocks in [3, 5, 10] {
         for run in [0.02, 0.07, 0.14] {
             let study = study(blocks, 0.05, [run, 0.1]);
@@ -187,7 +187,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 #[test]
 fn sameness_is_rarely_claimed_of_what_differs() {
     let mut random = Random::new(20_240_307);
-    let studies = 2000;
+    let studies = runs(2000);
     let is_same = |found: Comparison| found.decision == Decision::Equivalent;
     for blocks in [3, 5, 10] {
         for run in [0.002, 0.005, 0.01, 0.02] {
@@ -212,7 +212,7 @@ fn sameness_is_rarely_claimed_of_what_differs() {
 #[test]
 fn a_slowdown_of_5_percent_is_found() {
     let mut random = Random::new(20_240_302);
-    let studies = 3000;
+    let studies = runs(3000);
     let mut detection = |blocks, run| {
         let study = study(blocks, 0.05, [run, 0.03]);
         let (mut gated, mut p95, mut shared) = (0, 0, 0);
@@ -273,7 +273,7 @@ fn repeats_needed_give_the_power_that_is_promised() {
         let log: f64 = f64::ln_1p(change);
         for first in [3, 5, 10] {
             let (mut planned, mut decided, mut repeats_of_all) = (0, 0, Vec::new());
-            for _ in 0..1000 {
+            for _ in 0..runs(1000) {
                 let seen = among(blocks(&mut random, log, spread, first), tests);
                 let Decision::Undecided {
                     repeats_needed: Some(repeats),
@@ -337,7 +337,7 @@ fn what_was_not_interleaved_or_not_restarted_is_never_called_different() {
 fn all_intervals_of_a_column_hold_at_once() {
     const POINTS: usize = 10;
     let mut random = Random::new(20_240_308);
-    let studies = 1000;
+    let studies = runs(1000);
     let held = share(studies, || {
         let mut changes = (0..POINTS).map(|_| {
             let found = blocks(&mut random, 0.1, 0.05, 5);

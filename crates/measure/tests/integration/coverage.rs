@@ -223,6 +223,8 @@ fn before_a_fault(length: usize) -> TrialSummary {
 fn steady_loads_are_hardly_ever_warned_of() {
     const STUDIES: usize = 400;
     let mut random = Random::new(20_240_121);
+    let studies = runs(STUDIES);
+    let most = 0.05 + luck(0.05, studies) - luck(0.05, STUDIES);
     let counted = |number: u64, transactions: f64| {
         let count = (transactions / 10.0).round().max(1.0) as usize;
         second(number, std::iter::repeat_n(5_000_000, count))
@@ -230,7 +232,7 @@ fn steady_loads_are_hardly_ever_warned_of() {
     for (spread, correlation) in [(0.05, 0.0), (0.05, 0.5), (0.15, 0.0), (0.15, 0.5)] {
         for length in [12, 20, 25, 30] {
             let mut alarms = [0; 2];
-            for _ in 0..STUDIES {
+            for _ in 0..studies {
                 let values = random.throughput(spread, correlation, length);
                 let seconds = (0..).zip(values).map(|(i, value)| counted(i, value));
                 let seconds: Vec<Second> = seconds.collect();
@@ -243,10 +245,10 @@ fn steady_loads_are_hardly_ever_warned_of() {
                     *alarms += usize::from(found.iter().any(warned));
                 }
             }
-            let shares = alarms.map(|alarms| alarms as f64 / STUDIES as f64);
+            let shares = alarms.map(|alarms| alarms as f64 / studies as f64);
             let [whole, before] = shares.map(|share| share * 100.0);
             println!("| {spread} | {correlation} | {length} | {whole:.1} | {before:.1} |");
-            assert!(shares.iter().all(|share| *share <= 0.05), "{shares:?}");
+            assert!(shares.iter().all(|share| *share <= most), "{shares:?}");
         }
     }
 }
