@@ -147,7 +147,11 @@ fn a_result_of_dyno_is_written_beside_the_text() {
     assert_eq!(trial.setup.planned.data.rows, 300);
     // The report also has the transactions that ended after the time.
     let transactions = number(&done.stdout, "transactions:") as u64;
-    assert!((transactions - 4..=transactions).contains(&trial.transactions.count));
+    let stored = trial.transactions.count;
+    assert!(
+        (transactions - 4..=transactions).contains(&stored),
+        "{stored} of {transactions}"
+    );
     assert!(done.out().join("report.html").exists());
 }
 

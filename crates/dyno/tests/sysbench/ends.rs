@@ -24,7 +24,7 @@ fn answers_and_mistakes_have_the_codes_of_sysbench() {
     for (words, text) in [
         (
             "cpu run walk talk",
-            "Unrecognized command line argument: talk",
+            "Unrecognized command line argument: walk",
         ),
         (
             "cpu",

@@ -81,7 +81,14 @@ function loadfile(path)
   return setfenv(factories[path](), current.env)
 end
 
-function dofile(path) return assert(loadfile(path))() end
+-- LuaJIT's `assert` would add a place of the program.
+local function loaded_file(path)
+  local chunk, why = loadfile(path)
+  if not chunk then error(why, 0) end
+  return chunk
+end
+
+function dofile(path) return loaded_file(path)() end
 
 package.path = package.path .. settings.search_path
 local standard_require = require
@@ -90,7 +97,7 @@ function require(name)
   local module = loaded[name] or current.sysbench[name:match("^sysbench%.(.+)")]
   if module ~= nil then return module end
   local path = package.searchpath(name, current.env.package.path)
-  module = (path and assert(loadfile(path)) or standard_require)(name)
+  module = (path and loaded_file(path) or standard_require)(name)
   if module == nil then module = loaded[name] or true end
   loaded[name] = module
   return module
@@ -176,7 +183,8 @@ local function load(tid)
   current = user
   -- Also what the script loads from strings has the user's globals.
   setfenv(0, env)
-  setfenv(assert(script, mistake)(), env)()
+  if not script then error(mistake, 0) end
+  setfenv(script(), env)()
   heir(user.sysbench.opt, settings.options)
   -- All users declare the same.
   cmdline.options, own.options = cmdline.options or own.options, nil

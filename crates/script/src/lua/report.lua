@@ -80,18 +80,21 @@ local function typed(value)
   return tostring(value or "")
 end
 
+-- LuaJIT's `assert` would add a place of the program.
+local function check(is_right, mistake) if not is_right then error(mistake, 0) end end
+
 -- The script's options in the order of their names; nil without any.
 local function options(declared)
   if declared == nil then return nil end
   local kind = type(declared)
-  assert(kind == "table", "wrong type for sysbench.cmdline.options: " .. kind)
+  check(kind == "table", "wrong type for sysbench.cmdline.options: " .. kind)
   local list = {}
   for name, option in pairs(declared) do
-    assert(type(option) == "table", "wrong table structure in sysbench.cmdline.options")
+    check(type(option) == "table", "wrong table structure in sysbench.cmdline.options")
     local text, default = option[1], option[2]
     kind = option[3] or BY_TYPE[type(default)]
-    assert(text, "nil description for option " .. name)
-    assert(kind, "cannot determine type for option " .. name)
+    check(text, "nil description for option " .. name)
+    check(kind, "cannot determine type for option " .. name)
     list[#list + 1] = {name = name, description = text, kind = kind, default = typed(default)}
   end
   table.sort(list, function(a, b) return a.name < b.name end)
