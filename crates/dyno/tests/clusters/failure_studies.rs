@@ -26,7 +26,7 @@ fn is_over(fault: &FaultRecord) -> bool {
     recovery.is_some_and(|found| found.first_write_s.is_some())
 }
 
-/// Most studies need no more than users that write.
+/// Most studies only need users that write.
 const LIGHT: (&str, &str) = (
     "workload = \"oltp_read_write\"",
     "workload = \"oltp_update_non_index\"",

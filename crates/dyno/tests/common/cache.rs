@@ -1,7 +1,7 @@
 //! A laboratory's place of a test's own: what is in it, and whether anything stays.
 
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ pub struct Process {
 }
 
 impl Cache {
-    /// A new one, gone with it.
+    /// A new one, which is removed on drop.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("dyno-lab-")
@@ -165,6 +165,10 @@ impl Cache {
 /// Creates a directory that others may enter, unless it exists.
 fn make_open(path: &Path) {
     fs::create_dir_all(path).unwrap();
+    // The temporary directory belongs to everybody: nobody else may have planted it.
+    let found = fs::symlink_metadata(path).unwrap();
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    assert!(found.is_dir() && is_own, "{} is not ours", path.display());
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 

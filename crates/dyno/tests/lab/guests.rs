@@ -33,7 +33,7 @@ cpus = 1
 memory = "512M"
 "#;
 
-/// A load that an emulated guest bears.
+/// A load that an emulated guest can sustain.
 const LIGHT: &str = "--set load.workload=oltp_update_non_index --set load.time=";
 
 /// The directory of the image; records a skipped test where guests cannot run.
