@@ -62,7 +62,7 @@ mod tests {
 
     fn read(words: &str) -> Options {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let mut line = parse(&words, &|_: &str| Err(String::new())).unwrap();
+        let mut line = parse(&words).unwrap();
         let declared = declarations(line.dialect, line.test.as_deref().unwrap());
         line.finish(Some(&declared)).unwrap();
         let general = General::of(&mut line).unwrap();

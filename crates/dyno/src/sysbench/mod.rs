@@ -62,8 +62,7 @@ pub(crate) fn sysbench(words: &[String]) -> ExitCode {
 
 /// Reads a command line, and prints what comes before anything else.
 fn read(words: &[String]) -> Result<Invocation, OptionError> {
-    let file = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
-    let mut line = parse(words, &file)?;
+    let mut line = parse(words)?;
     line.notices.iter().for_each(|notice| eprint(notice));
     if line.dialect == Dialect::V04 {
         // All of its tests are known, and the distribution of keys is an option of one.

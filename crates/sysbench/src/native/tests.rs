@@ -10,7 +10,7 @@ use crate::options::{declarations, parse};
 /// The options of a command line.
 pub(super) fn values(line: &str) -> Values {
     let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-    let mut line = parse(&words, &|_: &str| Err(String::new())).unwrap();
+    let mut line = parse(&words).unwrap();
     let declared = declarations(line.dialect, &words[0]);
     line.finish(Some(&declared)).unwrap();
     line.values

@@ -1,5 +1,7 @@
 //! A command line, taken apart.
 
+use std::fs::read_to_string;
+
 use super::dialect::Dialect;
 use super::error::OptionError;
 use super::help::usage;
@@ -17,9 +19,6 @@ pub(crate) const RENAMED: [(&str, &str, i32); 4] = [
 ];
 const TEST_IS_DEPRECATED: &str = "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.";
 const VALUE_IS_APART: &str = "hint: a value follows its option after '=', as in --threads=4";
-
-/// Reads the text of a configuration file; an error is in the system's words.
-pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// A command line. Without `Debug`, because of the passwords.
 #[derive(Clone, Default)]
@@ -41,11 +40,11 @@ pub struct CommandLine {
 
 /// Reads the words after the program's name, up to the options that the test declares. The answers
 /// to `--help` and `--version` are errors too.
-pub fn parse(argv: &[String], read: ReadFile<'_>) -> Result<CommandLine, OptionError> {
+pub fn parse(argv: &[String]) -> Result<CommandLine, OptionError> {
     let mut line = CommandLine::new(argv)?;
     for word in argv {
         match Word::of(word) {
-            Some(option) if option.key == "config_file" => line.take_file(&option.value, read),
+            Some(option) if option.key == "config_file" => line.take_file(&option.value),
             Some(option) => line.take(option),
             None => line.take_bare(word)?,
         }
@@ -90,8 +89,8 @@ impl CommandLine {
         }
     }
 
-    fn take_file(&mut self, path: &str, read: ReadFile<'_>) {
-        match read(path) {
+    fn take_file(&mut self, path: &str) {
+        match read_to_string(path) {
             Ok(text) => in_file(&text).for_each(|option| self.take(option)),
             Err(why) => self.notices.push(format!("{path}: {why}")),
         }

@@ -17,7 +17,7 @@ pub use dialect::Dialect;
 pub use error::OptionError;
 pub use general::General;
 pub use help::{test_help, usage};
-pub use line::{CommandLine, ReadFile, parse};
+pub use line::{CommandLine, parse};
 pub use table::declarations;
 pub use targets::Targets;
 pub(crate) use values::meaning;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plan::TlsMode;
 use proptest::prelude::*;
+use tempfile::NamedTempFile;
 use workload::distribution::Distribution;
 use workload::session::{FailureKind, SessionError};
 
@@ -13,13 +14,9 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-fn no_file(_: &str) -> Result<String, String> {
-    Err("No such file or directory".to_owned())
-}
-
 /// A line up to its test's own options.
 fn line(text: &str) -> CommandLine {
-    parse(&words(text), &no_file).unwrap()
+    parse(&words(text)).unwrap()
 }
 
 /// A line of a test that comes with sysbench.
@@ -30,13 +27,16 @@ fn complete(text: &str) -> CommandLine {
     line
 }
 
-fn with_file(text: &str, file: &'static str) -> CommandLine {
-    parse(&words(text), &|_: &str| Ok(file.to_owned())).unwrap()
+fn with_file(text: &str, contents: &str) -> CommandLine {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(&file, contents).unwrap();
+    let option = format!("--config-file={}", file.path().display());
+    parse(&words(&text.replace("--config-file=x", &option))).unwrap()
 }
 
 /// The message of a line that is refused at once, whether it goes to stderr, and the exit code.
 fn refused(text: &str) -> (String, bool, u8) {
-    seen(parse(&words(text), &no_file).err().unwrap())
+    seen(parse(&words(text)).err().unwrap())
 }
 
 /// The same of a line whose test's options are refused.
@@ -88,9 +88,7 @@ fn options_stand_anywhere() {
 
 #[test]
 fn a_value_follows_an_equals_sign() {
-    let apart = parse(&words("--threads 4 cpu run"), &no_file)
-        .err()
-        .unwrap();
+    let apart = parse(&words("--threads 4 cpu run")).err().unwrap();
     assert_eq!(apart.message, "Unrecognized command line argument: run");
     let hint = "hint: a value follows its option after '=', as in --threads=4";
     assert_eq!(apart.hint.as_deref(), Some(hint));
@@ -309,7 +307,7 @@ fn files_may_set_the_options_of_tests() {
 #[test]
 fn a_missing_file_is_told() {
     let line = line("--config-file=/nope cpu run");
-    assert_eq!(line.notices, ["/nope: No such file or directory"]);
+    assert_eq!(line.notices, ["/nope: No such file or directory (os error 2)"]);
 }
 
 #[test]
@@ -844,11 +842,13 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_words_panic(
-        words in prop::collection::vec(word(), 0..8),
-        file in ".{0,40}(=.{0,20}\n){0,3}",
+        mut words in prop::collection::vec(word(), 0..8),
+        contents in ".{0,40}(=.{0,20}\n){0,3}",
     ) {
-        let read = |_: &str| Ok(file.clone());
-        let Ok(mut line) = parse(&words, &read) else { return Ok(()) };
+        let file = NamedTempFile::new().unwrap();
+        std::fs::write(&file, contents).unwrap();
+        words.push(format!("--config-file={}", file.path().display()));
+        let Ok(mut line) = parse(&words) else { return Ok(()) };
         prop_assert_eq!(line.argv.len(), words.len());
         let declared = declarations(line.dialect, line.test.as_deref().unwrap_or_default());
         let _ = line.clone().finish(None);
@@ -864,7 +864,7 @@ proptest! {
     #[test]
     fn passwords_are_never_kept(password in "[a-zA-Z0-9&'\"#=@:/ ]{5,20}") {
         let typed = format!("--mysql-password={password}");
-        let line = parse(&[typed, "cpu".to_owned()], &no_file).unwrap();
+        let line = parse(&[typed, "cpu".to_owned()]).unwrap();
         prop_assert!(!line.argv.concat().contains(&password));
         prop_assert_eq!(line.values.text("mysql_password"), password);
     }

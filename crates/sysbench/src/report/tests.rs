@@ -16,7 +16,7 @@ pub(super) fn report(
         Dialect::Master => "master",
     };
     let words = [format!("--dyno-dialect={name}")];
-    let mut line = parse(&words, &|_: &str| Err(String::new())).unwrap();
+    let mut line = parse(&words).unwrap();
     let own = if test == "sql" { "oltp" } else { test };
     line.finish(Some(&declarations(dialect, own))).unwrap();
     let defaults = [("threads", "2"), ("num-threads", "2"), ("test", test)];
