@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::load::{ANY_ERROR, LoadEvent, LoadSpec, Stop};
 use ::script::lua::{self, Declared, LuaScript, Mode, ScriptError, Settings, Source, Value};
-use sysbench::options::{Declaration, Dialect, Kind, OptionError, declarations, test_help};
+use sysbench::options::{Dialect, Kind, OptionError, declarations, test_help};
 use sysbench::report::Level;
 use sysbench::scripts;
 use workload::built_in::BuiltIn;
@@ -165,17 +165,9 @@ fn finish(
     source: &Source,
     declared: &Declared,
 ) -> Result<String, OptionError> {
-    let own = declared.options.iter().flatten().map(|option| Declaration {
-        name: &option.name,
-        kind: option.kind,
-        default: &option.default,
-        help: &option.description,
-    });
-    let (own, bundled) = (own.collect::<Vec<_>>(), declarations(Dialect::V05, "oltp"));
-    let options = match declared.options {
-        Some(_) => Some(own.as_slice()),
-        None => Some(bundled.as_slice()).filter(|_| is_bundled(it, source)),
-    };
+    let bundled = declarations(Dialect::V05, "oltp");
+    let options = declared.options.as_deref();
+    let options = options.or_else(|| is_bundled(it, source).then_some(&bundled[..]));
     it.line.finish(options)?;
     Ok(test_help(&source.name, options.unwrap_or_default()))
 }

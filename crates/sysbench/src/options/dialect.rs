@@ -74,9 +74,10 @@ impl Dialect {
 
     /// Whether this dialect has the option, and takes its value.
     fn takes(self, word: &Word, test: &str) -> bool {
-        let common = common(self).flat_map(|(_, options)| options).copied();
-        let mut options = common.chain(declarations(self, test));
-        let option = options.find(|option| key(option.name) == word.key);
+        let common = common(self).flat_map(|(_, options)| options);
+        let own = declarations(self, test);
+        let mut options = common.chain(&own);
+        let option = options.find(|option| key(&option.name) == word.key);
         option.is_some_and(|option| match option.kind {
             Kind::Bool => switch(&word.value).is_some(),
             // A distribution that only master has.

@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::table::common;
-use super::values::{Declaration, KINDS};
+use super::values::{KINDS, OptionDeclaration};
 
 /// What `--help` prints.
 pub fn usage(dialect: Dialect) -> String {
@@ -22,24 +22,24 @@ pub fn usage(dialect: Dialect) -> String {
 }
 
 /// What the command `help` of a test prints; `name` is as it was typed.
-pub fn test_help(name: &str, options: &[Declaration<'_>]) -> String {
+pub fn test_help(name: &str, options: &[OptionDeclaration]) -> String {
     section(&format!("{name} options"), options)
 }
 
-fn section(title: &str, options: &[Declaration<'_>]) -> String {
+fn section(title: &str, options: &[OptionDeclaration]) -> String {
     let syntax: Vec<String> = options.iter().map(syntax).collect();
     let width = syntax.iter().map(String::len).max().unwrap_or(0);
     let lines = options.iter().zip(&syntax).map(|(option, syntax)| {
-        let default = match option.default {
+        let default = match option.default.as_str() {
             "" => String::new(),
             default => format!(" [{default}]"),
         };
-        format!("  {syntax:<width$} {}{default}\n", option.help)
+        format!("  {syntax:<width$} {}{default}\n", option.description)
     });
     format!("{title}:\n{}\n", lines.collect::<String>())
 }
 
-fn syntax(option: &Declaration<'_>) -> String {
+fn syntax(option: &OptionDeclaration) -> String {
     let kind = KINDS.iter().find(|(_, kind, _)| *kind == option.kind);
     format!("--{}{}", option.name, kind.map_or("", |(.., value)| *value))
 }

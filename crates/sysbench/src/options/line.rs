@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 use super::error::OptionError;
 use super::help::usage;
 use super::table::{WITHOUT_EFFECT, common};
-use super::values::{Declaration, Kind, Values};
+use super::values::{Kind, OptionDeclaration, Values};
 use super::word::{Word, in_file, masked};
 
 /// Options of 1.0 with a former name: that name, the present one, and the number above which the
@@ -67,7 +67,7 @@ impl CommandLine {
         };
         let mut values = Values::default();
         for option in common(dialect).flat_map(|(_, options)| options) {
-            values.declare(option.name, option.kind, option.default);
+            values.declare(&option.name, option.kind, &option.default);
         }
         if last("dyno_dialect").is_none() && dialect == Dialect::Master {
             // Only who asks for it gets another distribution than every release has.
@@ -119,7 +119,7 @@ impl CommandLine {
         }
         let idle = common(self.dialect).filter(|(title, _)| *title == WITHOUT_EFFECT);
         for option in idle.flat_map(|(_, options)| options) {
-            if self.values.text(option.name) != option.default {
+            if self.values.text(&option.name) != option.default {
                 self.notices
                     .push(format!("note: --{} has no effect", option.name));
             }
@@ -148,10 +148,10 @@ impl CommandLine {
 
     /// Takes the options that the test declares; 0.5 takes any others too, as text. So does a
     /// script that declares none, except in master. Fails if an option is unknown.
-    pub fn finish(&mut self, declared: Option<&[Declaration<'_>]>) -> Result<(), OptionError> {
+    pub fn finish(&mut self, declared: Option<&[OptionDeclaration]>) -> Result<(), OptionError> {
         for option in declared.unwrap_or_default() {
             self.values
-                .declare(option.name, option.kind, option.default);
+                .declare(&option.name, option.kind, &option.default);
         }
         let takes_any = match declared {
             None => self.dialect != Dialect::Master,

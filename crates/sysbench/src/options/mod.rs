@@ -21,7 +21,7 @@ pub use line::{CommandLine, parse};
 pub use table::declarations;
 pub use targets::Targets;
 pub(crate) use values::meaning;
-pub use values::{Declaration, Kind, Values};
+pub use values::{Kind, OptionDeclaration, Values};
 
 #[cfg(test)]
 mod tests;

@@ -246,17 +246,17 @@ fn scripts_without_options_take_any_as_text_but_in_master() {
 #[test]
 fn scripts_declare_their_options() {
     let declared = [
-        Declaration {
-            name: "d-x",
+        OptionDeclaration {
+            name: "d-x".to_owned(),
+            description: "d".to_owned(),
             kind: Kind::Double,
-            default: "5",
-            help: "d",
+            default: "5".to_owned(),
         },
-        Declaration {
-            name: "use_fk",
+        OptionDeclaration {
+            name: "use_fk".to_owned(),
+            description: "f".to_owned(),
             kind: Kind::Bool,
-            default: "on",
-            help: "f",
+            default: "on".to_owned(),
         },
     ];
     let mut line = line("tpcc.lua --use-fk=0 run");
@@ -758,10 +758,10 @@ const TESTS: [&str; 10] = [
 ];
 
 /// The options that every test has, and those of one.
-fn known(dialect: Dialect, test: &str) -> Vec<Declaration<'static>> {
+fn known(dialect: Dialect, test: &str) -> Vec<OptionDeclaration> {
     let common = table::common(dialect)
         .flat_map(|(_, options)| options)
-        .copied();
+        .cloned();
     common.chain(declarations(dialect, test)).collect()
 }
 
@@ -787,14 +787,14 @@ fn every_option_of_the_table_is_read_back() {
     for (dialect, dialect_name) in Dialect::ALL.into_iter().zip(names) {
         for test in TESTS {
             let all = known(dialect, test);
-            let mut names: Vec<_> = all.iter().map(|one| one.name).collect();
+            let mut names: Vec<_> = all.iter().map(|one| one.name.as_str()).collect();
             names.sort_unstable();
             assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
             let own = declarations(dialect, test);
             // Those that every test has are read once.
             for option in if test == "cpu" { &all } else { &own } {
-                assert!(!option.help.is_empty());
-                if ["help", "version", "config-file", "test", "dyno-dialect"].contains(&option.name)
+                assert!(!option.description.is_empty());
+                if ["help", "version", "config-file", "test", "dyno-dialect"].contains(&option.name.as_str())
                 {
                     continue;
                 }
@@ -804,7 +804,7 @@ fn every_option_of_the_table_is_read_back() {
                     Kind::List => ("3,4", "3,4"),
                     _ => ("7", "7"),
                 };
-                let name = option.name;
+                let name = &option.name;
                 let text =
                     format!("--dyno-dialect={dialect_name} --test={test} --{name}={typed} run");
                 let text = text.replace("--test=oltp_", "oltp_");

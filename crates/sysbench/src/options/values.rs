@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-pub use script::lua::Kind;
+pub use script::lua::{Kind, OptionDeclaration};
 
 use super::error::OptionError;
 
@@ -18,16 +18,6 @@ pub(crate) const KINDS: [(&str, Kind, &str); 7] = [
     ("LIST", Kind::List, "=[LIST,...]"),
     ("FILE", Kind::File, "=FILENAME"),
 ];
-
-/// An option of a test or script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declaration<'a> {
-    pub name: &'a str,
-    pub kind: Kind,
-    /// As it would be typed, `on` or `off` for [`Kind::Bool`]; empty if there is none.
-    pub default: &'a str,
-    pub help: &'a str,
-}
 
 /// The values of options by name, in which `-` and `_` are the same. One that does not exist is
 /// off, 0 or empty. Without `Debug`, because of the passwords.
