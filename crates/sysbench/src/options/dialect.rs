@@ -1,6 +1,5 @@
 //! Which sysbench a command line was written for.
 
-use super::error::OptionError;
 use super::table::{common, declarations};
 use super::values::{Kind, key, switch};
 use super::word::Word;
@@ -18,15 +17,13 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    pub const ALL: [Self; 4] = [Self::V04, Self::V05, Self::V10, Self::Master];
-
-    /// The dialect that `--dyno-dialect` names.
-    pub(crate) fn named(name: &str) -> Result<Self, OptionError> {
-        let mut named = ["0.4", "0.5", "1.0", "master"].into_iter().zip(Self::ALL);
-        let found = named.find(|(known, _)| *known == name);
-        let (_, dialect) = found.ok_or_else(|| OptionError::invalid("dyno-dialect", name))?;
-        Ok(dialect)
-    }
+    /// All of them, as `--dyno-dialect` names them.
+    pub(crate) const NAMED: [(&'static str, Self); 4] = [
+        ("0.4", Self::V04),
+        ("0.5", Self::V05),
+        ("1.0", Self::V10),
+        ("master", Self::Master),
+    ];
 
     /// What `--version` prints after `sysbench`.
     pub fn version(self) -> &'static str {

@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 use super::error::OptionError;
 use super::help::usage;
 use super::table::{WITHOUT_EFFECT, common};
-use super::values::{Kind, OptionDeclaration, Values};
+use super::values::{Kind, OptionDeclaration, Values, meaning};
 use super::word::{Word, in_file, masked};
 
 /// Options of 1.0 with a former name: that name, the present one, and the number above which the
@@ -62,7 +62,8 @@ impl CommandLine {
         };
         let first = words.iter().find(|word| Word::of(word).is_none());
         let dialect = match last("dyno_dialect") {
-            Some(name) => Dialect::named(name)?,
+            Some(name) => meaning(name, &Dialect::NAMED)
+                .ok_or_else(|| OptionError::invalid("dyno-dialect", name))?,
             None => Dialect::spoken(&options, last("test"), first.map(String::as_str)),
         };
         let mut values = Values::default();

@@ -9,12 +9,8 @@ pub(super) fn report(
     test: &'static str,
     facts: &[(&'static str, &str)],
 ) -> Report {
-    let name = match dialect {
-        Dialect::V04 => "0.4",
-        Dialect::V05 => "0.5",
-        Dialect::V10 => "1.0",
-        Dialect::Master => "master",
-    };
+    let mut named = Dialect::NAMED.into_iter();
+    let (name, _) = named.find(|(_, known)| *known == dialect).unwrap();
     let words = [format!("--dyno-dialect={name}")];
     let mut line = parse(&words).unwrap();
     let own = if test == "sql" { "oltp" } else { test };
