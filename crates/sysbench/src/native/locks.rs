@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::{Event, lock, repeat};
+use super::{Event, below, lock, repeat};
 use crate::options::{OptionError, Values};
 
 /// So many mutexes need 256 MiB.
@@ -46,7 +46,7 @@ pub(super) fn mutex(values: &Values) -> Result<Event, OptionError> {
     let shared = AtomicU64::new(0);
     Ok(Arc::new(move |_, random| {
         for _ in 0..locks {
-            let index = random.below(mutexes.len() as u64);
+            let index = below(random, mutexes.len() as u64);
             repeat(&loops, |_| {});
             if let Some(Padded(mutex)) = mutexes.get(index as usize) {
                 let _held = lock(mutex);

@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::random::Random;
-use super::{Event, failed, region, repeat};
+use super::{Event, Random, below, failed, region, repeat};
 use crate::options::{OptionError, Values};
 
 const NO_HUGE_PAGES: &str = "\nWARNING: Huge pages must be reserved, see vm.nr_hugepages.";
@@ -62,11 +61,11 @@ fn pass(block: &[AtomicU64], words: &AtomicU64, operation: Operation, random: Op
     match (operation, random) {
         (Operation::Write, None) => repeat(words, |n| store(block, n, n)),
         (Operation::Write, Some(random)) => {
-            repeat(words, |n| store(block, random.below(count), n));
+            repeat(words, |n| store(block, below(random, count), n));
         }
         (Operation::Read, None) => repeat(words, |n| sum = sum.wrapping_add(load(block, n))),
         (Operation::Read, Some(random)) => repeat(words, |_| {
-            sum = sum.wrapping_add(load(block, random.below(count)));
+            sum = sum.wrapping_add(load(block, below(random, count)));
         }),
         (Operation::None, _) => {}
     }
@@ -87,6 +86,8 @@ fn load(block: &[AtomicU64], index: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+
     use super::*;
     use crate::native::tests::values;
 
@@ -100,7 +101,7 @@ mod tests {
     /// What a pass leaves in a block.
     fn left(operation: Operation, is_random: bool) -> Vec<u64> {
         let block = region::words(WORDS * 8, false).unwrap();
-        let mut random = Random::new(1, 0);
+        let mut random = Random::seed_from_u64(1);
         let random = is_random.then_some(&mut random);
         pass(block, &AtomicU64::new(WORDS), operation, random);
         words(block)

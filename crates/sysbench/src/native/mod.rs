@@ -7,7 +7,6 @@ mod cpu;
 mod fileio;
 mod locks;
 mod memory;
-mod random;
 mod region;
 
 use std::fmt::Display;
@@ -16,14 +15,19 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rand_xoshiro::Xoroshiro128Plus;
+use rand_xoshiro::rand_core::SeedableRng;
 use workload::catalog::Catalog;
+use workload::random::unit;
 use workload::session::{Connect, Connections, SessionError};
 use workload::virtual_user::{Done, NewUsers, VirtualUser, Workload};
 
 use crate::options::{OptionError, Values};
 use fileio::FileIo;
 pub use fileio::{FileSession, FileSet};
-use random::Random;
+
+/// The generator of sysbench, because the cost of its numbers is part of an event's.
+type Random = Xoroshiro128Plus;
 
 /// What an event does in the thread with this number.
 type Event = Arc<dyn Fn(u32, &mut Random) + Send + Sync>;
@@ -107,7 +111,7 @@ impl Workload for Native {
         let thread = move |index| Thread {
             work: native.work.clone(),
             index,
-            random: Random::new(native.seed, index),
+            random: Random::seed_from_u64(native.seed.wrapping_add(u64::from(index) << 32)),
             events_left: native.events_per_thread.unwrap_or(u64::MAX),
         };
         Box::new(move || Ok(indexes.map(thread).collect()))
@@ -164,6 +168,11 @@ fn repeat(times: &AtomicU64, mut body: impl FnMut(u64)) {
         body(done);
         done += 1;
     }
+}
+
+/// A whole number below `limit`, which is at most 2^53, drawn as sysbench draws it.
+fn below(random: &mut Random, limit: u64) -> u64 {
+    (unit(random) * limit as f64) as u64
 }
 
 /// A failed system call, in sysbench's words.

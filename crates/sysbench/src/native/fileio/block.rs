@@ -3,17 +3,19 @@
 //! A block is random bytes, their CRC-32, and its offset in the file, both with the lowest byte
 //! first. A file's last block may be shorter; one that has no room for these numbers has none.
 
-use crate::native::random::Random;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::native::Random;
 
 /// Bytes of the two numbers at the end.
 const PROOF: usize = 12;
 
 /// Fills the blocks from this offset on.
 pub(super) fn fill(bytes: &mut [u8], offset: u64, block_bytes: usize) {
-    let mut random = Random::new(offset, 0);
+    let mut random = Random::seed_from_u64(offset);
     let offsets = (offset..).step_by(block_bytes);
     for (block, at) in bytes.chunks_mut(block_bytes).zip(offsets) {
-        random.fill(block);
+        random.fill_bytes(block);
         if let Some((contents, end)) = block.split_last_chunk_mut::<PROOF>() {
             *end = proof(contents, at);
         }

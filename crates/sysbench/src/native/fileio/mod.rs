@@ -11,15 +11,15 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use workload::catalog::{Catalog, Label, StatementClass};
+use workload::random::unit;
 use workload::session::{Param, Reply, Session, SessionError};
 
 pub use files::FileSet;
 use queue::Queue;
 use schedule::{Layout, Place, Schedule};
 
-use super::random::Random;
 use super::region::{self, FileMap};
-use super::{failed, lock};
+use super::{Random, failed, lock};
 use crate::options::{OptionError, Values};
 
 /// The numbers of the statements. Their parameter is a position in all files.
@@ -101,7 +101,7 @@ impl FileIo {
         random: &mut Random,
         session: &mut impl Session,
     ) -> Result<(), SessionError> {
-        let (statement, position) = lock(&self.schedule).next(random.unit());
+        let (statement, position) = lock(&self.schedule).next(unit(random));
         execute(session, statement, position).await?;
         match statement == WRITE && self.flushes_each_write {
             true => execute(session, FSYNC, position).await,
