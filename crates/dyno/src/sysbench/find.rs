@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use ::script::lua::Source;
 use sysbench::options::{CommandLine, OptionError};
-use sysbench::{bundled, scripts};
+use sysbench::{bundled, native, scripts};
 use workload::name::WorkloadName;
 
-use super::{fatal, native};
+use super::fatal;
 use crate::failure::Failure;
 
 /// Where sysbench's scripts are installed.

@@ -12,8 +12,6 @@ use workload::virtual_user::Workload;
 use super::reports::Reports;
 use super::{DONE, Invocation};
 
-pub(super) const NAMES: [&str; 5] = ["cpu", "memory", "threads", "mutex", "fileio"];
-
 pub(super) fn run(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
     let implemented = match test {
         "fileio" => &["run", "prepare", "cleanup"][..],
@@ -36,7 +34,6 @@ pub(super) fn run(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
 fn measure(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
     let threads = it.general.threads;
     let native = Native::new(test, &it.line.values, threads, it.seed)?;
-    let native = native.ok_or_else(|| it.line.unknown_test())?;
     let mut reports = Reports::new(it, test, &native.catalog().labels);
     reports.request_bytes = native.request_bytes();
     // Events block.

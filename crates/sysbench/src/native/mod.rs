@@ -29,6 +29,9 @@ pub use fileio::{FileSession, FileSet};
 /// The generator of sysbench, because the cost of its numbers is part of an event's.
 type Random = Xoroshiro128Plus;
 
+/// The names of the tests.
+pub const NAMES: [&str; 5] = ["cpu", "memory", "threads", "mutex", "fileio"];
+
 /// What an event does in the thread with this number.
 type Event = Arc<dyn Fn(u32, &mut Random) + Send + Sync>;
 
@@ -59,15 +62,14 @@ pub struct Thread {
 }
 
 impl Native {
-    /// The test of this name; `None` if sysbench has none that needs no database. Fails if an
-    /// option is out of range, memory cannot be allocated, or the files are not as
-    /// [`FileSet::prepare`] leaves them.
+    /// The test of one of the [`NAMES`]. Fails if an option is out of range, memory cannot be
+    /// allocated, or the files are not as [`FileSet::prepare`] leaves them.
     pub fn new(
         test: &str,
         values: &Values,
         threads: u32,
         seed: u64,
-    ) -> Result<Option<Self>, OptionError> {
+    ) -> Result<Self, OptionError> {
         let (work, events_per_thread) = match test {
             "cpu" => (Work::Busy(cpu::cpu(values)?), None),
             "memory" => {
@@ -76,18 +78,17 @@ impl Native {
             }
             "threads" => (Work::Busy(locks::threads(values)?), None),
             "mutex" => (Work::Busy(locks::mutex(values)?), Some(1)),
-            "fileio" => {
+            _ => {
                 let files = FileIo::open(&FileSet::new(values)?, values)?;
                 (Work::Files(Arc::new(files)), None)
             }
-            _ => return Ok(None),
         };
-        Ok(Some(Self {
+        Ok(Self {
             events_per_thread,
             catalog: Arc::new(fileio::catalog()),
             work,
             seed,
-        }))
+        })
     }
 
     /// Bytes that a read or write transfers; only the last one in a file may transfer fewer.

@@ -2,7 +2,6 @@ use std::time::Duration;
 
 use load::{Arrivals, Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
 use measure::slice::Slice;
-use plan::{Think, ThinkDistribution};
 
 use super::*;
 use crate::options::{declarations, parse};
@@ -18,32 +17,16 @@ pub(super) fn values(line: &str) -> Values {
 
 fn native(line: &str, threads: u32) -> Native {
     let test = line.split(' ').next().unwrap();
-    let native = Native::new(test, &values(line), threads, 1);
-    native.unwrap().unwrap()
+    Native::new(test, &values(line), threads, 1).unwrap()
 }
 
 /// Each user with a worker of its own, without a limit of time.
 pub(super) fn spec(threads: u32, events: Option<u64>) -> LoadSpec {
     LoadSpec {
-        users: threads,
-        workers: threads,
-        warmup: Duration::ZERO,
-        time: None,
         events,
-        pace: Pace::Closed,
-        phases: None,
-        think: Think {
-            mean: Duration::ZERO,
-            distribution: ThinkDistribution::Constant,
-        },
-        seed: 1,
-        ignored_errors: Vec::new(),
         batch_scheduling: false,
-        turn: None,
-        connect_limit: threads,
-        stall_limit: Duration::MAX,
         grace: Duration::MAX,
-        tally: None,
+        ..LoadSpec::endless(threads, true)
     }
 }
 
@@ -111,16 +94,6 @@ fn two_tests_end_by_themselves() {
     assert_eq!(mutex.events_per_thread, Some(1));
     assert_eq!(events(&mutex, &spec(2, None)), 2);
     assert_eq!(native("cpu run", 2).events_per_thread, None);
-}
-
-#[test]
-fn a_test_with_a_database_is_none_of_these() {
-    let values = values("oltp_read_only run");
-    assert!(
-        Native::new("oltp_read_only", &values, 1, 1)
-            .unwrap()
-            .is_none()
-    );
 }
 
 #[test]
