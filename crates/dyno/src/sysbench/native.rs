@@ -36,6 +36,10 @@ fn measure(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
     let native = Native::new(test, &it.line.values, threads, it.seed)?;
     let mut reports = Reports::new(it, test, &native.catalog().labels);
     reports.request_bytes = native.request_bytes();
+    if test == "fileio" {
+        let flags = FileSet::new(&it.line.values)?.open_flags();
+        reports.report.facts.insert("open-flags", flags);
+    }
     // Events block.
     let spec = LoadSpec {
         events: it

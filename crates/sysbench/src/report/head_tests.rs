@@ -85,7 +85,7 @@ Using synchronous I/O mode
 Doing random r/w test
 ";
     let of = |dialect, facts: &[(&'static str, &str)]| report(dialect, "fileio", facts).head();
-    let random = [("file-test-mode", "rndrw"), ("max-requests", "0")];
+    let random = [("file-test-mode", "rndrw"), ("open-flags", "(none)")];
     assert_eq!(
         of(Dialect::V10, &random),
         format!("{RUNNING}{CURRENT_TIME}{v10}")
@@ -93,14 +93,12 @@ Doing random r/w test
     let options = [
         ("file-test-mode", "seqwr"),
         ("file-io-mode", "mmap"),
-        ("file-extra-flags", "directio"),
-        ("file-fsync-freq", "0"),
+        ("open-flags", "sync directio"),
         ("file-fsync-all", "1"),
-        ("file-fsync-end", "0"),
         ("file-merged-requests", "4"),
         ("validate", "1"),
     ];
-    let own = "Extra file open flags: directio
+    let own = "Extra file open flags: sync directio
 128 files, 16MiB each
 2GiB total file size
 Block size 16KiB

@@ -33,7 +33,8 @@ pub struct Report {
     pub values: Values,
     /// What takes the place of options, or is none: `test` is `cpu`, `memory`, `threads`, `mutex`,
     /// `fileio`, `sql` for what uses a database, or `none` for another script. `report-checkpoints`
-    /// is `10, 20`. `shutdown` is the second in which a shutdown is forced.
+    /// is `10, 20`. `shutdown` is the second in which a shutdown is forced. `open-flags` is what
+    /// [`FileSet::open_flags`](crate::native::FileSet::open_flags) returns.
     pub facts: BTreeMap<&'static str, String>,
 }
 

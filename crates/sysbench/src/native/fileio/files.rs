@@ -22,7 +22,7 @@ use crate::report::prefixed;
 const FLAGS: [(&str, (&str, i32)); 3] = [
     ("sync", ("sync ", libc::O_SYNC)),
     ("dsync", ("dsync ", libc::O_DSYNC)),
-    ("direct", ("directio ", libc::O_DIRECT)),
+    ("direct", ("directio", libc::O_DIRECT)),
 ];
 const NOT_PREPARED: &str = "\nWARNING: Did you forget to run the prepare step?";
 const OTHERWISE_PREPARED: &str =
@@ -64,18 +64,26 @@ impl FileSet {
         })
     }
 
+    /// The flags for opening the files, in sysbench's words.
+    pub fn open_flags(&self) -> String {
+        let given = FLAGS.iter().filter(|(_, flag)| self.flags.contains(flag));
+        let words: String = given.map(|(_, (word, _))| *word).collect();
+        match words.as_str() {
+            "" => "(none)".to_owned(),
+            _ => words,
+        }
+    }
+
     /// Creates the files, or extends them. `line` receives what sysbench prints.
     pub fn prepare(&self, line: &mut dyn FnMut(&str)) -> Result<(), OptionError> {
         let (started, layout) = (Instant::now(), self.layout);
         let (file_kib, total_mib) = (layout.file_bytes >> 10, layout.total_bytes() >> 20);
-        let flags: String = self.flags.iter().map(|(word, _)| *word).collect();
-        let flags = if flags.is_empty() { "(none)" } else { &flags };
         let files = layout.files;
         line(&format!(
             "{files} files, {file_kib}Kb each, {total_mib}Mb total"
         ));
         line("Creating files for the test...");
-        line(&format!("Extra file open flags: {flags}"));
+        line(&format!("Extra file open flags: {}", self.open_flags()));
         let buffer = region::buffer(layout.request_bytes.min(layout.file_bytes) as usize);
         let buffer = buffer.map_err(|error| cannot("write", 0, &error))?;
         let mut written = 0;

@@ -297,10 +297,8 @@ fn links_of_other_accounts_are_neither_followed_nor_written() {
 
 #[test]
 fn extra_flags_are_named_as_sysbench_names_them() {
-    let directory = TempDir::new().unwrap();
-    let set = set(directory.path(), &options("--file-extra-flags=sync,dsync"));
-    let mut lines = Vec::new();
-    set.prepare(&mut |line| lines.push(line.to_owned()))
-        .unwrap();
-    assert_eq!(lines[2], "Extra file open flags: sync dsync ");
+    for (given, words) in [("", "(none)"), ("dsync,sync", "sync dsync "), ("direct", "directio")] {
+        let values = options(&format!("--file-extra-flags={given}"));
+        assert_eq!(FileSet::new(&values).unwrap().open_flags(), words);
+    }
 }
