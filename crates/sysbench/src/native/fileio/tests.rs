@@ -138,21 +138,17 @@ fn every_mode_runs_with_every_access() {
 }
 
 #[test]
-fn every_write_can_be_flushed() {
+fn flushes_can_follow_each_write_or_be_left_out() {
     let directory = TempDir::new().unwrap();
     prepare(directory.path());
-    for mode in ["fsync", "fdatasync"] {
-        let text = format!("--file-test-mode=rndwr --file-fsync-all --file-fsync-mode={mode}");
-        assert_eq!(counts(directory.path(), &text), [0, 200, 200]);
+    for (options, fsyncs) in [
+        ("--file-fsync-all --file-fsync-mode=fsync", 200),
+        ("--file-fsync-all --file-fsync-mode=fdatasync", 200),
+        ("--file-fsync-end=off --file-fsync-freq=0", 0),
+    ] {
+        let text = format!("--file-test-mode=rndwr {options}");
+        assert_eq!(counts(directory.path(), &text), [0, 200, fsyncs], "{text}");
     }
-}
-
-#[test]
-fn the_flush_at_the_end_can_be_left_out() {
-    let directory = TempDir::new().unwrap();
-    prepare(directory.path());
-    let text = "--file-test-mode=rndwr --file-fsync-end=off --file-fsync-freq=0";
-    assert_eq!(counts(directory.path(), text), [0, 200, 0]);
 }
 
 #[test]
@@ -242,6 +238,7 @@ fn a_file_that_becomes_too_short_ends_the_run() {
 
 #[test]
 fn values_out_of_range_are_refused() {
+    let directory = TempDir::new().unwrap();
     for (option, value) in [
         ("file-num", "0"),
         ("file-total-size", "1"),
@@ -251,14 +248,8 @@ fn values_out_of_range_are_refused() {
         ("file-io-mode", "uring"),
         ("file-fsync-freq", "-1"),
     ] {
-        let text = match option {
-            "file-test-mode" => format!("--{option}={value}"),
-            _ => format!("--file-test-mode=seqwr --{option}={value}"),
-        };
-        let directory = TempDir::new().unwrap();
-        let values = options(&text);
-        let set = FileSet::new(&values);
-        let opened = set.and_then(|mut set| {
+        let values = options(&format!("--file-test-mode=seqwr --{option}={value}"));
+        let opened = FileSet::new(&values).and_then(|mut set| {
             directory.path().clone_into(&mut set.directory);
             FileIo::open(&set, &values)
         });
