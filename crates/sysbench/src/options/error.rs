@@ -3,8 +3,7 @@
 use std::fmt::Display;
 
 /// An error in sysbench's words, or the answer to `--help` and the like.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionError {
     /// Without the end of its last line.
     pub message: String,

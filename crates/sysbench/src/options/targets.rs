@@ -17,7 +17,6 @@ const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 const LOST: u32 = 2013;
 
 /// The servers, and how to use them. Without `Debug`, because of the password.
-#[derive(Clone, PartialEq, Eq)]
 pub struct Targets {
     /// `mysql` or `pgsql`.
     pub driver: String,

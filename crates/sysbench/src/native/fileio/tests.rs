@@ -275,7 +275,7 @@ fn links_of_other_accounts_are_neither_followed_nor_written() {
         plant(&victim, &file).unwrap();
         let error = set.prepare(&mut |_| {}).unwrap_err();
         let expected = "FATAL: Cannot create file 'test_file.0' errno = ";
-        assert!(error.message.starts_with(expected), "{error}");
+        assert!(error.message.starts_with(expected), "{error:?}");
         assert!(open(directory.path(), "--file-test-mode=seqrewr").is_err());
         set.cleanup(&mut |_| {}).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
