@@ -62,14 +62,15 @@ pub(super) struct FileIo {
 impl FileIo {
     /// Opens the files. Fails if they are not as [`FileSet::prepare`] leaves them.
     pub(super) fn open(set: &FileSet, values: &Values) -> Result<Self, OptionError> {
-        let backlog = values.within("file-async-backlog", 1..=u32::MAX)?;
         let accesses = [
-            ("sync", (None, false)),
-            ("async", (Some(backlog), false)),
-            ("mmap", (None, true)),
+            ("sync", (false, false)),
+            ("async", (true, false)),
+            ("mmap", (false, true)),
         ];
-        let (backlog, is_mapped) = values.choose("file-io-mode", &accesses)?;
-        if set.validate && backlog.is_some() {
+        let (is_async, is_mapped) = values.choose("file-io-mode", &accesses)?;
+        let backlog = is_async.then(|| values.within("file-async-backlog", 1..=u32::MAX));
+        let backlog = backlog.transpose()?;
+        if set.validate && is_async {
             return Err(OptionError::fatal(ASYNC_IS_NOT_VALIDATED));
         }
         let schedule = Schedule::new(set.layout, values)?;

@@ -124,7 +124,7 @@ fn cleanup_removes_the_files_only() {
 #[test]
 fn every_mode_runs_with_every_access() {
     let directory = TempDir::new().unwrap();
-    for access in ["sync", "async --file-async-backlog=8", "mmap"] {
+    for access in ["sync --file-async-backlog=0", "async --file-async-backlog=8", "mmap"] {
         for mode in ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"] {
             prepare(directory.path());
             let text = format!("--file-test-mode={mode} --file-io-mode={access}");
@@ -246,9 +246,11 @@ fn values_out_of_range_are_refused() {
         ("file-extra-flags", "sync,fast"),
         ("file-test-mode", "rnd"),
         ("file-io-mode", "uring"),
+        ("file-async-backlog", "0"),
         ("file-fsync-freq", "-1"),
     ] {
-        let values = options(&format!("--file-test-mode=seqwr --{option}={value}"));
+        let mode = "--file-test-mode=seqwr --file-io-mode=async";
+        let values = options(&format!("{mode} --{option}={value}"));
         let opened = FileSet::new(&values).and_then(|mut set| {
             directory.path().clone_into(&mut set.directory);
             FileIo::open(&set, &values)
