@@ -1,7 +1,7 @@
 //! Which sysbench a command line was written for.
 
 use super::table::{common, declarations};
-use super::values::{Kind, key, switch};
+use super::values::Values;
 use super::word::Word;
 
 /// A sysbench with a command line, reports and random numbers of its own.
@@ -61,24 +61,22 @@ impl Dialect {
             Some(_) => &[Self::V10, Self::V05, Self::V04],
         };
         let test = named.or(first).unwrap_or_default();
-        let misfits = |dialect: &&Self| {
-            let misfits = options.iter().filter(|option| !dialect.takes(option, test));
-            misfits.count()
-        };
-        let best = likely.iter().min_by_key(misfits);
+        let best = likely
+            .iter()
+            .min_by_key(|dialect| dialect.misfits(options, test));
         best.copied().unwrap_or_default()
     }
 
-    /// Whether this dialect has the option, and takes its value.
-    fn takes(self, word: &Word, test: &str) -> bool {
-        let common = common(self).flat_map(|(_, options)| options);
-        let own = declarations(self, test);
-        let mut options = common.chain(&own);
-        let option = options.find(|option| key(&option.name) == word.key);
-        option.is_some_and(|option| match option.kind {
-            Kind::Bool => switch(&word.value).is_some(),
-            // A distribution that only master has.
-            _ => word.value != "zipfian" || self == Self::Master,
-        })
+    /// How many of the options this dialect does not have, or not with that value.
+    fn misfits(self, options: &[Word], test: &str) -> usize {
+        let mut values = Values::default();
+        values.declare_all(common(self).flat_map(|(_, options)| options));
+        values.declare_all(&declarations(self, test));
+        // A distribution that only master has.
+        let has_value = |value: &str| value != "zipfian" || self == Self::Master;
+        let fit = options
+            .iter()
+            .filter(|word| has_value(&word.value) && values.set(&word.key, &word.value));
+        options.len() - fit.count()
     }
 }

@@ -67,9 +67,7 @@ impl CommandLine {
             None => Dialect::spoken(&options, last("test"), first.map(String::as_str)),
         };
         let mut values = Values::default();
-        for option in common(dialect).flat_map(|(_, options)| options) {
-            values.declare(&option.name, option.kind, &option.default);
-        }
+        values.declare_all(common(dialect).flat_map(|(_, options)| options));
         if last("dyno_dialect").is_none() && dialect == Dialect::Master {
             // Only who asks for it gets another distribution than every release has.
             values.set("rand-type", "special");
@@ -150,10 +148,7 @@ impl CommandLine {
     /// Takes the options that the test declares; 0.5 takes any others too, as text. So does a
     /// script that declares none, except in master. Fails if an option is unknown.
     pub fn finish(&mut self, declared: Option<&[OptionDeclaration]>) -> Result<(), OptionError> {
-        for option in declared.unwrap_or_default() {
-            self.values
-                .declare(&option.name, option.kind, &option.default);
-        }
+        self.values.declare_all(declared.unwrap_or_default());
         let takes_any = match declared {
             None => self.dialect != Dialect::Master,
             Some(_) => self.dialect == Dialect::V05,

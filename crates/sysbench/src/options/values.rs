@@ -31,6 +31,16 @@ impl Values {
         entry.or_insert_with(|| (kind, default.to_owned()));
     }
 
+    /// Adds options, except for names that there are.
+    pub(crate) fn declare_all<'a>(
+        &mut self,
+        options: impl IntoIterator<Item = &'a OptionDeclaration>,
+    ) {
+        for option in options {
+            self.declare(&option.name, option.kind, &option.default);
+        }
+    }
+
     /// Sets an option; returns whether it exists and takes this value.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> bool {
         let Some((kind, text)) = self.0.get_mut(&key(name)) else {
@@ -121,7 +131,7 @@ pub(crate) fn key(name: &str) -> String {
 }
 
 /// What a value, which may be empty, says of a [`Kind::Bool`]: `on` or `off`.
-pub(crate) fn switch(value: &str) -> Option<&'static str> {
+fn switch(value: &str) -> Option<&'static str> {
     match value {
         "" | "on" | "true" | "1" => Some("on"),
         "off" | "false" | "0" => Some("off"),
