@@ -110,7 +110,7 @@ impl Invocation {
     ) -> Result<Option<String>, OptionError> {
         let command = self.line.command_of(test, implemented)?.to_owned();
         let declared = declarations(dialect, test);
-        let options = Some(declared.as_slice()).filter(|all| !all.is_empty());
+        let options = Some(&declared[..]).filter(|all| !all.is_empty());
         self.line.finish(options)?;
         if command == "help" {
             self.log.report(&test_help(test, &declared));
