@@ -141,8 +141,12 @@ impl Results {
 
     pub(crate) fn discard_if_empty(self) {
         if self.result.trials.is_empty() && self.open.is_empty() {
-            self.dir.discard();
+            self.discard();
         }
+    }
+
+    pub(crate) fn discard(self) {
+        self.dir.discard();
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -81,7 +81,7 @@ pub(crate) fn run_on<C, W: Workload>(
     if spec.turn.is_some() {
         load.begin(start_ns);
         load.take_turns(stop, on_event);
-        return load.stop(stop, on_event);
+        return load.stop(None, stop, on_event);
     }
     if spec.warmup.is_zero() {
         // Before the first transaction; otherwise, too many could start.
@@ -89,15 +89,18 @@ pub(crate) fn run_on<C, W: Workload>(
         load.begin(start_ns);
     } else {
         load.begin(start_ns);
-        load.phase(Phase::Warmup, Some(spec.warmup), stop, on_event);
+        let last = load.phase(Phase::Warmup, Some(spec.warmup), stop, on_event);
+        if let Some(second) = last {
+            on_event(LoadEvent::Second(second));
+        }
         if load.is_over(stop) {
             // There would be nothing to measure.
-            return load.stop(stop, on_event);
+            return load.stop(None, stop, on_event);
         }
         load.limit_events();
     }
-    load.phase(Phase::Measure, spec.time, stop, on_event);
-    load.stop(stop, on_event)
+    let last = load.phase(Phase::Measure, spec.time, stop, on_event);
+    load.stop(last, stop, on_event)
 }
 
 struct Load<'a, R: Runtime> {
@@ -241,14 +244,15 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Cuts the running load into seconds until the phase is over.
+    /// Cuts the running load into seconds until the phase is over. Returns the last one, which
+    /// `on_event` has not received.
     fn phase(
         &mut self,
         phase: Phase,
         length: Option<Duration>,
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
-    ) {
+    ) -> Option<Box<Second>> {
         let begin_ns = self.cutter.last_ns;
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
@@ -259,16 +263,19 @@ impl<'a, R: Runtime> Load<'a, R> {
             let is_cut_due = (next_cut_ns..next_cut_ns + LATE_CUT_NS).contains(&now_ns);
             // A phase of length zero has no seconds.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
-                let second = self.cut(phase);
+                let second = Box::new(self.cut(phase));
                 if has_replies(&second) {
                     replied_ns = now_ns;
                 }
-                on_event(LoadEvent::Second(Box::new(second)));
                 // A load with a time limit ends then, even if the server hangs.
                 self.is_stalled = length.is_none() && self.has_stalled(replied_ns, now_ns);
+                if over {
+                    return Some(second);
+                }
+                on_event(LoadEvent::Second(second));
             }
             if over {
-                return;
+                return None;
             }
             next_cut_ns = next_boundary_ns(begin_ns, next_cut_ns, now_ns);
             let wake_ns = end_ns.map_or(next_cut_ns, |end_ns| end_ns.min(next_cut_ns));
@@ -299,9 +306,11 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
-    /// Ends the load on transaction boundaries, and cancels transactions that take too long.
+    /// Ends the load on transaction boundaries, and cancels transactions that take too long. `last`
+    /// is the last second of the measurement.
     fn stop(
         mut self,
+        last: Option<Box<Second>>,
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
     ) -> Result<LoadOutcome, LoadError> {
@@ -309,6 +318,10 @@ impl<'a, R: Runtime> Load<'a, R> {
         let lost = self.lost(stopped_ns);
         let mut unfinished = self.unfinished(stopped_ns);
         self.control.advance(Stage::Stop);
+        // Not before: transactions would start while the caller receives it.
+        if let Some(second) = last {
+            on_event(LoadEvent::Second(second));
+        }
         self.drain(on_event);
         unfinished.cancelled = self.running().count() as u64;
         let drained = self.cut(Phase::Drain);

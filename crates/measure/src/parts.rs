@@ -27,7 +27,8 @@ pub(crate) fn by_workload(
     responses: &[TotalLatency],
     seconds: &[SecondTotals],
 ) -> Vec<PartSummary> {
-    let parts = load.mix().map_or_else(Vec::new, |mix| mix.parts);
+    let mix = load.mix().filter(|mix| mix.parts.len() > 1);
+    let parts = mix.map_or_else(Vec::new, |mix| mix.parts);
     let parts = parts.into_iter().zip(responses).enumerate();
     let summaries = parts.map(|(kind, ((name, _), response))| {
         let of_kind = seconds.iter().map(|second| Part {

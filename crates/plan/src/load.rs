@@ -119,10 +119,9 @@ impl Load {
         (!longest.is_zero()).then_some(longest)
     }
 
-    /// The workloads, if there are several.
+    /// The workloads, of which there may be only one.
     pub fn mix(&self) -> Option<Mix> {
-        let mix = self.workload.parse::<Mix>().ok();
-        mix.filter(|mix| mix.parts.len() > 1)
+        self.workload.parse().ok()
     }
 
     pub fn phases(&self) -> Option<Phases> {

@@ -73,21 +73,8 @@ mod tests {
     fn what_is_no_mix_is_refused() {
         let many: Vec<String> = (0..=MAX_PARTS).map(|number| format!("w{number}")).collect();
         let many = many.join(",");
-        for bad in [
-            "",
-            "a,",
-            ":3",
-            "a:0",
-            "a:-1",
-            "a:NaN",
-            "a:inf",
-            "a:x",
-            "a:1e9",
-            "a:1,b:2/s",
-            "a:1:2/s",
-            "a,a:2",
-            &many,
-        ] {
+        let bad = "|a,|:3|a:0|a:-1|a:NaN|a:inf|a:x|a:1e9|a:1,b:2/s|a:1:2/s|a,a:2";
+        for bad in bad.split('|').chain([many.as_str()]) {
             assert!(bad.parse::<Mix>().is_err(), "{bad}");
         }
     }

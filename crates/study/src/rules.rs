@@ -2,8 +2,8 @@
 
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, THREADS};
 use plan::{
-    EngineTraits, Limited, Mix, Phases, Reset, ServerSpec, SiteKind, Span, Spanned, TextError,
-    Trial, Value, alternatives, format_duration, parse_bytes, shown,
+    EngineTraits, Limited, Phases, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial,
+    Value, alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -325,11 +325,7 @@ fn replaced(at: &Point<'_>, trial: &Trial) {
     refuse("load.script", &["load.workload", "load.mix"]);
     let ends = ["load.time", "load.rate", "load.until.ci", "load.events"];
     refuse("load.phase", &ends);
-    if load
-        .workload
-        .parse::<Mix>()
-        .is_ok_and(|mix| mix.rate.is_some())
-    {
+    if load.mix().is_some_and(|mix| mix.rate.is_some()) {
         refuse("load.mix", &["load.rate", "load.phase"]);
         refuse("load.mix", &Limited::KEYS.map(|(key, _)| key));
     }

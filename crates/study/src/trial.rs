@@ -12,9 +12,9 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Mix, Node, Reset, Script, ServerSpec, Site, SiteKind,
-    Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting, parse_frequency,
-    parse_scripts,
+    Host, Ledger, Limited, Limits, Load, Mix, Node, Phases, Reset, Script, ServerSpec, Site,
+    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting,
+    parse_frequency, parse_scripts,
 };
 use serde::de::DeserializeOwned;
 
@@ -289,8 +289,11 @@ fn scripts(at: &Point<'_>) -> Vec<Script> {
 
 /// Whether transactions arrive at a rate that the study gives.
 fn has_rate(at: &Point<'_>) -> bool {
-    let has_unit = |name| at.word(name).is_some_and(|text| text.contains("/s"));
-    at.is_given("load.rate") || has_unit("load.mix") || has_unit("load.phase")
+    let mix = at.word("load.mix").map(str::parse::<Mix>);
+    let phases = at.word("load.phase").map(str::parse::<Phases>);
+    at.is_given("load.rate")
+        || matches!(mix, Some(Ok(mix)) if mix.rate.is_some())
+        || matches!(phases, Some(Ok(phases)) if phases.is_open)
 }
 
 fn load(at: &Point<'_>) -> Option<Load> {
@@ -311,8 +314,7 @@ fn load(at: &Point<'_>) -> Option<Load> {
     if at.find(SCRIPT).is_some() {
         load.variables = at.below("load.variables");
     }
-    let mix = load.workload.parse::<Mix>().ok();
-    load.rate = load.rate.or(mix.and_then(|mix| mix.rate));
+    load.rate = load.rate.or(load.mix().and_then(|mix| mix.rate));
     if let Some(phases) = load.phases() {
         load.time = phases.time();
         match phases.is_open {

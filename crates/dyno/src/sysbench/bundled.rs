@@ -6,7 +6,7 @@ use ::load::LoadSpec;
 use engine::data::{Listener, Mode, Wanted};
 use lab::Database;
 use sysbench::bundled::options;
-use sysbench::options::{Dialect, OptionError, declarations, test_help};
+use sysbench::options::{Dialect, OptionError};
 use sysbench::report::Level;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
@@ -17,7 +17,7 @@ use workload::virtual_user::Workload;
 use super::record::Record;
 use super::reports::Reports;
 use super::servers::Servers;
-use super::{DONE, Invocation, fatal};
+use super::{DONE, Invocation};
 use crate::failure::Failure;
 
 /// How long a statement of a command may take.
@@ -29,31 +29,26 @@ pub(super) fn run(it: &mut Invocation, workload: WorkloadName) -> Result<u8, Opt
     if it.line.command.is_none() {
         return Ok(DONE);
     }
-    let test = workload.name();
-    let command = it.line.command_of(test, &COMMANDS)?.to_owned();
     let dialect = match it.line.dialect {
         Dialect::V05 => Dialect::V10,
         own => own,
     };
-    let declared = declarations(dialect, test);
-    it.line
-        .finish(Some(&declared[..]).filter(|all| !all.is_empty()))?;
-    if command == "help" {
-        it.log.report(&test_help(test, &declared));
+    let Some(command) = it.command(workload.name(), &COMMANDS, dialect)? else {
         return Ok(DONE);
-    }
+    };
     let options = options(&it.line, &it.general, it.seed)?;
     let servers = it.servers()?;
     if command == "run" {
         return measure(it, workload, options, &servers);
     }
-    let database = servers.database.map_err(fatal)?;
-    let done = database.map_or(Ok(()), |database| match command.as_str() {
-        "prepare" => prepare(it, workload, &options, &database),
-        "cleanup" => clean_up(it, workload, &options, &database),
-        _ => database.read_tables(&options, &it.interrupted),
-    });
-    done.map_err(fatal).map(|()| DONE)
+    if let Some(database) = servers.reached()? {
+        match command.as_str() {
+            "prepare" => prepare(it, workload, &options, database)?,
+            "cleanup" => clean_up(it, workload, &options, database)?,
+            _ => database.read_tables(&options, &it.interrupted)?,
+        }
+    }
+    Ok(DONE)
 }
 
 fn measure(
@@ -62,23 +57,22 @@ fn measure(
     mut options: Options,
     servers: &Servers,
 ) -> Result<u8, OptionError> {
-    let database = servers.database.as_ref();
-    let database = database.map_err(|failure| fatal(failure.clone()))?.as_ref();
+    let database = servers.reached()?;
     if name.validate(&options).is_err() {
         // Some tests use only the first table.
         options.data.tables = 1;
     }
     let sql = database.map_or(&Sql::STANDARD, |database| database.engine().about().dialect);
     let workload = BuiltIn::new(name, &options, sql, it.seed, it.general.threads);
-    let workload = workload.map_err(|error| fatal(Failure::usage(error)))?;
+    let workload = workload.map_err(Failure::usage)?;
     let labels = &workload.catalog().labels;
-    let mut reports = Reports::new(it, "sql", labels);
-    let record = Record::create(it, database, name.name(), &options, labels);
-    reports.record = record.map_err(fatal)?;
     let spec = LoadSpec {
         ignored_errors: servers.targets.ignored_errors.clone(),
         ..it.spec(false)
     };
+    let mut reports = Reports::new(it, "sql", labels);
+    let tables = name.tables(&options, spec.users);
+    reports.record = Record::create(it, servers, &spec, name.name(), (tables, &options), labels)?;
     it.measure(spec, reports, &|spec, stop, tell| {
         servers.drive(spec, &workload, stop, tell)
     })

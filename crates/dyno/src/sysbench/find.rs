@@ -7,7 +7,6 @@ use sysbench::options::{CommandLine, OptionError};
 use sysbench::{bundled, native, scripts};
 use workload::name::WorkloadName;
 
-use super::fatal;
 use crate::failure::Failure;
 
 /// Where sysbench's scripts are installed.
@@ -39,34 +38,29 @@ pub(super) fn test(line: &CommandLine) -> Result<Test, OptionError> {
     }
     if test == STDIN {
         let text = std::io::read_to_string(std::io::stdin());
-        let text = text.map_err(|error| fatal(Failure::usage(error)))?;
-        return Ok(script(text, None));
+        return Ok(script(text.map_err(Failure::usage)?, None));
     }
     let lua_path = std::env::var("LUA_PATH").unwrap_or_default();
     let own = Some(PathBuf::from(test)).filter(|path| path.is_file());
     let own = own.or_else(|| module(test, &format!("./?.lua;./?/init.lua;{lua_path}")));
-    if let (None, Some(workload)) = (&own, bundled::workload(line.dialect, test)) {
-        return Ok(Test::Workload(workload));
-    }
-    if let (None, Some(text)) = (&own, scripts::text(line.dialect, test)) {
-        return Ok(script(text.to_owned(), None));
+    if own.is_none() {
+        if let Some(workload) = bundled::workload(line.dialect, test) {
+            return Ok(Test::Workload(workload));
+        }
+        if let Some(text) = scripts::text(line.dialect, test) {
+            return Ok(script(text.to_owned(), None));
+        }
     }
     let path = own.or_else(|| module(test, SYSTEM));
     let path = path.ok_or_else(|| line.unknown_test())?;
-    let text = std::fs::read(&path);
-    let text = text.map_err(|error| fatal(Failure::at("read", &path)(error)))?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    Ok(script(
-        text,
-        path.parent().map(|dir| PathBuf::from(".").join(dir)),
-    ))
+    let text = std::fs::read(&path).map_err(Failure::at("read", &path))?;
+    let dir = path.parent().map(|dir| PathBuf::from(".").join(dir));
+    Ok(script(String::from_utf8_lossy(&text).into_owned(), dir))
 }
 
 /// The first file that one of the templates names, in which `?` is the path of a module.
 fn module(name: &str, templates: &str) -> Option<PathBuf> {
     let name = name.replace('.', "/");
-    let paths = templates
-        .split(';')
-        .map(|template| template.replace('?', &name));
+    let paths = templates.split(';').map(|path| path.replace('?', &name));
     paths.map(PathBuf::from).find(|path| path.is_file())
 }

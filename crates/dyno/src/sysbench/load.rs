@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ::load::{Arrivals, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
+use measure::setup::{Outcome, Unfinished};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use sysbench::options::OptionError;
+use sysbench::options::{INTERRUPTED, OptionError};
 use sysbench::report::Level;
 use workload::session::SessionError;
 
 use super::reports::Reports;
-use super::{DONE, INTERRUPTED, Invocation, fatal};
+use super::{DONE, Invocation};
 use crate::failure::Failure;
 
 /// The exit code where users are not ready in time, or events do not end in time.
@@ -76,43 +77,50 @@ impl Invocation {
                 LoadEvent::Connecting { .. } | LoadEvent::Draining { .. } => {}
             }
         });
-        if is_late {
-            return Err(OptionError {
+        let ended = match is_late {
+            true => Err(OptionError {
                 message: format!("Worker threads failed to initialize within {limit_s} seconds!"),
                 exit: TOO_LATE,
-                ..fatal(Failure::server(""))
-            });
-        }
-        let (code, cut_off) = self.ended(ended)?;
-        let is_forced = self.general.forced_shutdown.is_some() && cut_off > 0;
-        if is_forced {
+                ..OptionError::from(Failure::server(""))
+            }),
+            false => self.ended(ended),
+        };
+        let discard = |_: &OptionError| reports.discard();
+        let (mut code, unfinished) = ended.inspect_err(discard)?;
+        let outcome = match code {
+            INTERRUPTED => Outcome::Interrupted,
+            _ => Outcome::Completed,
+        };
+        let mut cut_off = 0;
+        if self.general.forced_shutdown.is_some() && unfinished.cancelled > 0 {
             let message = "The --max-time limit has expired, forcing shutdown...";
             self.log.message(Level::Fatal, message);
+            (code, cut_off) = (TOO_LATE, unfinished.cancelled);
         }
-        let text = reports.finish(if is_forced { cut_off } else { 0 });
-        self.log.report(&text);
-        reports.close(code == INTERRUPTED).map_err(fatal)?;
-        Ok(if is_forced { TOO_LATE } else { code })
+        self.log.report(&reports.finish(cut_off));
+        reports.close(outcome, unfinished)?;
+        Ok(code)
     }
 
-    /// The exit code of a load, and how many transactions it has cut off.
+    /// The exit code of a load, and the transactions that were running at its end.
     pub(super) fn ended(
         &self,
         ended: Result<LoadOutcome, LoadError>,
-    ) -> Result<(u8, u64), OptionError> {
-        let cut_off = ended.as_ref().map_or(0, |load| load.unfinished.cancelled);
+    ) -> Result<(u8, Unfinished), OptionError> {
+        let load = ended.as_ref();
+        let unfinished = load.map(|load| load.unfinished).unwrap_or_default();
         match ended.map(|load| load.end) {
-            Ok(End::Completed) => Ok((DONE, cut_off)),
+            Ok(End::Completed) => Ok((DONE, unfinished)),
+            Ok(End::Interrupted) => Ok((INTERRUPTED, unfinished)),
             // It makes scripts fail.
-            _ if self.interrupted.load(Ordering::Relaxed) => Ok((INTERRUPTED, cut_off)),
-            Ok(End::Interrupted) => Ok((INTERRUPTED, cut_off)),
+            _ if self.interrupted.load(Ordering::Relaxed) => Ok((INTERRUPTED, unfinished)),
             Ok(End::Failed(error) | End::ServerLost { error, .. }) => Err(self.explain(&error)),
             Err(LoadError::Connect(error)) => {
                 let mut error = self.explain(&error);
                 error.message += "\nFATAL: Thread initialization failed!";
                 Err(error)
             }
-            Err(error) => Err(fatal(Failure::internal(error))),
+            Err(error) => Err(Failure::internal(error).into()),
         }
     }
 
@@ -120,7 +128,7 @@ impl Invocation {
     fn explain(&self, error: &SessionError) -> OptionError {
         match &self.servers {
             Some(servers) => servers.explain(error),
-            None => fatal(Failure::server(&error.message)),
+            None => Failure::server(&error.message).into(),
         }
     }
 }

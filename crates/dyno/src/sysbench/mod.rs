@@ -19,12 +19,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::sysbench::options::{
-    CommandLine, Dialect, General, OptionError, Targets, declarations, parse,
+    CommandLine, Dialect, General, OptionError, Targets, declarations, parse, test_help,
 };
 use ::sysbench::report::{Level, Log};
 
 use crate::console::{self, eprint};
-use crate::failure::Failure;
 use crate::signals;
 use find::Test;
 use servers::Servers;
@@ -32,8 +31,6 @@ use servers::Servers;
 /// What runs scripts, in the header.
 const LUA: &str = "bundled LuaJIT 2.1";
 const DONE: u8 = 0;
-/// As shells report the end by Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// A command line with all that its commands need.
 struct Invocation {
@@ -43,7 +40,7 @@ struct Invocation {
     log: Log<fn(&str)>,
     interrupted: Arc<AtomicBool>,
     /// `None` until a command uses a database.
-    servers: Option<Servers>,
+    servers: Option<Arc<Servers>>,
 }
 
 /// Runs the words after the program's name; returns sysbench's exit code.
@@ -87,7 +84,7 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
         line,
         general,
         log,
-        interrupted: signals::interruption().map_err(fatal)?,
+        interrupted: signals::interruption()?,
         servers: None,
     })
 }
@@ -102,23 +99,29 @@ fn run(it: &mut Invocation) -> Result<u8, OptionError> {
 }
 
 impl Invocation {
-    /// Opens the servers.
-    fn servers(&mut self) -> Result<Servers, OptionError> {
-        let targets = Targets::of(&self.line, |name| std::env::var(name).ok())?;
-        Ok(self.servers.insert(Servers::open(targets)).clone())
+    /// The command of a test that comes with sysbench, once the test's options of this dialect are
+    /// read; `None` if that was `help`, which is printed.
+    fn command(
+        &mut self,
+        test: &str,
+        implemented: &[&str],
+        dialect: Dialect,
+    ) -> Result<Option<String>, OptionError> {
+        let command = self.line.command_of(test, implemented)?.to_owned();
+        let declared = declarations(dialect, test);
+        let options = Some(&declared[..]).filter(|all| !all.is_empty());
+        self.line.finish(options)?;
+        if command == "help" {
+            self.log.report(&test_help(test, &declared));
+            return Ok(None);
+        }
+        Ok(Some(command))
     }
-}
 
-/// A failure in sysbench's log, with its remedy beside it.
-fn fatal(failure: Failure) -> OptionError {
-    OptionError {
-        message: format!("FATAL: {}", failure.message),
-        is_stderr: false,
-        exit: if failure.is_interrupted() {
-            INTERRUPTED
-        } else {
-            1
-        },
-        hint: failure.remedy.map(|remedy| format!("help: {remedy}")),
+    /// Opens the servers.
+    fn servers(&mut self) -> Result<Arc<Servers>, OptionError> {
+        let targets = Targets::of(&self.line, |name| std::env::var(name).ok())?;
+        let servers = Arc::new(Servers::open(targets));
+        Ok(Arc::clone(self.servers.insert(servers)))
     }
 }

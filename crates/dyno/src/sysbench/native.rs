@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::load::{Barrier, LoadSpec};
 use sysbench::native::{FileSet, Native};
-use sysbench::options::{OptionError, declarations, test_help};
+use sysbench::options::OptionError;
 use sysbench::report::Level;
 use workload::virtual_user::Workload;
 
@@ -17,16 +17,14 @@ pub(super) fn run(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
         "fileio" => &["run", "prepare", "cleanup"][..],
         _ => &["run"],
     };
-    let command = it.line.command_of(test, implemented)?.to_owned();
-    let declared = declarations(it.line.dialect, test);
-    it.line.finish(Some(&declared))?;
-    let values = &it.line.values;
+    let Some(command) = it.command(test, implemented, it.line.dialect)? else {
+        return Ok(DONE);
+    };
     let line = &mut |text: &str| it.log.message(Level::Notice, text);
     match command.as_str() {
-        "run" => return measure(it, test),
-        "prepare" => FileSet::new(values)?.prepare(line)?,
-        "cleanup" => FileSet::new(values)?.cleanup(line)?,
-        _ => it.log.report(&test_help(test, &declared)),
+        "prepare" => FileSet::new(&it.line.values)?.prepare(line)?,
+        "cleanup" => FileSet::new(&it.line.values)?.cleanup(line)?,
+        _ => return measure(it, test),
     }
     Ok(DONE)
 }
@@ -41,26 +39,16 @@ fn measure(it: &mut Invocation, test: &str) -> Result<u8, OptionError> {
         reports.report.facts.insert("open-flags", flags);
     }
     // Events block.
+    let spec = it.spec(true);
     let spec = LoadSpec {
-        events: it
-            .general
-            .events
-            .filter(|_| native.events_per_thread.is_none())
-            .map(u64::from),
+        events: spec.events.filter(|_| native.events_per_thread.is_none()),
         batch_scheduling: false,
         grace: it.general.forced_shutdown.unwrap_or(Duration::MAX),
-        ..it.spec(true)
+        ..spec
     };
     let connector = Arc::new(native.clone());
     it.measure(spec, reports, &|spec, stop, tell| {
-        ::load::run(
-            spec,
-            &connector,
-            &native,
-            &Barrier::new(1),
-            stop,
-            None,
-            tell,
-        )
+        let barrier = &Barrier::new(1);
+        ::load::run(spec, &connector, &native, barrier, stop, None, tell)
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use ::load::Tally;
 use ::script::lua::{LuaScript, Reporter};
-use measure::setup::Outcome;
+use measure::setup::{Outcome, Unfinished};
 use measure::slice::{Phase, Second, TotalSlice};
 use plan::StatementClass;
 use sysbench::options::General;
@@ -58,12 +58,12 @@ struct Period {
 impl Reports {
     /// `test` is that of [`Report::facts`].
     pub(super) fn new(it: &Invocation, test: &str, labels: &Labels) -> Self {
-        let tally = Arc::new(Tally::new(it.general.threads));
+        let threads = it.general.threads;
         let period = || Period {
             begin_s: 0.0,
             slice: TotalSlice::new(labels.count()),
             counted: [0; 7],
-            users: tally.totals(),
+            users: vec![(0, 0); threads as usize],
         };
         Self {
             report: Report {
@@ -73,6 +73,7 @@ impl Reports {
             },
             general: it.general.clone(),
             classes: labels.iter().map(|(_, class)| class).collect(),
+            tally: Arc::new(Tally::new(threads)),
             request_bytes: 0,
             script: None,
             reporter: None,
@@ -81,15 +82,14 @@ impl Reports {
             backlog: None,
             interval: period(),
             total: period(),
-            tally,
         }
     }
 
     /// Adds a second; returns the reports that are due.
     pub(super) fn second(&mut self, second: &Second) -> String {
-        self.record
-            .iter_mut()
-            .for_each(|record| record.second(second));
+        if let Some(record) = &mut self.record {
+            record.second(second);
+        }
         if second.phase == Phase::Warmup {
             (self.interval, self.total) = (self.period(), self.period());
             return String::new();
@@ -104,17 +104,14 @@ impl Reports {
         }
         match second.phase {
             Phase::Measure => self.due(),
-            Phase::Warmup | Phase::Drain => String::new(),
+            _ => String::new(),
         }
     }
 
     fn due(&mut self) -> String {
         let (mut text, now_s) = (String::new(), self.now_s + TOLERANCE_S);
-        let length_s = self
-            .general
-            .report_interval
-            .map(|length| length.as_secs_f64());
-        if length_s.is_some_and(|length_s| now_s >= self.interval.begin_s + length_s) {
+        let (length, begin_s) = (self.general.report_interval, self.interval.begin_s);
+        if length.is_some_and(|length| now_s >= begin_s + length.as_secs_f64()) {
             let stat = self.stat(&self.interval);
             text += &self.printed("report_intermediate", &stat, Report::interval);
             self.interval = self.period();
@@ -142,36 +139,34 @@ impl Reports {
     }
 
     /// Ends what scripts and dyno write themselves.
-    pub(super) fn close(self, is_interrupted: bool) -> Result<(), Failure> {
+    pub(super) fn close(self, outcome: Outcome, unfinished: Unfinished) -> Result<(), Failure> {
         if let Some(reporter) = self.reporter {
             reporter.finish().map_err(Failure::usage)?;
         }
-        let outcome = match is_interrupted {
-            true => Outcome::Interrupted,
-            false => Outcome::Completed,
-        };
-        self.record.map_or(Ok(()), |record| record.end(outcome))
+        let record = self.record;
+        record.map_or(Ok(()), |record| record.end(outcome, unfinished))
+    }
+
+    /// Removes what dyno has written of a run that failed. It may begin again.
+    pub(super) fn discard(&mut self) {
+        if let Some(record) = self.record.take() {
+            record.results.discard();
+        }
     }
 
     fn cumulative(&self, more: (&'static str, f64)) -> String {
         let (total, response) = (&self.total, &self.total.slice.response);
-        let seconds = |ns: f64| ns / 1e9;
+        let [min, max] = [response.min_ns(), response.max_ns()].map(|ns| ns.unwrap_or(0) as f64);
         let mut stat = self.stat(total);
         stat.extend([
-            (
-                "latency_min",
-                seconds(response.min_ns().unwrap_or(0) as f64),
-            ),
-            ("latency_avg", seconds(response.mean_ns().unwrap_or(0.0))),
-            (
-                "latency_max",
-                seconds(response.max_ns().unwrap_or(0) as f64),
-            ),
-            ("latency_sum", seconds(response.sum_ns() as f64)),
+            ("latency_min", min / 1e9),
+            ("latency_avg", response.mean_ns().unwrap_or(0.0) / 1e9),
+            ("latency_max", max / 1e9),
+            ("latency_sum", response.sum_ns() as f64 / 1e9),
             more,
         ]);
         let users = zip(self.tally.totals(), &total.users);
-        let users = users.map(|(now, then)| (now.0 - then.0, seconds((now.1 - then.1) as f64)));
+        let users = users.map(|(now, then)| (now.0 - then.0, (now.1 - then.1) as f64 / 1e9));
         stat.extend(fairness(&users.collect::<Vec<_>>()));
         self.printed("report_cumulative", &stat, Report::cumulative)
     }
@@ -204,11 +199,11 @@ impl Reports {
 
     /// What the script has counted.
     fn counted(&self) -> [u64; 7] {
-        let counters = self
-            .script
-            .as_ref()
-            .map(|script| script.counters().each_ref());
-        counters.map_or([0; 7], |all| all.map(|count| count.load(Ordering::Relaxed)))
+        let Some(script) = &self.script else {
+            return [0; 7];
+        };
+        let counters = script.counters().each_ref();
+        counters.map(|count| count.load(Ordering::Relaxed))
     }
 
     /// What reports and hooks get; a script's own counts are added to those of the load.
@@ -222,10 +217,8 @@ impl Reports {
         };
         let reads = statements(StatementClass::Read) + own(1);
         let writes = statements(StatementClass::Write) + own(2);
-        let ignored = slice
-            .errors
-            .values()
-            .filter(|error| error.action != RECONNECTED);
+        let errors = slice.errors.values();
+        let ignored = errors.filter(|error| error.action != RECONNECTED);
         let ignored: u64 = ignored.map(|error| error.count).sum();
         let quantile = f64::from(self.general.percentile) / 100.0;
         let percentile_ns = slice.response.quantile_ns(quantile).unwrap_or(0);
@@ -256,13 +249,11 @@ impl Reports {
 }
 
 fn facts(it: &Invocation, test: &str) -> BTreeMap<&'static str, String> {
-    let (values, general) = (&it.line.values, &it.general);
+    let general = &it.general;
+    let checkpoints = it.line.values.list("report-checkpoints").join(", ");
     let mut facts = BTreeMap::from([
         ("test", test.to_owned()),
-        (
-            "report-checkpoints",
-            values.list("report-checkpoints").join(", "),
-        ),
+        ("report-checkpoints", checkpoints),
     ]);
     if let Some((time, grace)) = general.time.zip(general.forced_shutdown) {
         facts.insert("shutdown", (time + grace).as_secs().to_string());

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 
 use ::load::{ANY_ERROR, LoadEvent, LoadSpec, Stop};
-use ::script::lua::{self, Declared, LuaScript, Mode, ScriptError, Settings, Source, Value};
+use ::script::lua::{self, Declared, LuaScript, Mode, Settings, Source, Value};
 use sysbench::options::{Dialect, Kind, OptionError, declarations, test_help};
 use sysbench::report::Level;
 use sysbench::scripts;
@@ -16,7 +16,7 @@ use super::load::pass_on;
 use super::record::Record;
 use super::reports::Reports;
 use super::servers::Servers;
-use super::{DONE, Invocation, fatal};
+use super::{DONE, Invocation};
 use crate::console;
 use crate::failure::Failure;
 
@@ -29,14 +29,14 @@ const FUNCTIONS: [&str; 3] = ["help", "prepare", "cleanup"];
 struct Call {
     source: Source,
     settings: Settings,
-    servers: Servers,
+    servers: Arc<Servers>,
     name: String,
     /// Whether all users call it, if it is a command of the script's own.
     is_parallel: Option<bool>,
 }
 
 pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError> {
-    let declared = lua::declared(&source, &settings(it)).map_err(failed)?;
+    let declared = lua::declared(&source, &settings(it)).map_err(Failure::usage)?;
     let Some(name) = it.line.command.clone() else {
         // With a command, the states that run it print the same.
         console::write(&declared.printed);
@@ -85,10 +85,9 @@ impl Call {
             it.log.message(Level::Warning, &warning);
         }
         let blocks = why.is_some();
-        let script = self.script(if blocks {
-            Mode::Threads
-        } else {
-            Mode::Coroutines
+        let script = self.script(match blocks {
+            true => Mode::Threads,
+            false => Mode::Coroutines,
         });
         match self.is_parallel {
             None if self.name == "run" => self.measure(it, &script, blocks),
@@ -98,7 +97,7 @@ impl Call {
                 self.call(it, &spec, &script, &self.name)
             }
             _ => {
-                let global = script.global().map_err(failed)?;
+                let global = script.global().map_err(Failure::usage)?;
                 self.call(it, &LoadSpec::endless(1, true), &global, &self.name)
             }
         }
@@ -124,27 +123,27 @@ impl Call {
         script: &Arc<LuaScript>,
         blocks: bool,
     ) -> Result<u8, OptionError> {
-        let (global, once) = (script.global().map_err(failed)?, LoadSpec::endless(1, true));
+        let global = script.global().map_err(Failure::usage)?;
+        let once = LoadSpec::endless(1, true);
         let began = self.call(it, &once, &global, "init")?;
         if began != DONE {
             return Ok(began);
         }
-        let (name, labels) = (&self.source.name, labels());
-        let test = if is_bundled(it, &self.source) {
-            "sql"
-        } else {
-            "none"
-        };
-        let mut reports = Reports::new(it, test, &labels);
-        reports.script = Some(Arc::clone(script));
-        reports.reporter = script.reporter();
-        let record = Record::create(it, self.servers.found(), name, &Options::default(), &labels);
-        reports.record = record.map_err(fatal)?;
         // The script says itself which errors it ignores.
         let spec = LoadSpec {
             ignored_errors: vec![ANY_ERROR.to_owned()],
             ..it.spec(blocks)
         };
+        let (name, labels) = (&self.source.name, labels());
+        let test = match is_bundled(it, &self.source) {
+            true => "sql",
+            false => "none",
+        };
+        let mut reports = Reports::new(it, test, &labels);
+        reports.script = Some(Arc::clone(script));
+        reports.reporter = script.reporter();
+        let no_tables = (0, &Options::default());
+        reports.record = Record::create(it, &self.servers, &spec, name, no_tables, &labels)?;
         let workload = BuiltIn::of_script(Arc::<LuaScript>::clone(script));
         let ended = it.measure(spec, reports, &|spec, stop, tell| {
             self.servers.drive(spec, &workload, stop, tell)
@@ -174,7 +173,7 @@ fn finish(
 
 /// The settings without what follows from the script's options.
 fn settings(it: &Invocation) -> Settings {
-    let values = &it.line.values;
+    let (values, argv) = (&it.line.values, it.line.argv.iter().cloned());
     let option = |(name, kind): (&str, Kind)| {
         let value = match kind {
             Kind::Bool => Value::Bool(values.bool(name)),
@@ -187,9 +186,7 @@ fn settings(it: &Invocation) -> Settings {
         (name.to_owned(), value)
     };
     Settings {
-        argv: iter::once("sysbench".to_owned())
-            .chain(it.line.argv.iter().cloned())
-            .collect(),
+        argv: iter::once("sysbench".to_owned()).chain(argv).collect(),
         command: it.line.command.clone(),
         options: values.names().map(option).collect(),
         seed: it.seed,
@@ -200,8 +197,4 @@ fn settings(it: &Invocation) -> Settings {
         print: Some(Arc::new(console::write)),
         ..Settings::default()
     }
-}
-
-fn failed(error: ScriptError) -> OptionError {
-    fatal(Failure::usage(error))
 }

@@ -16,23 +16,30 @@ use crate::failure::Failure;
 use crate::server;
 
 /// The servers of a command line, which take connections in turn.
-#[derive(Clone)]
 pub(super) struct Servers {
-    pub(super) targets: Arc<Targets>,
+    pub(super) targets: Targets,
     /// `None` in a dry run. That they cannot be reached is an error only for who uses them.
-    pub(super) database: Result<Option<Database>, Failure>,
+    database: Result<Option<Database>, Failure>,
 }
 
 impl Servers {
     pub(super) fn open(targets: Targets) -> Self {
         Self {
             database: open(&targets),
-            targets: Arc::new(targets),
+            targets,
         }
     }
 
-    pub(super) fn found(&self) -> Option<&Database> {
-        self.database.as_ref().ok()?.as_ref()
+    pub(super) fn reached(&self) -> Result<Option<&Database>, Failure> {
+        let database = self.database.as_ref().map(Option::as_ref);
+        database.map_err(Failure::clone)
+    }
+
+    pub(super) fn protocol(&self) -> StatementProtocol {
+        match self.targets.prepares {
+            true => StatementProtocol::Prepared,
+            false => StatementProtocol::Text,
+        }
     }
 
     pub(super) fn drive(
@@ -43,18 +50,16 @@ impl Servers {
         tell: &mut dyn FnMut(LoadEvent),
     ) -> Result<LoadOutcome, LoadError> {
         let barrier = &Barrier::new(1);
-        let Some(database) = self.found() else {
-            let nowhere = Arc::new(Nowhere(self.database.clone().err()));
+        let reached = self.reached();
+        let Ok(Some(database)) = reached else {
+            let nowhere = Arc::new(Nowhere(reached.err()));
             return ::load::run(spec, &nowhere, workload, barrier, stop, None, tell);
         };
         let servers = self.targets.urls.len();
         database.drive(Load {
             spec,
             workload,
-            protocol: match self.targets.prepares {
-                true => StatementProtocol::Prepared,
-                false => StatementProtocol::Text,
-            },
+            protocol: self.protocol(),
             stamp_replies: true,
             barrier,
             route: &Arc::new(Route::new(servers, |_| true, false)),
@@ -66,14 +71,12 @@ impl Servers {
 
     /// The error that ended a load, as sysbench logs it, and what to do about it.
     pub(super) fn explain(&self, error: &SessionError) -> OptionError {
-        let message = self.targets.fatal(error);
         let remedy = match &self.database {
-            Ok(database) => database
-                .as_ref()
-                .and_then(|database| database.remedy(error)),
+            Ok(database) => database.as_ref().and_then(|one| one.remedy(error)),
             Err(failure) => failure.remedy.as_deref(),
         };
-        super::fatal(Failure::server(message).perhaps(remedy))
+        let failure = Failure::server(self.targets.fatal(error));
+        failure.perhaps(remedy).into()
     }
 }
 
@@ -90,8 +93,8 @@ fn open(targets: &Targets) -> Result<Option<Database>, Failure> {
         ..access
     };
     let open = |url: &String| engine::of_url(url)?.open(url, &access, None);
-    let members: Result<Vec<Database>, Failure> = targets.urls.iter().map(open).collect();
-    let members = members?;
+    let members = targets.urls.iter().map(open);
+    let members = members.collect::<Result<Vec<Database>, _>>()?;
     let first = members.first();
     let all = first.and_then(|first| first.server()?.with_members(&members));
     all.map(Some)

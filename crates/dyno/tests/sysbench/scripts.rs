@@ -156,6 +156,23 @@ fn a_script_that_blocks_has_a_thread_for_each_user() {
 }
 
 #[test]
+fn a_script_that_begins_again_with_threads_has_one_result() {
+    let server = mariadb();
+    let text = "local con
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function event()
+          table.sort({3, 2, 1}, function(a, b) con:query('SELECT 1') return a < b end)
+        end";
+    let address = address(&*server, "sbtest");
+    let words = format!("{address} --threads=2 --events=4 --dyno-out=out run");
+    let done = script(text, &words).succeeds();
+    done.prints(&["WARNING: Each virtual user has a thread of its own: it waits where"]);
+    let trial = done.trial();
+    assert_eq!((trial.transactions.count, trial.setup.tables), (4, 0));
+    assert_eq!(trial.setup.workers, 2);
+}
+
+#[test]
 fn modules_are_found_beside_the_script() {
     let program = script(
         "require('other')\nfunction event() used() end",

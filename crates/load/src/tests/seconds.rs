@@ -76,6 +76,22 @@ fn a_short_delay_of_the_main_thread_shifts_a_cut_but_not_the_next() {
 }
 
 #[test]
+fn no_transaction_starts_while_the_caller_takes_the_last_second() {
+    let server = taking(10 * MS);
+    let simulation = server.simulation();
+    let end_ns = START + 2 * SECOND;
+    drive_until(&lasting_s(2), &server, &Stop::default(), |event, _| {
+        if let LoadEvent::Second(second) = event
+            && second.end_ns == end_ns
+        {
+            simulation.run_until(simulation.now_ns() + 500 * MS, || false);
+        }
+    });
+    let starts = times(&server, Asked::Statement);
+    assert!(starts.iter().all(|start_ns| *start_ns <= end_ns));
+}
+
+#[test]
 fn the_warm_up_is_a_phase_of_its_own() {
     let mut spec = lasting_s(2);
     spec.warmup = Duration::from_millis(1500);

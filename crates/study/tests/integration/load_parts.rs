@@ -61,9 +61,9 @@ fn a_mix_replaces_the_workload_and_its_rates_the_rate() {
     let (per_s, arrivals) = (220.0, Arrivals::Constant);
     assert_eq!(load.pace(), Pace::Open { per_s, arrivals });
     assert_eq!(load.threads, 64);
-    // One workload with a rate is no mix, but an open loop.
+    // One workload with a rate is an open loop, too.
     let load = trial(SMALLEST, &[("load.mix", "oltp_insert:20/s")]).load;
-    assert_eq!((load.rate, load.mix()), (Some(20.0), None));
+    assert_eq!(load.rate, Some(20.0));
 }
 
 #[test]
@@ -76,8 +76,10 @@ fn phases_replace_the_time_and_the_rate_or_the_users() {
     let closed = [("load.phase", "30s 8 threads, 30s 8..32 threads")];
     let load = trial(SMALLEST, &closed).load;
     assert_eq!((load.threads, load.rate), (32, None));
-    let useless = [closed[0], ("load.arrivals", "constant")];
-    assert!(fails(SMALLEST, &useless).contains("`load.arrivals` has no effect"));
+    for phases in [closed[0].1, "a/s: 30s 8 threads"] {
+        let useless = [("load.phase", phases), ("load.arrivals", "constant")];
+        assert!(fails(SMALLEST, &useless).contains("`load.arrivals` has no effect"));
+    }
     let in_turns = "[compare]\nstarts = 2\nalternate = \"always\"\nblock = \"1s\"\n\
                     [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
     let said = fails(&format!("{SMALLEST}{in_turns}"), &closed);

@@ -2,6 +2,11 @@
 
 use std::fmt::Display;
 
+use plan::Failure;
+
+/// The exit code after Ctrl-C, as shells report it.
+pub const INTERRUPTED: u8 = 130;
+
 /// An error in sysbench's words, or the answer to `--help` and the like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionError {
@@ -42,5 +47,21 @@ impl OptionError {
     /// What was asked for in place of a run.
     pub(crate) fn answer(message: String) -> Self {
         Self::new(message, false, 0)
+    }
+}
+
+/// A failure in sysbench's log, with its remedy beside it.
+impl From<Failure> for OptionError {
+    fn from(failure: Failure) -> Self {
+        let hint = failure.remedy.as_ref();
+        Self {
+            hint: hint.map(|remedy| format!("help: {remedy}")),
+            exit: if failure.is_interrupted() {
+                INTERRUPTED
+            } else {
+                1
+            },
+            ..Self::fatal(&failure.message)
+        }
     }
 }

@@ -14,7 +14,7 @@ mod values;
 mod word;
 
 pub use dialect::Dialect;
-pub use error::OptionError;
+pub use error::{INTERRUPTED, OptionError};
 pub use general::General;
 pub use help::{test_help, usage};
 pub use line::{CommandLine, parse};
