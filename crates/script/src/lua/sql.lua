@@ -40,8 +40,7 @@ local function failure(con, query, errno, state, message, is_ignorable)
     sql_errmsg = message, errcode = sysbench.error.RESTART_EVENT}
   con.sql_errno, con.sql_state, con.sql_errmsg = errno, state, message
   con.error = is_ignorable and sql.error.IGNORABLE or sql.error.FATAL
-  local user = core.user()
-  user.failed = is_ignorable
+  core.failed = is_ignorable
   if is_ignorable then return err end
   if driver_name == "pgsql" then
     fatal("PQexec() failed: 7 %s", message)
@@ -50,7 +49,7 @@ local function failure(con, query, errno, state, message, is_ignorable)
     local call = query == PREPARED and "mysql_stmt_execute" or "mysql_drv_query"
     fatal("%s() returned error %d (%s) for query '%s'", call, errno, message, query)
   end
-  local hook = user.sysbench.hooks.sql_error_ignorable
+  local hook = core.user().sysbench.hooks.sql_error_ignorable
   return hook and hook(err) and err
     or ("SQL error, errno = %d, state = '%s': %s"):format(errno, state, message)
 end
