@@ -39,6 +39,8 @@ local function ask(...)
   current, current_thread, core.failed = user, thread, false
   return ok, first, second, third, fourth
 end
+-- Compiled, what waits would be many small pieces of code, one for each way to it.
+jit.off(ask)
 
 -- Waits for the next transaction: true, the name of a command, or nil if the load has none.
 local function await(request) current.wanted = select(2, ask(request)) end
