@@ -117,11 +117,10 @@ impl FromLua for Value {
         Ok(match value {
             mlua::Value::Nil => Self::Missing,
             mlua::Value::Boolean(value) => Self::Bool(value),
-            text @ mlua::Value::String(_) => Self::Text(String::from_lua(text, lua)?),
             // That is how most numbers come.
             mlua::Value::Integer(value) => Self::Number(value as f64),
-            list @ mlua::Value::Table(_) => Self::List(Vec::from_lua(list, lua)?),
-            number => Self::Number(f64::from_lua(number, lua)?),
+            mlua::Value::Number(value) => Self::Number(value),
+            text => Self::Text(String::from_lua(text, lua)?),
         })
     }
 }
