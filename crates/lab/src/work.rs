@@ -205,11 +205,14 @@ fn in_lua(
     settings
         .options
         .extend(own_options(main, &declared, &load.options)?);
-    let mut script = LuaScript::new(source.clone(), settings.clone(), Mode::Coroutines);
-    let blocks = script.must_block();
-    if blocks.is_some() {
-        script = LuaScript::new(source, settings, Mode::Threads);
-    }
+    let modules = load.scripts.iter().filter(|script| is_lua(&script.path));
+    let mut texts = modules.map(|script| &*script.text).chain([&*main.text]);
+    let blocks = texts.find_map(lua::must_block);
+    let mode = match blocks {
+        Some(_) => Mode::Threads,
+        None => Mode::Coroutines,
+    };
+    let script = LuaScript::new(source, settings, mode);
     let defines = |name: &str| declared.defines.iter().any(|defined| defined == name);
     if !defines("event") {
         let message = format!("{}: cannot find the event() function", main.path);

@@ -58,28 +58,23 @@ impl UserProgram {
         let connection = connection(&self.asked);
         let is_closed = self.asked.0 == CLOSE;
         let mut unfetched = is_closed.then_some((connection, Unfetched::new()));
-        let (first, second) = match answer {
+        let (mut first, mut second) = (Value::Missing, Value::Missing);
+        match answer {
             Answer::Failed(error) => return (self.failure(error), None),
-            Answer::Start | Answer::Finish | Answer::Continued => Default::default(),
+            Answer::Start | Answer::Finish | Answer::Continued => {}
             Answer::Transaction => {
-                let command = self.script.command.as_deref().map(str::to_owned);
-                (
-                    command.map_or(Value::Bool(true), Value::Text),
-                    Value::Missing,
-                )
+                let command = self.script.command.as_deref();
+                first = command.map_or(Value::Bool(true), |name| Value::Text(name.to_owned()));
             }
-            Answer::Opened(opened) => (number(opened.into()), Value::Missing),
+            Answer::Opened(opened) => first = number(opened.into()),
             Answer::Replied { reply, rows } => {
-                let rows = mem::take(rows);
-                unfetched = Some((connection, rows.rows.into()));
-                let count = number(reply.rows.max(reply.affected));
-                (count, number(rows.columns.len() as u64))
+                first = number(reply.rows.max(reply.affected));
+                second = number(rows.columns.len() as u64);
+                unfetched = Some((connection, mem::take(&mut rows.rows).into()));
             }
-        };
-        (
-            (true, first, second, Value::Missing, Value::Missing),
-            unfetched,
-        )
+        }
+        let results = (true, first, second, Value::Missing, Value::Missing);
+        (results, unfetched)
     }
 
     fn failure(&self, error: &SessionError) -> Results {

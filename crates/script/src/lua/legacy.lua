@@ -47,7 +47,7 @@ function db_bind_param(statement, values)
       error("Unsupported variable type: " .. type(value), 2)
     end
   end
-  statement.values, statement.n = values, #values
+  statement.params, statement.n = values, #values
 end
 
 function db_bind_result() end

@@ -26,13 +26,10 @@ use workload::program::{self, Program, Script};
 
 pub use declared::{Declared, Kind, OptionDeclaration, declared};
 pub use reporter::{Reporter, Stat};
-pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value};
+pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value, must_block};
 
 use exchange::{Asked, Exchange, UserProgram};
 use users::Link;
-
-/// C functions that hold up nobody, or that are replaced.
-const HARMLESS: &str = " usleep sleep nanosleep getpid time clock_gettime gettimeofday rand srand ";
 
 /// A script that failed: its own message, with the place where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,22 +143,6 @@ impl LuaScript {
             (None, Mode::Coroutines) => Ok(users::coroutines(common, numbers, is_command)?),
             (None, Mode::Threads) => numbers.map(on_thread).collect(),
         }
-    }
-
-    /// Why the script should run in [`Mode::Threads`], if its text shows it.
-    pub fn must_block(&self) -> Option<String> {
-        let text = &self.common.source.text;
-        let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        let names = text.split("ffi.C.").skip(1);
-        let mut names = names.filter_map(|rest| rest.split(is_end).next());
-        let is_foreign = |name: &&str| {
-            let is_ours = name.to_ascii_lowercase().starts_with("sb_");
-            !is_ours && !HARMLESS.contains(&format!(" {name} "))
-        };
-        let foreign = names.find(is_foreign).map(|name| format!("ffi.C.{name}"));
-        let mut used = ["os.execute", "io.popen", "coroutine"].into_iter();
-        let used = used.find(|name| text.contains(name)).map(str::to_owned);
-        used.or(foreign).map(|name| format!("it uses {name}"))
     }
 
     pub fn counters(&self) -> &Counters {

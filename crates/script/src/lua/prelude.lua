@@ -15,8 +15,8 @@ local is_blocking, wait = core.wait ~= nil, core.wait or coroutine.yield
 -- Between two collections, a state grows by half; by default, it would double.
 collectgarbage("setpause", 150)
 
--- The user that runs.
-local current
+-- The user that runs, and its coroutine.
+local current, current_thread
 -- Why a request could not be made. A script may catch the error, so it is told with the next one.
 local stuck
 
@@ -28,17 +28,19 @@ end
 
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
-  local user = current
+  local user, thread = current, current_thread
   -- A coroutine of the script's own would get the request.
-  if not is_blocking and (running() ~= user.thread or not is_yieldable()) then
+  if not is_blocking and (running() ~= thread or not is_yieldable()) then
     stuck = debug.traceback("cannot suspend: the script waits where it must not be interrupted", 2)
     error(stuck, 0)
   end
   if stuck then fail() end
   local ok, first, second, third, fourth = wait(...)
-  current, user.failed = user, false
+  current, current_thread, core.failed = user, thread, false
   return ok, first, second, third, fourth
 end
+-- Compiled, what waits would be many small pieces of code, one for each way to it.
+jit.off(ask)
 
 -- Waits for the next transaction: true, the name of a command, or nil if the load has none.
 local function await(request) current.wanted = select(2, ask(request)) end
@@ -171,7 +173,7 @@ local function new_user(tid)
   local loaded = heir({sysbench = heir(own, sysbench)}, package.loaded)
   local env = heir({sysbench = own, thread_id = tid, test = settings.name}, _G)
   env._G, env.package = env, heir({path = package.path, loaded = loaded}, package)
-  return {env = env, sysbench = own, loaded = loaded, lost = {}, thread = running()}
+  return {env = env, sysbench = own, loaded = loaded, lost = {}}
 end
 
 local script, mistake = factory(settings.text, "@" .. settings.name)
@@ -180,7 +182,7 @@ local script, mistake = factory(settings.text, "@" .. settings.name)
 local function load(tid)
   local user = new_user(tid)
   local env, own = user.env, user.sysbench.cmdline
-  current = user
+  current, current_thread = user, running()
   -- Also what the script loads from strings has the user's globals.
   setfenv(0, env)
   if not script then error(mistake, 0) end
@@ -214,7 +216,7 @@ end
 local function restart(user, err)
   if type(err) ~= "table" or err.errcode ~= sysbench.error.RESTART_EVENT then error(err, 0) end
   -- The load undoes the transaction only if the script has not gone on after the failure.
-  if user.failed then ask(RESTART) end
+  if core.failed then ask(RESTART) end
   local hook = user.sysbench.hooks.before_restart_event
   if hook then hook(err) end
 end

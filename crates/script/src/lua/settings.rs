@@ -14,6 +14,9 @@ use super::Common;
 /// The errors of a lost connection, as MySQL's client numbers them.
 const LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
+/// C functions that hold up nobody, or that are replaced.
+const HARMLESS: &str = "usleep sleep nanosleep getpid time clock_gettime gettimeofday rand srand";
+
 /// Stands for all errors after which a load repeats a transaction: deadlocks, lost connections, ….
 pub const RESTARTS: &str = "restarts";
 
@@ -25,6 +28,21 @@ pub struct Source {
     pub text: String,
     /// Where `require` looks after the usual places.
     pub search_dirs: Vec<PathBuf>,
+}
+
+/// Why a script or module should run in [`Mode::Threads`], if its text shows it.
+pub fn must_block(text: &str) -> Option<String> {
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let called = text.split("ffi.C.").skip(1);
+    let mut called = called.filter_map(|rest| rest.split(is_end).next());
+    let is_foreign = |name: &&str| {
+        let is_ours = name.to_ascii_lowercase().starts_with("sb_");
+        !is_ours && HARMLESS.split(' ').all(|known| known != *name)
+    };
+    let mut used = ["os.execute", "io.popen", "coroutine"].into_iter();
+    let used = used.find(|name| text.contains(name)).map(str::to_owned);
+    let foreign = || called.find(is_foreign).map(|name| format!("ffi.C.{name}"));
+    used.or_else(foreign).map(|name| format!("it uses {name}"))
 }
 
 /// How the users of a script wait.
@@ -117,11 +135,10 @@ impl FromLua for Value {
         Ok(match value {
             mlua::Value::Nil => Self::Missing,
             mlua::Value::Boolean(value) => Self::Bool(value),
-            text @ mlua::Value::String(_) => Self::Text(String::from_lua(text, lua)?),
             // That is how most numbers come.
             mlua::Value::Integer(value) => Self::Number(value as f64),
-            list @ mlua::Value::Table(_) => Self::List(Vec::from_lua(list, lua)?),
-            number => Self::Number(f64::from_lua(number, lua)?),
+            mlua::Value::Number(value) => Self::Number(value),
+            text => Self::Text(String::from_lua(text, lua)?),
         })
     }
 }

@@ -4,6 +4,7 @@ local OPEN, CLOSE, RUN, FETCH, PREPARE, EXECUTE, FREE, PAUSE = 0, 1, 2, 3, 4, 5,
 -- As much as sysbench sends at once in a bulk insert.
 local MAX_PACKET = 524288
 local PREPARED = "<prepared statement>"
+local NONE = {}
 local ask, sysbench, driver_name = core.ask, core.sysbench, core.settings.driver
 
 local kinds = {NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6,
@@ -22,8 +23,6 @@ local Result = class("<sql_result>")
 local driver = setmetatable({sname = driver_name, lname = driver_name}, Driver)
 Connection.driver, Connection.error = driver, sql.error.NONE
 Connection.sql_errno, Connection.sql_state, Connection.sql_errmsg = 0, "", ""
--- Until parameters are bound.
-Statement.params, Statement.n = {}, 0
 
 local function alert(text) core.print("ALERT: " .. text .. "\n") end
 local function fatal(...) core.print("FATAL: " .. string.format(...) .. "\n") end
@@ -41,8 +40,7 @@ local function failure(con, query, errno, state, message, is_ignorable)
     sql_errmsg = message, errcode = sysbench.error.RESTART_EVENT}
   con.sql_errno, con.sql_state, con.sql_errmsg = errno, state, message
   con.error = is_ignorable and sql.error.IGNORABLE or sql.error.FATAL
-  local user = core.user()
-  user.failed = is_ignorable
+  core.failed = is_ignorable
   if is_ignorable then return err end
   if driver_name == "pgsql" then
     fatal("PQexec() failed: 7 %s", message)
@@ -51,7 +49,7 @@ local function failure(con, query, errno, state, message, is_ignorable)
     local call = query == PREPARED and "mysql_stmt_execute" or "mysql_drv_query"
     fatal("%s() returned error %d (%s) for query '%s'", call, errno, message, query)
   end
-  local hook = user.sysbench.hooks.sql_error_ignorable
+  local hook = core.user().sysbench.hooks.sql_error_ignorable
   return hook and hook(err) and err
     or ("SQL error, errno = %d, state = '%s': %s"):format(errno, state, message)
 end
@@ -171,7 +169,7 @@ function Connection:prepare(query)
   local failed = "cannot prepare '" .. query .. "'"
   local number = number_of(failed, ask(PREPARE, opened(self), nil, query))
   if not number then error("SQL API error", 2) end
-  return setmetatable({connection = self, number = number}, Statement)
+  return setmetatable({connection = self, number = number, params = NONE, n = 0}, Statement)
 end
 
 function Statement:bind_create(kind, max_len)
@@ -190,16 +188,17 @@ function Statement:bind_param(...)
   return 0
 end
 
--- The values are read when the statement is executed; they leave before another one is.
-local bound = {}
+-- The values of parameters as they are now. Those of the functions of 0.5 are values themselves.
+local function values(params, i, n)
+  if i > n then return end
+  local param = params[i]
+  if type(param) == "table" then param = param.value end
+  return param, values(params, i + 1, n)
+end
+
 function Statement:execute()
-  local con, values = self.connection, self.values
-  if not values then
-    values = bound
-    for i, param in ipairs(self.params) do values[i] = param.value end
-  end
-  local number = opened(con)
-  return (settle(con, PREPARED, ask(EXECUTE, number, self.number, nil, unpack(values, 1, self.n))))
+  local con, params, n = self.connection, self.params, self.n
+  return (settle(con, PREPARED, ask(EXECUTE, opened(con), self.number, nil, values(params, 1, n))))
 end
 
 function Statement:close()
@@ -213,7 +212,7 @@ function Param:set(value)
     value = tostring(value):sub(1, self.max_len)
   elseif value ~= nil then
     value = tonumber(value) or error("a number was expected", 2)
-    if self.kind < kinds.FLOAT then value = value - math.fmod(value, 1) end
+    if value % 1 ~= 0 and self.kind < kinds.FLOAT then value = value - math.fmod(value, 1) end
   end
   self.value = value
 end

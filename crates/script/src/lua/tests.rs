@@ -282,6 +282,7 @@ fn statements_take_all_types() {
           print(stmt:execute().nrows)
           int:set(7) text:set_rand_str('a')
           stmt:execute() stmt:close()
+          con:prepare('COMMIT'):execute()
           print(pcall(stmt.bind_create, stmt, kind.DATE))
         end";
     let (end, log, printed) = run(text, Mode::Coroutines);
@@ -299,6 +300,7 @@ fn statements_take_all_types() {
         format!("0: #0 {:?}", params(-2, "abc")),
         format!("0: #0 {:?}", params(7, "a")),
         "Free { connection: 0, statement: 0 }".to_owned(),
+        "0: prepare COMMIT\n0: #1 []".to_owned(),
     ];
     assert_eq!(log, expected.join("\n"));
     assert_eq!(printed, "3\nfalse\tUnsupported argument type: 8\n");

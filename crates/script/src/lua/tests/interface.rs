@@ -170,7 +170,6 @@ fn what_needs_threads_shows_in_the_text() {
         ),
         ("ffi.C.poll(nil, 0, 1)", Some("it uses ffi.C.poll")),
     ] {
-        let script = LuaScript::new(source(text), Settings::default(), Mode::Coroutines);
-        assert_eq!(script.must_block().as_deref(), reason);
+        assert_eq!(must_block(text).as_deref(), reason);
     }
 }
