@@ -16,6 +16,8 @@ pub(super) struct User {
     shared: Arc<Shared>,
     state: State,
     script: usize,
+    /// The state when the script began, from which it runs again.
+    before: State,
     /// Whether the script runs again.
     repeats: bool,
     /// The number of the command that runs.
@@ -55,9 +57,11 @@ impl User {
             variables[*client_id] = Variable::Known(Value::Int(number.into()));
         }
         let rng = random::user(shared.seed, number);
+        let state = State { rng, variables };
         Self {
             shared: Arc::clone(shared),
-            state: State { rng, variables },
+            before: state.clone(),
+            state,
             script: 0,
             repeats: false,
             command: 0,
@@ -67,9 +71,14 @@ impl User {
 
     fn begin(&mut self) {
         self.command = 0;
-        if !std::mem::take(&mut self.repeats) {
+        let (from, to) = if std::mem::take(&mut self.repeats) {
+            (&self.before, &mut self.state)
+        } else {
             self.script = self.shared.weights.sample(&mut self.state.rng);
-        }
+            (&self.state, &mut self.before)
+        };
+        to.rng = from.rng.clone();
+        to.variables.clone_from(&from.variables);
     }
 
     /// Runs commands up to a statement or the end, or up to a pause, whose length it returns.
