@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use client::reactor::before;
 use rand::RngExt;
-use workload::session::{Connect, Connections, FailureKind, Session, SessionError};
+use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
@@ -34,7 +34,7 @@ struct ConnectedUser<'a, C: Connect, K, U> {
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
-pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, mut user: Box<U>)
+pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: Box<U>)
 where
     C: Connect,
     K: Clock,
@@ -42,44 +42,26 @@ where
 {
     // Counts the user as ended even if the task is dropped.
     let _ended = EndedGuard(Arc::clone(&worker.control));
-    let Some(session) = Box::pin(open_first(&worker, &mut *user)).await else {
-        return;
-    };
     let mut user = ConnectedUser {
         worker: &worker,
         index,
         user,
-        session,
+        session: TimedSession::new(&worker),
         outage: Outage::default(),
         unsent: Vec::new(),
         attempt_ns: 0,
     };
+    // A failure ends the load before it starts.
+    if let Err(error) = Box::pin(user.user.start(&mut user.session)).await {
+        worker.control.fail(error);
+        return;
+    }
     worker.control.user_connected();
     worker.reached(Stage::Run).await;
     // The user ends in either case.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.
     Box::pin(user.session.close()).await;
-}
-
-/// Opens the first connection, unless the user opens its own; a failure ends the load before it
-/// starts.
-async fn open_first<C: Connect, K: Clock, U: VirtualUser>(
-    worker: &Rc<Worker<C, K>>,
-    user: &mut U,
-) -> Option<TimedSession<C, K>> {
-    let mut session = TimedSession::new(worker);
-    let opened = match user.opens_connections() {
-        true => user.start(&mut session).await,
-        false => session.open().await.map(drop),
-    };
-    match opened {
-        Ok(()) => Some(session),
-        Err(error) => {
-            worker.control.fail(error);
-            None
-        }
-    }
 }
 
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {

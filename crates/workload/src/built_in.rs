@@ -48,9 +48,9 @@ impl Users {
                 Ok(indexes.map(user).collect())
             }
             Self::Script(script) => {
-                let user = |program| ScriptUser::new(program, script.opens_connections());
                 let programs = script.programs(indexes)?.into_iter();
-                Ok(programs.map(user).map(BuiltInUser::Script).collect())
+                let users = programs.map(ScriptUser::new).map(BuiltInUser::Script);
+                Ok(users.collect())
             }
         }
     }
@@ -124,16 +124,10 @@ impl Workload for BuiltIn {
 }
 
 impl VirtualUser for BuiltInUser {
-    fn opens_connections(&self) -> bool {
-        match self {
-            Self::Oltp(_) | Self::BulkInsert(_) => false,
-            Self::Script(user) => user.opens_connections(),
-        }
-    }
-
     async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
         match self {
-            Self::Oltp(_) | Self::BulkInsert(_) => Ok(()),
+            Self::Oltp(user) => user.start(session).await,
+            Self::BulkInsert(user) => user.start(session).await,
             Self::Script(user) => user.start(session).await,
         }
     }

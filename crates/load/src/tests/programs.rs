@@ -71,10 +71,6 @@ impl Script for OfBoth {
         }
     }
 
-    fn opens_connections(&self) -> bool {
-        true
-    }
-
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError> {
         let (step, statement) = (0, 0);
         let program = |_| -> Box<dyn Program> { Box::new(Both { step, statement }) };

@@ -29,7 +29,8 @@ pub(super) struct User {
 impl Program for User {
     fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
         match answer {
-            Answer::Start | Answer::Finish => return Request::Ready,
+            Answer::Start => return Request::Open,
+            Answer::Opened(_) | Answer::Finish => return Request::Ready,
             Answer::Failed(error) => {
                 // What was refused would be refused again.
                 self.repeats = error.kind != FailureKind::Refused;
@@ -40,7 +41,7 @@ impl Program for User {
                 Ok(()) => self.command += 1,
                 Err(message) => return self.fail(&message),
             },
-            Answer::Opened(_) | Answer::Continued => self.command += 1,
+            Answer::Continued => self.command += 1,
         }
         match self.advance() {
             Ok(Some(length)) => Request::Pause(length),
