@@ -23,6 +23,8 @@ struct LoadOver;
 struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Rc<Worker<C, K>>,
     index: usize,
+    /// The user is active while the phase of the load has more users than this.
+    rank: u32,
     /// Boxed, because moving it from one future into another would reserve space in each.
     user: Box<U>,
     session: TimedSession<C, K>,
@@ -45,6 +47,7 @@ where
     let mut user = ConnectedUser {
         worker: &worker,
         index,
+        rank: worker.spec.rank(worker.number, index as u32),
         user,
         session: TimedSession::new(&worker),
         outage: Outage::default(),
@@ -102,10 +105,9 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Waits while the phase of the load has too few active users.
     async fn become_active(&mut self) {
         let worker = self.worker;
-        let rank = worker.spec.rank(worker.number, self.index as u32);
         let control = &worker.control;
         while !control.reached(Stage::Stop)
-            && let Some(until_ns) = control.inactive_until(rank, || self.session.now_ns())
+            && let Some(until_ns) = control.inactive_until(self.rank, || self.session.now_ns())
         {
             worker.sleep_until(until_ns).await;
             self.session.waited();
@@ -137,10 +139,13 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     async fn think(&mut self) {
-        let think = self.worker.spec.think;
+        let (worker, think) = (self.worker, self.worker.spec.think);
         if !think.mean.is_zero() {
-            let pause = think.sample(|| self.worker.rng.borrow_mut().random());
-            self.worker.sleep(ns(pause)).await;
+            let pause = think.sample(|| worker.rng.borrow_mut().random());
+            worker.sleep(ns(pause)).await;
+            self.session.waited();
+        } else if worker.is_kept_by(self.index, self.attempt_ns) {
+            worker.clock.yield_now().await;
             self.session.waited();
         }
     }
