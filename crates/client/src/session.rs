@@ -181,10 +181,8 @@ impl<P: Protocol> Session for NetworkSession<P> {
 
     async fn fetch(&mut self, sql: &str, rows: &mut Rows) -> Result<Reply, SessionError> {
         let fetched = self.connection.fetch(sql).await;
-        let done = fetched.map(|mut text| {
-            rows.columns = text.columns;
-            text.rows.drain(..text.earlier);
-            rows.rows = text.rows;
+        let done = fetched.map(|text| {
+            (rows.columns, rows.rows) = (text.columns, text.rows);
             text.done
         });
         self.finish(done, sql)

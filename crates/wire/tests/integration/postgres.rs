@@ -347,8 +347,7 @@ proptest! {
         for part in &parts {
             if let Part::Rows(rows) = part {
                 text.columns = COLUMNS.map(str::to_owned).to_vec();
-                text.earlier = text.rows.len();
-                text.rows.extend_from_slice(rows);
+                text.rows.clone_from(rows);
             }
         }
         prop_assert_eq!(replies, vec![TextReply::Rows(text)]);
