@@ -8,7 +8,6 @@ use crate::bulk_insert::{self, BulkUser};
 use crate::catalog::{Catalog, Label};
 use crate::dialect::Dialect;
 use crate::mix::Mix;
-use crate::name::WorkloadName;
 use crate::oltp::{self, OltpUser, Shared};
 use crate::options::{Options, OptionsError};
 use crate::program::{Script, ScriptUser};
@@ -57,25 +56,15 @@ impl Users {
 }
 
 impl BuiltIn {
-    /// Prepares the workload of that name for `users` virtual users.
+    /// Prepares the workload of a name, or a mix, for `users` virtual users.
     pub fn new(
-        name: WorkloadName,
+        mix: impl Into<Mix>,
         options: &Options,
         dialect: &Dialect,
         seed: u64,
         users: u32,
     ) -> Result<BuiltIn, OptionsError> {
-        Self::mixed(&name.into(), options, dialect, seed, users)
-    }
-
-    /// Prepares a mix, whose workloads have the same tables.
-    pub fn mixed(
-        mix: &Mix,
-        options: &Options,
-        dialect: &Dialect,
-        seed: u64,
-        users: u32,
-    ) -> Result<BuiltIn, OptionsError> {
+        let mix = mix.into();
         mix.validate(options)?;
         let (catalog, users) = match mix.steps() {
             Some(kinds) => {
