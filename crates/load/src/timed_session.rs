@@ -18,7 +18,7 @@ pub(crate) struct TimedSession<C: Connect, K> {
     /// When the last reply was read, unless the user has waited for something else since. It is
     /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
-    /// When the last reply of the running transaction arrived.
+    /// When the last reply of the running transaction arrived, unless it has waited since.
     arrived_ns: Option<u64>,
     /// `None` for a user with one connection that prepares nothing.
     script: Option<Box<ScriptState<C::Session>>>,
@@ -120,6 +120,7 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
     #[inline]
     pub(crate) fn waited(&mut self) {
         self.read_ns = None;
+        self.arrived_ns = None;
     }
 
     /// The start of a statement that is sent now.

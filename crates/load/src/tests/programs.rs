@@ -145,6 +145,8 @@ fn a_script_keeps_its_connections_and_statements() {
     let counts: Vec<u64> = total.statements.iter().map(|one| one.count()).collect();
     assert_eq!((counts, total.response.count()), (vec![10, 10, 0], 10));
     assert_eq!((total.reconnects, total.errors["network"].count), (1, 1));
+    // A pause at the end of a transaction is a part of it.
+    assert_eq!(total.response.sum_ns(), u128::from(SECOND));
 }
 
 /// Closes the first of two connections, opens another one, and executes a statement of the old one.
