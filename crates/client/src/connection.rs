@@ -10,7 +10,7 @@ use std::time::Duration;
 use wire::gather::{Gatherer, Message};
 use wire::reply::Done;
 use wire::rows::{Cell, TextReply, TextRows};
-use wire::{ProtocolError, ServerError};
+use wire::{ProtocolError, ServerError, Value};
 use workload::session::Param;
 
 use crate::error::{Error, Refusal};
@@ -313,6 +313,19 @@ impl<P: Protocol> Connection<P> {
         })
         .await
     }
+}
+
+/// Parameters as the protocols send them.
+#[inline]
+pub(crate) fn values<'a>(
+    params: &'a [Param<'_>],
+) -> impl ExactSizeIterator<Item = Value<'a>> + Clone {
+    params.iter().map(|param| match param {
+        Param::Int(number) => Value::Int(*number),
+        Param::Double(number) => Value::Double(*number),
+        Param::Text(text) => Value::Text(text),
+        Param::Null => Value::Null,
+    })
 }
 
 /// The server's refusal of `sql`, which is shortened.

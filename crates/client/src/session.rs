@@ -31,8 +31,7 @@ pub struct NetworkSession<P: Protocol> {
     protocol: StatementProtocol,
     /// The connection's own once a script has prepared a statement, which is added.
     catalog: Arc<Catalog>,
-    /// By number in the catalog. Empty for the text protocol; `None` for a statement that cannot be
-    /// prepared, or is freed.
+    /// By number in the catalog; nothing for a statement that is sent as text, or is freed.
     prepared: Vec<Option<P::Statement>>,
     /// Buffer for statements of the text protocol.
     text: String,
@@ -182,10 +181,8 @@ impl<P: Protocol> Session for NetworkSession<P> {
 
     async fn fetch(&mut self, sql: &str, rows: &mut Rows) -> Result<Reply, SessionError> {
         let fetched = self.connection.fetch(sql).await;
-        let done = fetched.map(|mut text| {
-            rows.columns = text.columns;
-            text.rows.drain(..text.earlier);
-            rows.rows = text.rows;
+        let done = fetched.map(|text| {
+            (rows.columns, rows.rows) = (text.columns, text.rows);
             text.done
         });
         self.finish(done, sql)
@@ -193,14 +190,22 @@ impl<P: Protocol> Session for NetworkSession<P> {
 
     async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
         let sql = P::with_placeholders(sql);
-        if self.protocol == StatementProtocol::Prepared {
-            let prepared = prepare(&mut self.connection, &sql).await;
-            let prepared = prepared.map_err(|error| self.failed(error, &sql))?;
-            self.prepared.push(prepared);
-        }
+        let prepared = match self.protocol {
+            StatementProtocol::Prepared => prepare(&mut self.connection, &sql).await,
+            StatementProtocol::Text => Ok(None),
+        };
+        let prepared = prepared.map_err(|error| self.failed(error, &sql))?;
         let catalog = Arc::make_mut(&mut self.catalog);
-        catalog.add(Label::default(), sql);
-        Ok(catalog.statements.len() as u32 - 1)
+        let mut statements = catalog.statements.iter();
+        let freed = statements.position(|statement| statement.sql.is_empty());
+        let number = freed.unwrap_or(catalog.statements.len());
+        if freed.is_none() {
+            catalog.add(Label::default(), String::new());
+        }
+        catalog.statements[number].sql = sql;
+        self.prepared.resize_with(catalog.statements.len(), || None);
+        self.prepared[number] = prepared;
+        Ok(number as u32)
     }
 
     async fn free(&mut self, statement: u32) {

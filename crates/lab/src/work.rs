@@ -135,7 +135,9 @@ impl Workload {
         spec: &LoadSpec,
     ) -> Result<BuiltIn, OptionsError> {
         let scripts = match self {
-            Self::Mix(mix) => return BuiltIn::mixed(mix, options, dialect, spec.seed, spec.users),
+            Self::Mix(mix) => {
+                return BuiltIn::new(mix.clone(), options, dialect, spec.seed, spec.users);
+            }
             Self::Script(scripts) => scripts,
         };
         let script: Arc<dyn Script> = match &scripts.language {

@@ -15,6 +15,9 @@ pub(crate) trait Clock: Clone + 'static {
     fn convert_ns(&self, monotonic_ns: u64) -> u64;
 
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
+
+    /// Lets the thread's other tasks run.
+    fn yield_now(&self) -> impl Future<Output = ()>;
 }
 
 /// The system's monotonic clock, and the timers of the thread's event loop.
@@ -53,6 +56,10 @@ impl Clock for SystemClock {
 
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> {
         client::reactor::sleep_until(self.origin + Duration::from_nanos(at_ns))
+    }
+
+    fn yield_now(&self) -> impl Future<Output = ()> {
+        client::reactor::yield_now()
     }
 }
 

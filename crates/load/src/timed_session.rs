@@ -18,7 +18,7 @@ pub(crate) struct TimedSession<C: Connect, K> {
     /// When the last reply was read, unless the user has waited for something else since. It is
     /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
-    /// When the last reply of the running transaction arrived.
+    /// When the last reply of the running transaction arrived, unless it has waited since.
     arrived_ns: Option<u64>,
     /// `None` for a user with one connection that prepares nothing.
     script: Option<Box<ScriptState<C::Session>>>,
@@ -30,14 +30,18 @@ struct ScriptState<S> {
     selected: usize,
     /// The connections by number, without the selected one.
     others: Vec<Option<S>>,
+    /// In the order of their IDs, of which none is used twice: a statement of a connection that was
+    /// closed is never taken for another.
     prepared: Vec<Prepared>,
+    next_id: u32,
 }
 
 /// A statement that a script has prepared. It is prepared again on a new connection.
 #[derive(Debug)]
 struct Prepared {
+    /// Its number for the script, behind those of the catalog.
+    id: u32,
     connection: usize,
-    /// Empty once it is freed.
     sql: Box<str>,
     /// Its number on the connection.
     number: u32,
@@ -49,7 +53,17 @@ impl<S> Default for ScriptState<S> {
             selected: 0,
             others: vec![None],
             prepared: Vec::new(),
+            next_id: 0,
         }
+    }
+}
+
+impl<S> ScriptState<S> {
+    /// The place of a statement of the selected connection.
+    #[inline]
+    fn place(&self, id: u32) -> Option<usize> {
+        let place = self.prepared.binary_search_by_key(&id, |one| one.id).ok()?;
+        (self.prepared[place].connection == self.selected).then_some(place)
     }
 }
 
@@ -77,10 +91,8 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
         let mut session = self.worker.connect().await?;
         if let Some(script) = &mut self.script {
             let selected = script.selected;
-            let lost = |prepared: &&mut Prepared| {
-                prepared.connection == selected && !prepared.sql.is_empty()
-            };
-            for prepared in script.prepared.iter_mut().filter(lost) {
+            let prepared = script.prepared.iter_mut();
+            for prepared in prepared.filter(|one| one.connection == selected) {
                 prepared.number = session.prepare(&prepared.sql).await?;
             }
         }
@@ -108,6 +120,7 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
     #[inline]
     pub(crate) fn waited(&mut self) {
         self.read_ns = None;
+        self.arrived_ns = None;
     }
 
     /// The start of a statement that is sent now.
@@ -141,16 +154,32 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
         }
     }
 
+    /// The number of a closed connection, or of a new one.
+    fn vacant(&mut self) -> u32 {
+        if self.session.is_none() {
+            return self.script.as_ref().map_or(0, |script| script.selected) as u32;
+        }
+        let script = self.script.get_or_insert_default();
+        let (selected, next) = (script.selected, script.others.len());
+        let mut others = script.others.iter().enumerate();
+        let closed = others.position(|(number, other)| number != selected && other.is_none());
+        if closed.is_none() {
+            script.others.push(None);
+        }
+        closed.unwrap_or(next) as u32
+    }
+
     /// The number of a statement on its connection, and its label, which one that the script has
     /// prepared lacks.
     #[inline]
     fn statement(&self, statement: u32) -> Option<(u32, Option<Label>)> {
-        let (catalog, index) = (&self.worker.catalog.statements, statement as usize);
-        if let Some(known) = catalog.get(index) {
+        let catalog = &self.worker.catalog.statements;
+        if let Some(known) = catalog.get(statement as usize) {
             return Some((statement, Some(known.label)));
         }
-        let prepared = self.script.as_ref()?.prepared.get(index - catalog.len())?;
-        (!prepared.sql.is_empty()).then_some((prepared.number, None))
+        let script = self.script.as_ref()?;
+        let prepared = &script.prepared[script.place(statement)?];
+        Some((prepared.number, None))
     }
 }
 
@@ -181,26 +210,24 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         let session = self.session.as_mut().ok_or_else(not_connected)?;
         let number = session.prepare(sql).await?;
         let script = self.script.get_or_insert_default();
+        let id = self.worker.catalog.statements.len() as u32 + script.next_id;
+        script.next_id += 1;
         script.prepared.push(Prepared {
+            id,
             connection: script.selected,
             sql: sql.into(),
             number,
         });
-        let known = self.worker.catalog.statements.len() + script.prepared.len();
-        Ok(known as u32 - 1)
+        Ok(id)
     }
 
     async fn free(&mut self, statement: u32) {
         self.waited();
-        let known = self.worker.catalog.statements.len();
-        let script = self.script.as_mut();
-        let index = (statement as usize).checked_sub(known);
-        let prepared = script
-            .zip(index)
-            .and_then(|(it, index)| it.prepared.get_mut(index));
-        if let (Some(prepared), Some(session)) = (prepared, &mut self.session) {
-            prepared.sql = Box::default();
-            session.free(prepared.number).await;
+        if let (Some(script), Some(session)) = (&mut self.script, &mut self.session)
+            && let Some(place) = script.place(statement)
+        {
+            let freed = script.prepared.remove(place);
+            session.free(freed.number).await;
         }
     }
 
@@ -226,14 +253,7 @@ impl<C: Connect, K: Clock> Connections for TimedSession<C, K> {
         self.worker.wait_for_route().await;
         let _permit = self.worker.connecting.acquire().await;
         let session = self.worker.connect().await?;
-        let number = match (&self.session, &mut self.script) {
-            (None, None) => 0,
-            (_, script) => {
-                let others = &mut script.get_or_insert_default().others;
-                others.push(None);
-                others.len() as u32 - 1
-            }
-        };
+        let number = self.vacant();
         self.select(number);
         self.session = Some(session);
         Ok(number)
@@ -254,6 +274,10 @@ impl<C: Connect, K: Clock> Connections for TimedSession<C, K> {
 
     async fn shut(&mut self) {
         self.waited();
+        if let Some(script) = &mut self.script {
+            let closed = script.selected;
+            script.prepared.retain(|one| one.connection != closed);
+        }
         if let Some(session) = self.session.take() {
             session.close().await;
         }

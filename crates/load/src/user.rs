@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use client::reactor::before;
 use rand::RngExt;
-use workload::session::{Connect, Connections, FailureKind, Session, SessionError};
+use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
@@ -23,6 +23,8 @@ struct LoadOver;
 struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Rc<Worker<C, K>>,
     index: usize,
+    /// The user is active while the phase of the load has more users than this.
+    rank: u32,
     /// Boxed, because moving it from one future into another would reserve space in each.
     user: Box<U>,
     session: TimedSession<C, K>,
@@ -34,7 +36,7 @@ struct ConnectedUser<'a, C: Connect, K, U> {
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
-pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, mut user: Box<U>)
+pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: Box<U>)
 where
     C: Connect,
     K: Clock,
@@ -42,44 +44,27 @@ where
 {
     // Counts the user as ended even if the task is dropped.
     let _ended = EndedGuard(Arc::clone(&worker.control));
-    let Some(session) = Box::pin(open_first(&worker, &mut *user)).await else {
-        return;
-    };
     let mut user = ConnectedUser {
         worker: &worker,
         index,
+        rank: worker.spec.rank(worker.number, index as u32),
         user,
-        session,
+        session: TimedSession::new(&worker),
         outage: Outage::default(),
         unsent: Vec::new(),
         attempt_ns: 0,
     };
+    // A failure ends the load before it starts.
+    if let Err(error) = Box::pin(user.user.start(&mut user.session)).await {
+        worker.control.fail(error);
+        return;
+    }
     worker.control.user_connected();
     worker.reached(Stage::Run).await;
     // The user ends in either case.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.
     Box::pin(user.session.close()).await;
-}
-
-/// Opens the first connection, unless the user opens its own; a failure ends the load before it
-/// starts.
-async fn open_first<C: Connect, K: Clock, U: VirtualUser>(
-    worker: &Rc<Worker<C, K>>,
-    user: &mut U,
-) -> Option<TimedSession<C, K>> {
-    let mut session = TimedSession::new(worker);
-    let opened = match user.opens_connections() {
-        true => user.start(&mut session).await,
-        false => session.open().await.map(drop),
-    };
-    match opened {
-        Ok(()) => Some(session),
-        Err(error) => {
-            worker.control.fail(error);
-            None
-        }
-    }
 }
 
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
@@ -120,10 +105,9 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Waits while the phase of the load has too few active users.
     async fn become_active(&mut self) {
         let worker = self.worker;
-        let rank = worker.spec.rank(worker.number, self.index as u32);
         let control = &worker.control;
         while !control.reached(Stage::Stop)
-            && let Some(until_ns) = control.inactive_until(rank, || self.session.now_ns())
+            && let Some(until_ns) = control.inactive_until(self.rank, || self.session.now_ns())
         {
             worker.sleep_until(until_ns).await;
             self.session.waited();
@@ -155,10 +139,13 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     async fn think(&mut self) {
-        let think = self.worker.spec.think;
+        let (worker, think) = (self.worker, self.worker.spec.think);
         if !think.mean.is_zero() {
-            let pause = think.sample(|| self.worker.rng.borrow_mut().random());
-            self.worker.sleep(ns(pause)).await;
+            let pause = think.sample(|| worker.rng.borrow_mut().random());
+            worker.sleep(ns(pause)).await;
+            self.session.waited();
+        } else if worker.is_kept_by(self.index, self.attempt_ns) {
+            worker.clock.yield_now().await;
             self.session.waited();
         }
     }

@@ -1,6 +1,6 @@
 //! A worker thread: an event loop, its share of the virtual users, and the state that they share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +18,9 @@ use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
 use crate::spec::{ANY_ERROR, LoadSpec};
+
+/// How long a user may run before others do.
+const KEPT_NS: u64 = 1_000_000;
 
 /// A worker, from the point of view of its users.
 #[derive(Debug)]
@@ -37,12 +40,27 @@ pub(crate) struct Worker<C, K> {
     pub(crate) spec: LoadSpec,
     /// For think times and for jitter. The order in which users draw from it varies between runs.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
+    /// The user who runs, and since when no other user of this thread has.
+    pub(crate) kept: Cell<(usize, u64)>,
 }
 
 impl<C, K> Worker<C, K> {
     pub(crate) fn ignores(&self, error: &SessionError) -> bool {
         let mut ignored = self.spec.ignored_errors.iter();
         ignored.any(|code| code == ANY_ERROR || error.has_code(code))
+    }
+
+    /// Whether a user should let others run: one who never waits, such as a script that only
+    /// computes, would keep the thread.
+    #[inline]
+    pub(crate) fn is_kept_by(&self, user: usize, now_ns: u64) -> bool {
+        let (last, since_ns) = self.kept.get();
+        let is_shared = self.spec.users > self.spec.workers;
+        let is_long = is_shared && last == user && now_ns.saturating_sub(since_ns) >= KEPT_NS;
+        if is_long || last != user {
+            self.kept.set((user, now_ns));
+        }
+        is_long
     }
 }
 
@@ -87,6 +105,7 @@ where
             is_open_loop: self.spec.pace != Pace::Closed,
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),
+            kept: Cell::new((0, 0)),
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
             spec: self.spec,
         });

@@ -13,3 +13,12 @@ mod error;
 mod fields;
 
 pub use error::{ProtocolError, ServerError};
+
+/// The value of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    Int(i64),
+    Double(f64),
+    Text(&'a str),
+    Null,
+}

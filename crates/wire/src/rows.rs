@@ -18,15 +18,14 @@ pub enum TextReply {
     Refused(Box<ServerError>),
 }
 
-/// The result sets of a statement; none for one without.
+/// The last result set of a statement; nothing for one without.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextRows {
     /// The names of the last result set's columns.
     pub columns: Vec<String>,
-    /// The rows of all result sets.
+    /// Its rows.
     pub rows: Vec<Vec<Cell>>,
-    /// The number of rows that precede those of the last result set.
-    pub earlier: usize,
+    /// What all result sets count.
     pub done: Done,
 }
 
@@ -62,7 +61,7 @@ impl Rows {
     /// A result set begins.
     pub(crate) fn begin(&mut self) {
         self.text.columns.clear();
-        self.text.earlier = self.text.rows.len();
+        self.text.rows.clear();
         self.text.done.has_result = true;
     }
 
@@ -83,6 +82,7 @@ impl Rows {
         self.kept.add(payload_bytes, columns)?;
         let row = (0..columns).map(|_| Ok(cell()?.map(text)));
         self.text.rows.push(row.collect::<Result<_, _>>()?);
+        self.text.done.rows += 1;
         Ok(())
     }
 
@@ -93,7 +93,6 @@ impl Rows {
     }
 
     pub(crate) fn take(&mut self) -> TextRows {
-        self.text.done.rows = self.text.rows.len() as u64;
         std::mem::take(&mut self.text)
     }
 }

@@ -8,7 +8,6 @@ use crate::bulk_insert::{self, BulkUser};
 use crate::catalog::{Catalog, Label};
 use crate::dialect::Dialect;
 use crate::mix::Mix;
-use crate::name::WorkloadName;
 use crate::oltp::{self, OltpUser, Shared};
 use crate::options::{Options, OptionsError};
 use crate::program::{Script, ScriptUser};
@@ -48,34 +47,24 @@ impl Users {
                 Ok(indexes.map(user).collect())
             }
             Self::Script(script) => {
-                let user = |program| ScriptUser::new(program, script.opens_connections());
                 let programs = script.programs(indexes)?.into_iter();
-                Ok(programs.map(user).map(BuiltInUser::Script).collect())
+                let users = programs.map(ScriptUser::new).map(BuiltInUser::Script);
+                Ok(users.collect())
             }
         }
     }
 }
 
 impl BuiltIn {
-    /// Prepares the workload of that name for `users` virtual users.
+    /// Prepares the workload of a name, or a mix, for `users` virtual users.
     pub fn new(
-        name: WorkloadName,
+        mix: impl Into<Mix>,
         options: &Options,
         dialect: &Dialect,
         seed: u64,
         users: u32,
     ) -> Result<BuiltIn, OptionsError> {
-        Self::mixed(&name.into(), options, dialect, seed, users)
-    }
-
-    /// Prepares a mix, whose workloads have the same tables.
-    pub fn mixed(
-        mix: &Mix,
-        options: &Options,
-        dialect: &Dialect,
-        seed: u64,
-        users: u32,
-    ) -> Result<BuiltIn, OptionsError> {
+        let mix = mix.into();
         mix.validate(options)?;
         let (catalog, users) = match mix.steps() {
             Some(kinds) => {
@@ -124,16 +113,10 @@ impl Workload for BuiltIn {
 }
 
 impl VirtualUser for BuiltInUser {
-    fn opens_connections(&self) -> bool {
-        match self {
-            Self::Oltp(_) | Self::BulkInsert(_) => false,
-            Self::Script(user) => user.opens_connections(),
-        }
-    }
-
     async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
         match self {
-            Self::Oltp(_) | Self::BulkInsert(_) => Ok(()),
+            Self::Oltp(user) => user.start(session).await,
+            Self::BulkInsert(user) => user.start(session).await,
             Self::Script(user) => user.start(session).await,
         }
     }

@@ -92,7 +92,7 @@ mod tests {
         let labels = mix.labels(&options);
         let names: Vec<_> = labels.iter().map(|(name, _)| name).collect();
         assert_eq!((names[0], names.last().copied()), ("begin", Some("insert")));
-        let workload = BuiltIn::mixed(&mix, &options, &Dialect::STANDARD, 1, 4).unwrap();
+        let workload = BuiltIn::new(mix.clone(), &options, &Dialect::STANDARD, 1, 4).unwrap();
         let catalog = workload.catalog();
         assert_eq!(catalog.labels, labels);
         let counted = catalog.statements.len() as u64;

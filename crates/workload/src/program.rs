@@ -17,9 +17,6 @@ pub trait Script: fmt::Debug + Send + Sync {
     /// Its statements that are known beforehand. The first labels are those of [`labels`].
     fn catalog(&self) -> Catalog;
 
-    /// Whether its programs open their connections themselves.
-    fn opens_connections(&self) -> bool;
-
     /// The number of its kinds of transactions, as in [`Request::Done`].
     fn kinds(&self) -> usize {
         1
@@ -38,7 +35,7 @@ pub trait Program {
 /// What a program is resumed with.
 #[derive(Debug)]
 pub enum Answer<'a> {
-    /// Prepare for transactions, up to [`Request::Ready`].
+    /// Open connections and prepare for transactions, up to [`Request::Ready`].
     Start,
     /// Run a transaction, up to [`Request::Done`]. After [`Request::Restart`], run it again.
     Transaction,
@@ -119,15 +116,13 @@ pub fn label(reply: &Reply) -> Label {
 /// A virtual user that runs a program.
 pub struct ScriptUser {
     program: Box<dyn Program>,
-    opens_connections: bool,
     rows: Rows,
 }
 
 impl ScriptUser {
-    pub fn new(program: Box<dyn Program>, opens_connections: bool) -> Self {
+    pub fn new(program: Box<dyn Program>) -> Self {
         Self {
             program,
-            opens_connections,
             rows: Rows::default(),
         }
     }
@@ -138,7 +133,7 @@ impl ScriptUser {
         begin: Answer<'static>,
         session: &mut S,
     ) -> Result<Done, SessionError> {
-        let Self { program, rows, .. } = self;
+        let Self { program, rows } = self;
         let done = |kind, is_last| Done {
             kind,
             is_last,
@@ -231,10 +226,6 @@ async fn serve<'a, S: Connections>(
 }
 
 impl VirtualUser for ScriptUser {
-    fn opens_connections(&self) -> bool {
-        self.opens_connections
-    }
-
     async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
         self.run(Answer::Start, session).await.map(drop)
     }

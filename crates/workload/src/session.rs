@@ -73,7 +73,7 @@ pub trait Session {
         std::future::ready(Err(SessionError::no_scripts()))
     }
 
-    /// Frees a statement that [`Session::prepare`] has prepared. Its number is not used again.
+    /// Frees a statement that [`Session::prepare`] has prepared, whose number another one may get.
     fn free(&mut self, _statement: u32) -> impl Future<Output = ()> {
         std::future::ready(())
     }

@@ -31,17 +31,13 @@ pub type NewUsers<U> = Box<dyn FnOnce() -> Result<Vec<U>, OptionsError> + Send>;
 
 /// One virtual user. Small, because a load may have thousands of them.
 pub trait VirtualUser {
-    /// Whether the user opens its connections itself when it starts. Otherwise, the load opens one.
-    fn opens_connections(&self) -> bool {
-        false
-    }
-
-    /// What the user does before the load begins. An error ends the load.
+    /// What the user does before the load begins: it opens its connections, mostly one. An error
+    /// ends the load.
     fn start<S: Connections>(
         &mut self,
-        _session: &mut S,
+        session: &mut S,
     ) -> impl Future<Output = Result<(), SessionError>> {
-        std::future::ready(Ok(()))
+        async move { session.open().await.map(drop) }
     }
 
     fn transaction<S: Connections>(

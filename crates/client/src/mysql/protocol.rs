@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use wire::mysql::capability::DEPRECATE_EOF;
-use wire::mysql::command::{self, Value};
+use wire::mysql::command;
 use wire::mysql::handshake::Greeting;
 use wire::mysql::packet::{self, Message};
 use wire::mysql::reply::ReplyReader;
@@ -15,7 +15,7 @@ use workload::session::Param;
 use super::error::{meaning, refusal_remedy};
 use super::login;
 use super::target::Target;
-use crate::connection::{Protocol, Reply};
+use crate::connection::{Protocol, Reply, values};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -126,14 +126,8 @@ impl Protocol for Mysql {
 
     #[inline]
     fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Statement, params: &[Param<'_>]) {
-        let values = params.iter().map(|param| match param {
-            Param::Int(number) => Value::Int(*number),
-            Param::Text(text) => Value::Bytes(text.as_bytes()),
-            Param::Double(number) => Value::Double(*number),
-            Param::Null => Value::Null,
-        });
         let with_types = statement.note_types(params);
-        let number = command::execute(out, statement.number, with_types, values);
+        let number = command::execute(out, statement.number, with_types, values(params));
         self.reader.expect_result(number);
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use wire::postgres::command::{self, Statement, Value};
+use wire::postgres::command::{self, Statement};
 use wire::postgres::message::Message;
 use wire::postgres::reply::{Description, ReplyReader};
 use wire::postgres::rows::TextResult;
@@ -14,7 +14,7 @@ use workload::session::Param;
 use super::error::{meaning, refusal_remedy};
 use super::login::{self, nonce};
 use super::target::Target;
-use crate::connection::{Protocol, Reply};
+use crate::connection::{Protocol, Reply, values};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
@@ -86,13 +86,7 @@ impl Protocol for Postgres {
 
     #[inline]
     fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Statement, params: &[Param<'_>]) {
-        let values = params.iter().map(|param| match param {
-            Param::Int(number) => Value::Int(*number),
-            Param::Text(text) => Value::Text(text),
-            Param::Double(number) => Value::Double(*number),
-            Param::Null => Value::Null,
-        });
-        command::execute(out, statement, values);
+        command::execute(out, statement, values(params));
         self.reader.expect_execution(statement.has_result);
     }
 

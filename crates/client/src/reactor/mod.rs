@@ -12,7 +12,7 @@ mod timerfd;
 mod wall;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -72,6 +72,18 @@ struct Inner {
     ready: Arc<ReadyQueue>,
     receive_buffer: RefCell<Vec<u8>>,
     main_is_ready: Cell<bool>,
+}
+
+/// Lets every task run that is ready, or that a socket or timer can wake.
+pub fn yield_now() -> impl Future<Output = ()> {
+    let mut has_yielded = false;
+    poll_fn(move |context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        Inner::current().defer(context);
+        Poll::Pending
+    })
 }
 
 /// Waits for permission to wait for a server's greeting.
@@ -141,7 +153,7 @@ impl Reactor {
     /// Runs all spawned tasks until none is left, or until `stopped` returns true after
     /// [`Reactor::waker`] was used.
     pub fn run_tasks(&self, stopped: impl Fn() -> bool) -> std::io::Result<()> {
-        self.block_on(std::future::poll_fn(|_| {
+        self.block_on(poll_fn(|_| {
             if stopped() {
                 self.cancel_tasks();
             }
@@ -329,6 +341,23 @@ mod tests {
         }
         reactor.run_tasks(|| false).unwrap();
         assert_eq!(count.get(), 3);
+    }
+
+    #[test]
+    fn a_busy_task_that_yields_lets_timers_wake_others() {
+        let reactor = Reactor::new().unwrap();
+        let is_over = Rc::new(Cell::new(false));
+        let over = Rc::clone(&is_over);
+        reactor.spawn(async move {
+            while !over.get() {
+                yield_now().await;
+            }
+        });
+        reactor.spawn(async move {
+            sleep_until(Instant::now() + Duration::from_millis(5)).await;
+            is_over.set(true);
+        });
+        reactor.run_tasks(|| false).unwrap();
     }
 
     #[test]

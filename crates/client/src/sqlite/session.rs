@@ -72,6 +72,11 @@ impl Session for SqliteSession {
     }
 
     async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+        // Statements are freed with the connection, so that each text is kept once.
+        let mut statements = self.catalog.statements.iter();
+        if let Some(known) = statements.position(|statement| statement.sql == sql) {
+            return Ok(known as u32);
+        }
         let number = self.catalog.statements.len();
         self.connection
             .set_prepared_statement_cache_capacity(number + 1);

@@ -89,8 +89,7 @@ fn every_workload_of_a_mix_has_response_times_of_its_own() {
     spec.workers = 2;
     let mix: Mix = "oltp_point_select:3, oltp_update_index:1".parse().unwrap();
     let options = Options::default();
-    let workload =
-        BuiltIn::mixed(&mix, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
+    let workload = BuiltIn::new(mix, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
     assert_eq!(workload.kinds(), 2);
     // The first error restarts a transaction, which stays the same one.
     let server = Scripted::answering(&simulation(), |request| match request.number % 100 {

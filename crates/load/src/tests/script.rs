@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use workload::catalog::{Catalog, Label};
-use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+use workload::session::{Connect, FailureKind, Param, Reply, Rows, Session, SessionError};
 
 use super::SERVICE;
 use super::simulation::Simulation;
@@ -250,6 +250,15 @@ impl Session for Connection {
 
     async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
         self.statement().await
+    }
+
+    async fn fetch(&mut self, _: &str, rows: &mut Rows) -> Result<Reply, SessionError> {
+        rows.columns.push("c".to_owned());
+        self.statement().await
+    }
+
+    async fn prepare(&mut self, _: &str) -> Result<u32, SessionError> {
+        self.statement().await.map(|_| 0)
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {

@@ -290,6 +290,18 @@ impl Clock for Simulation {
         })
         .await;
     }
+
+    async fn yield_now(&self) {
+        let mut has_yielded = false;
+        std::future::poll_fn(|context| {
+            if std::mem::replace(&mut has_yielded, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
 }
 
 impl Runtime for Simulation {

@@ -9,3 +9,4 @@ mod common;
 
 mod dying;
 mod ends;
+mod fairness;

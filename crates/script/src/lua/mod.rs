@@ -167,10 +167,6 @@ impl Script for LuaScript {
         }
     }
 
-    fn opens_connections(&self) -> bool {
-        true
-    }
-
     fn programs(&self, users: Range<u32>) -> Result<Vec<Box<dyn Program>>, OptionsError> {
         let exchanges = self.exchanges(users);
         let exchanges = exchanges.map_err(|error| OptionsError::Script(error.0))?;

@@ -111,7 +111,8 @@ function Connection:disconnect()
 end
 
 function Connection:reconnect()
-  ask(CLOSE, opened(self))
+  opened(self)
+  self:disconnect()
   local ok, number, _, message = ask(OPEN)
   -- Without a number, the load is over.
   while not ok and number > 0 do

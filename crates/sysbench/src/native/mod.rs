@@ -132,9 +132,11 @@ impl Connect for Native {
 }
 
 impl VirtualUser for Thread {
-    fn opens_connections(&self) -> bool {
-        // Busy threads open none.
-        matches!(self.work, Work::Busy(_))
+    async fn start<S: Connections>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        match self.work {
+            Work::Busy(_) => Ok(()),
+            Work::Files(_) => session.open().await.map(drop),
+        }
     }
 
     async fn transaction<S: Connections>(&mut self, session: &mut S) -> Result<Done, SessionError> {

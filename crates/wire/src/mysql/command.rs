@@ -2,6 +2,7 @@
 //! packet: 1, unless the command itself spans several packets.
 
 use super::{lenenc, packet};
+use crate::Value;
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -13,14 +14,6 @@ const TYPE_DOUBLE: u8 = 0x05;
 const TYPE_NULL: u8 = 0x06;
 const TYPE_LONGLONG: u8 = 0x08;
 const TYPE_VAR_STRING: u8 = 0xfd;
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
-    Int(i64),
-    Double(f64),
-    Bytes(&'a [u8]),
-    Null,
-}
 
 pub fn quit(out: &mut Vec<u8>) {
     packet::write(out, 0, |out| out.push(COM_QUIT));
@@ -71,7 +64,7 @@ pub fn execute<'a>(
                 let kind = match value {
                     Value::Int(_) => TYPE_LONGLONG,
                     Value::Double(_) => TYPE_DOUBLE,
-                    Value::Bytes(_) => TYPE_VAR_STRING,
+                    Value::Text(_) => TYPE_VAR_STRING,
                     Value::Null => TYPE_NULL,
                 };
                 out.extend_from_slice(&[kind, 0]);
@@ -81,7 +74,7 @@ pub fn execute<'a>(
             match value {
                 Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
                 Value::Double(number) => out.extend_from_slice(&number.to_le_bytes()),
-                Value::Bytes(bytes) => lenenc::put_bytes(out, bytes),
+                Value::Text(text) => lenenc::put_bytes(out, text.as_bytes()),
                 Value::Null => out[nulls + index / 8] |= 1 << (index % 8),
             }
         }

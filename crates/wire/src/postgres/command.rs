@@ -2,6 +2,7 @@
 
 use super::message::{self, put_text};
 use super::reply::Description;
+use crate::Value;
 
 /// Type OIDs (`pg_type.oid`) of parameters that are sent in binary.
 mod oid {
@@ -23,15 +24,6 @@ const ALL_BINARY: [u8; 4] = [0, 1, 0, 1];
 const ALL_TEXT: [u8; 2] = [0, 0];
 /// The length of NULL: -1.
 const NULL: [u8; 4] = [0xff; 4];
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
-    Int(i64),
-    Double(f64),
-    /// Text in the client encoding.
-    Text(&'a str),
-    Null,
-}
 
 /// A statement that the server has prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]

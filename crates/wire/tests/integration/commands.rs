@@ -7,15 +7,16 @@ use mysql_common::packets::ComStmtExecuteRequestBuilder;
 use mysql_common::proto::codec::packet_to_chunks;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use wire::Value;
 use wire::gather::Gatherer;
-use wire::mysql::command::{self, Value};
+use wire::mysql::command;
 use wire::mysql::packet::{MAX_PAYLOAD_BYTES, Message};
 
 #[derive(Debug, Clone)]
 enum Parameter {
     Int(i64),
     Double(f64),
-    Text(Vec<u8>),
+    Text(String),
     Null,
 }
 
@@ -24,7 +25,7 @@ impl Parameter {
         match self {
             Self::Int(number) => Value::Int(*number),
             Self::Double(number) => Value::Double(*number),
-            Self::Text(bytes) => Value::Bytes(bytes),
+            Self::Text(text) => Value::Text(text),
             Self::Null => Value::Null,
         }
     }
@@ -33,7 +34,7 @@ impl Parameter {
         match self {
             Self::Int(number) => OracleValue::Int(*number),
             Self::Double(number) => OracleValue::Double(*number),
-            Self::Text(bytes) => OracleValue::Bytes(bytes.clone()),
+            Self::Text(text) => OracleValue::Bytes(text.clone().into_bytes()),
             Self::Null => OracleValue::NULL,
         }
     }
@@ -45,7 +46,7 @@ fn parameters() -> impl Strategy<Value = Vec<Parameter>> {
         8 => (1..300_usize).boxed(),
         1 => (65_530..65_540_usize).boxed(),
     ];
-    let text = text.prop_map(|length| Parameter::Text(vec![b'x'; length]));
+    let text = text.prop_map(|length| Parameter::Text("x".repeat(length)));
     vec(
         prop_oneof![
             any::<i64>().prop_map(Parameter::Int),
@@ -110,7 +111,7 @@ fn a_statement_is_freed_by_its_number() {
 #[test]
 fn an_empty_text_is_no_null() {
     let mut out = Vec::new();
-    command::execute(&mut out, 1, true, [Value::Bytes(b"")].into_iter());
+    command::execute(&mut out, 1, true, [Value::Text("")].into_iter());
     assert_eq!(out[4 + 10], 0, "no bit of the NULLs is set");
     assert_eq!(out.last(), Some(&0), "its length");
 }
@@ -136,12 +137,12 @@ fn long_statements_are_split_as_the_oracle_splits() {
 
 #[test]
 fn a_long_parameter_is_whole() {
-    let long = vec![b'y'; 17 << 20];
+    let long = "y".repeat(17 << 20);
     let mut out = Vec::new();
-    command::execute(&mut out, 1, true, [Value::Bytes(&long)].into_iter());
+    command::execute(&mut out, 1, true, [Value::Text(&long)].into_iter());
     let mut gatherer = Gatherer::new(usize::MAX);
     gatherer.push(&out);
     let message = gatherer.take_message::<Message>().unwrap().unwrap();
-    assert!(message.payload.ends_with(&long));
+    assert!(message.payload.ends_with(long.as_bytes()));
     assert_eq!(message.sequence, 1, "two packets");
 }

@@ -14,10 +14,9 @@ use postgres_protocol::password::scram_sha_256;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ring::hmac;
-use wire::ProtocolError;
 use wire::gather::Gatherer;
 use wire::postgres::certificate;
-use wire::postgres::command::{self, Statement, Value};
+use wire::postgres::command::{self, Statement};
 use wire::postgres::login::{self, Next};
 use wire::postgres::message;
 use wire::postgres::reply::{Description, Reply, ReplyReader};
@@ -25,6 +24,7 @@ use wire::postgres::rows::TextResult;
 use wire::postgres::scram::{self, ChannelBinding, Scram};
 use wire::reply::Done;
 use wire::rows::{TextReply, TextRows};
+use wire::{ProtocolError, Value};
 
 /// What one function appends.
 fn ours(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -347,8 +347,7 @@ proptest! {
         for part in &parts {
             if let Part::Rows(rows) = part {
                 text.columns = COLUMNS.map(str::to_owned).to_vec();
-                text.earlier = text.rows.len();
-                text.rows.extend_from_slice(rows);
+                text.rows.clone_from(rows);
             }
         }
         prop_assert_eq!(replies, vec![TextReply::Rows(text)]);

@@ -224,8 +224,7 @@ proptest! {
         for part in &parts {
             if let Part::Rows { columns, rows } = part {
                 text.columns = (0..*columns).map(|number| format!("c{number}")).collect();
-                text.earlier = text.rows.len();
-                text.rows.extend_from_slice(rows);
+                text.rows.clone_from(rows);
             }
         }
         prop_assert_eq!(replies, vec![TextReply::Rows(text)]);

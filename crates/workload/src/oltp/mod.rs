@@ -6,13 +6,12 @@ mod statement;
 pub(crate) mod transaction;
 mod user;
 
-use rand::Rng;
+use rand_distr::weighted::WeightedIndex;
 
 use crate::catalog::{Catalog, Labels, StatementClass};
 use crate::dialect::Dialect;
 use crate::distribution::{DistributionError, KeySampler};
 use crate::options::Options;
-use crate::random;
 
 use statement::{Params, Template};
 use transaction::{Steps, planned};
@@ -24,17 +23,11 @@ pub(crate) struct Shared {
     options: Options,
     seed: u64,
     users: u32,
-    /// At least one.
-    kinds: Vec<Kind>,
+    /// The steps of each kind of transaction; at least one.
+    kinds: Vec<Vec<NumberedStep>>,
+    /// How often each kind is drawn, if there are several.
+    weights: Option<WeightedIndex<f64>>,
     keys: KeySampler,
-}
-
-/// A kind of transaction.
-#[derive(Debug)]
-struct Kind {
-    /// The sum of the weights of all kinds up to this one.
-    end: f64,
-    steps: Vec<NumberedStep>,
 }
 
 /// A step whose statements are in the catalog.
@@ -63,16 +56,15 @@ pub(crate) fn prepare(
     seed: u64,
     users: u32,
 ) -> Result<(Catalog, Shared), DistributionError> {
-    let (mut catalog, mut end) = (Catalog::default(), 0.0);
-    let kinds = kinds.iter().map(|(steps, weight)| {
-        end += weight;
-        let steps = numbered(&mut catalog, steps, options, dialect);
-        Kind { end, steps }
-    });
-    let kinds = kinds.collect();
+    let mut catalog = Catalog::default();
+    let weights = WeightedIndex::new(kinds.iter().map(|(_, weight)| weight));
+    let kinds = kinds.iter();
+    let kinds = kinds.map(|(steps, _)| numbered(&mut catalog, steps, options, dialect));
+    let kinds: Vec<_> = kinds.collect();
     let shared = Shared {
         seed,
         users: users.max(1),
+        weights: weights.ok().filter(|_| kinds.len() > 1),
         kinds,
         keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
         options: options.clone(),
@@ -83,15 +75,6 @@ pub(crate) fn prepare(
 impl Shared {
     pub(crate) fn kinds(&self) -> usize {
         self.kinds.len()
-    }
-
-    /// Draws the kind of a transaction.
-    fn draw(&self, rng: &mut impl Rng) -> u32 {
-        let sum = self.kinds.last().map_or(0.0, |kind| kind.end);
-        let at = random::unit(rng) * sum;
-        let drawn = self.kinds.partition_point(|kind| kind.end <= at);
-        // Rounding may put it at the end of the last one.
-        drawn.min(self.kinds.len() - 1) as u32
     }
 }
 
@@ -165,8 +148,10 @@ fn numbered(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rand_distr::Distribution;
 
     use super::*;
+    use crate::random;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
@@ -174,7 +159,7 @@ mod tests {
         /// Within five standard deviations of a binomial distribution.
         #[test]
         fn kinds_are_drawn_in_proportion_to_their_weights(
-            weights in proptest::collection::vec(0.1..10.0_f64, 1..6),
+            weights in proptest::collection::vec(0.1..10.0_f64, 2..6),
             seed: u64,
         ) {
             const DRAWS: f64 = 20_000.0;
@@ -182,10 +167,10 @@ mod tests {
             let kinds: Vec<_> = weights.iter().map(|weight| (steps, *weight)).collect();
             let options = Options::default();
             let (_, shared) = prepare(&kinds, &options, &Dialect::STANDARD, 1, 1).unwrap();
-            let mut rng = random::user(seed, 0);
+            let (drawn, mut rng) = (shared.weights.unwrap(), random::user(seed, 0));
             let mut counts = vec![0.0_f64; weights.len()];
             for _ in 0..DRAWS as u32 {
-                counts[shared.draw(&mut rng) as usize] += 1.0;
+                counts[drawn.sample(&mut rng)] += 1.0;
             }
             let sum: f64 = weights.iter().sum();
             for (count, weight) in counts.iter().zip(&weights) {

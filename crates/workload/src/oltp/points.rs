@@ -25,7 +25,7 @@ impl Points {
         index: u32,
     ) -> Result<Option<Box<Points>>, DistributionError> {
         let options = &shared.options;
-        let steps = shared.kinds.iter().flat_map(|kind| &kind.steps);
+        let steps = shared.kinds.iter().flatten();
         let statements = steps.flat_map(|step| &step.statements);
         let counts = statements.map(|statement| statement.params.points(options));
         let count = counts.map(|[keys, width]| keys * width).max();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rand_distr::Distribution;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::points::Points;
@@ -58,7 +59,7 @@ impl VirtualUser for OltpUser {
             kind,
             ..Done::default()
         };
-        for step in &shared.kinds[kind as usize].steps {
+        for step in &shared.kinds[kind as usize] {
             // Counted from 0.
             let table = match step.draws_table {
                 true => random::below(&mut state.rng, shared.options.data.tables.into()) as u32,
@@ -83,9 +84,11 @@ impl State {
     /// The kind of the next transaction: of one that failed, the same.
     #[inline]
     fn kind(&mut self, shared: &Shared) -> u32 {
-        match shared.kinds() {
-            1 => 0,
-            _ => *self.drawn.get_or_insert_with(|| shared.draw(&mut self.rng)),
+        match &shared.weights {
+            None => 0,
+            Some(weights) => *self
+                .drawn
+                .get_or_insert_with(|| weights.sample(&mut self.rng) as u32),
         }
     }
 

@@ -96,10 +96,6 @@ impl Script for Pgbench {
         self.0.catalog.clone()
     }
 
-    fn opens_connections(&self) -> bool {
-        false
-    }
-
     fn kinds(&self) -> usize {
         self.0.scripts.len()
     }

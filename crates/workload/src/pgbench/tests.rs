@@ -203,6 +203,21 @@ fn a_script_runs_again_unless_it_was_refused() {
 }
 
 #[test]
+fn a_script_that_runs_again_repeats_its_draws() {
+    let text = "\\set r random(1, 1000000)\n\\set s :s + 1\nSELECT :r, :s;";
+    let mut user = user(&[text], &["s=0"], 0);
+    let first = format!("{:?}", user.resume(Answer::Transaction));
+    let failure = error(FailureKind::Restart);
+    assert!(matches!(
+        user.resume(Answer::Failed(&failure)),
+        Request::Restart
+    ));
+    assert_eq!(format!("{:?}", user.resume(Answer::Transaction)), first);
+    let _ = user.resume(replied(&mut Rows::default()));
+    assert_ne!(format!("{:?}", user.resume(Answer::Transaction)), first);
+}
+
+#[test]
 fn seed_and_number_decide_what_a_user_does() {
     let text = "\\set r random(1, 1000000)\nSELECT :r, :client_id, :scale, :random_seed;";
     let asked = |number, definitions: &[&str]| {

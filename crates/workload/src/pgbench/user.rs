@@ -16,6 +16,8 @@ pub(super) struct User {
     shared: Arc<Shared>,
     state: State,
     script: usize,
+    /// The state when the script began, from which it runs again.
+    before: State,
     /// Whether the script runs again.
     repeats: bool,
     /// The number of the command that runs.
@@ -27,7 +29,8 @@ pub(super) struct User {
 impl Program for User {
     fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
         match answer {
-            Answer::Start | Answer::Finish => return Request::Ready,
+            Answer::Start => return Request::Open,
+            Answer::Opened(_) | Answer::Finish => return Request::Ready,
             Answer::Failed(error) => {
                 // What was refused would be refused again.
                 self.repeats = error.kind != FailureKind::Refused;
@@ -38,7 +41,7 @@ impl Program for User {
                 Ok(()) => self.command += 1,
                 Err(message) => return self.fail(&message),
             },
-            Answer::Opened(_) | Answer::Continued => self.command += 1,
+            Answer::Continued => self.command += 1,
         }
         match self.advance() {
             Ok(Some(length)) => Request::Pause(length),
@@ -55,9 +58,11 @@ impl User {
             variables[*client_id] = Variable::Known(Value::Int(number.into()));
         }
         let rng = random::user(shared.seed, number);
+        let state = State { rng, variables };
         Self {
             shared: Arc::clone(shared),
-            state: State { rng, variables },
+            before: state.clone(),
+            state,
             script: 0,
             repeats: false,
             command: 0,
@@ -67,9 +72,14 @@ impl User {
 
     fn begin(&mut self) {
         self.command = 0;
-        if !std::mem::take(&mut self.repeats) {
+        let (from, to) = if std::mem::take(&mut self.repeats) {
+            (&self.before, &mut self.state)
+        } else {
             self.script = self.shared.weights.sample(&mut self.state.rng);
-        }
+            (&self.state, &mut self.before)
+        };
+        to.rng = from.rng.clone();
+        to.variables.clone_from(&from.variables);
     }
 
     /// Runs commands up to a statement or the end, or up to a pause, whose length it returns.

@@ -26,7 +26,7 @@ pub(crate) enum Expr {
 }
 
 /// What expressions read and change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) rng: Xoshiro256PlusPlus,
     pub(crate) variables: Vec<Variable>,
