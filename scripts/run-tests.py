@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Run the workspace's tests side by side. ./test calls this.
 
-    scripts/run-tests.py JOBS LOG CARGO-TEST-OPTION...
+    scripts/run-tests.py JOBS LOG BUILT
 
-cargo test runs one program after the other, but most tests wait for their servers rather than for a CPU. Builds what
-cargo test would run, and runs JOBS processes at a time, each one test after the other: all unit tests of a crate, or
-one module of its integration tests. Shows the output of a process only if a test in it fails; LOG gets everything. All
-tests run; the exit code is 1 if any of them fails.
+cargo test runs one program after the other, but most tests wait for their servers rather than for a CPU. Runs the
+programs that cargo has built, according to its messages in the file BUILT: JOBS processes at a time, each one test
+after the other, which are all unit tests of a crate, or one module of its integration tests. Shows the output of a
+process only if a test in it fails; LOG gets everything. All tests run; the exit code is 1 if any of them fails.
 """
 
 import concurrent.futures
@@ -67,13 +67,11 @@ SECONDS = {
 OPTIONS = ["-Z", "unstable-options", "--report-time", "--test-threads=1", "--exact"]
 
 
-def built(options):
-    """The programs that cargo test would run, each with its package's name and directory."""
-    command = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cargo:
-        messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
-    if cargo.returncode:
-        sys.exit(cargo.returncode)
+def programs(built):
+    """The test programs that cargo has built, each with its package's directory and its source."""
+    messages = [json.loads(line) for line in pathlib.Path(built).read_text().splitlines()]
+    if not messages or messages[-1] != {"reason": "build-finished", "success": True}:
+        sys.exit("run-tests: the build failed")
     for message in messages:
         if message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]:
             directory = pathlib.Path(message["manifest_path"]).parent
@@ -114,11 +112,11 @@ def run(name, tests, directory, program):
 
 
 def main():
-    jobs, log, *options = sys.argv[1:]
+    jobs, log, built = sys.argv[1:]
     gone = [name for name in SECONDS if not (CRATES / name).exists()]
     if gone:
         sys.exit(f"run-tests: SECONDS has {gone[0]}, which does not exist")
-    processes = [(name, tests, directory, program) for directory, source, program in built(options)
+    processes = [(name, tests, directory, program) for directory, source, program in programs(built)
                  for name, tests in parts(directory, source, program).items()]
     processes.sort(key=lambda process: -SECONDS.get(process[0], 0))
     passed = True
