@@ -16,29 +16,6 @@ pub(crate) fn shortened(sql: &str) -> String {
     shown
 }
 
-/// Splits a statement at each `mark` outside of quotes. Within them, `escape` makes the next
-/// character an ordinary one.
-pub(crate) fn outside_quotes(
-    sql: &str,
-    mark: char,
-    escape: Option<char>,
-) -> impl Iterator<Item = &str> {
-    let (mut quote, mut is_escaped) = (None, false);
-    sql.split(move |character: char| {
-        if std::mem::take(&mut is_escaped) {
-            return false;
-        }
-        match quote {
-            None if character == mark => return true,
-            None if matches!(character, '\'' | '"' | '`') => quote = Some(character),
-            Some(_) if Some(character) == escape => is_escaped = true,
-            Some(open) if open == character => quote = None,
-            _ => {}
-        }
-        false
-    })
-}
-
 /// Writes a value into a statement. `escape` returns what must precede a character of a string.
 pub(crate) fn write_value(
     out: &mut String,
@@ -75,20 +52,6 @@ mod tests {
         assert_eq!(shortened("SELECT 'ä'"), "SELECT 'ä'");
         let long = format!("x{}", "ä".repeat(300));
         assert_eq!(shortened(&long), format!("x{}…", "ä".repeat(199)));
-    }
-
-    #[test]
-    fn a_mark_in_quotes_is_none() {
-        let parts = |sql, escape| outside_quotes(sql, '?', escape).collect::<Vec<_>>();
-        assert_eq!(parts("a=? AND b=?", None), ["a=", " AND b=", ""]);
-        assert_eq!(parts("?", None), ["", ""]);
-        assert_eq!(parts("", None), [""]);
-        for text in ["'?'", "'it''s ?'", "\"a?\"", "`?`", "'\"?'", "\"'?\"", "'?"] {
-            assert_eq!(parts(text, None), [text]);
-        }
-        assert_eq!(parts(r"'\'?", None), [r"'\'", ""]);
-        assert_eq!(parts(r"'\' ?', ?", Some('\\')), [r"'\' ?', ", ""]);
-        assert_eq!(parts(r"'\\'?", Some('\\')), [r"'\\'", ""]);
     }
 
     #[test]

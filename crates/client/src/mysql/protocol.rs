@@ -10,6 +10,7 @@ use wire::mysql::reply::ReplyReader;
 use wire::mysql::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
+use workload::quotes::outside_quotes;
 use workload::session::Param;
 
 use super::error::{meaning, refusal_remedy};
@@ -19,7 +20,7 @@ use crate::connection::{Protocol, Reply, values};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::statement_text::{outside_quotes, write_value};
+use crate::statement_text::write_value;
 
 /// The MySQL protocol on an open connection.
 #[derive(Debug)]
@@ -185,7 +186,7 @@ impl Protocol for Mysql {
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
         out.clear();
         let mut params = params.iter();
-        for part in outside_quotes(sql, '?', Some('\\')) {
+        for part in outside_quotes(sql, '?', true) {
             out.push_str(part);
             if let Some(param) = params.next() {
                 write_value(out, param, |c| matches!(c, '\'' | '\\').then_some('\\'));
