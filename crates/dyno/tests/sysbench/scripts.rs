@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::common::{Finished, Program, Served, database, mariadb, postgres, wait_until};
+use crate::common::{Finished, Program, Served, SmallDisk, database, mariadb, postgres, wait_until};
 use crate::{address, number, sysbench};
 
 /// `dyno sysbench` with a script in its directory.
@@ -184,4 +184,16 @@ fn modules_are_found_beside_the_script() {
     let by_name = sysbench("own --events=3 run");
     std::fs::write(by_name.dir().join("own.lua"), "function event() end").unwrap();
     by_name.succeeds();
+}
+
+#[test]
+fn a_result_that_finds_no_room_is_no_interruption() {
+    let Some(disk) = SmallDisk::new("1m") else {
+        return;
+    };
+    let server = mariadb();
+    let (address, out) = (address(&*server, "sbtest"), disk.shown());
+    let words = format!("{address} --events=1 --dyno-out={out} run");
+    let done = script("function event() db_query('SELECT 1') end", &words).fails(1, &[]);
+    done.prints(&["FATAL: ", "No space left"]);
 }
