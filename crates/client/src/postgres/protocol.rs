@@ -130,6 +130,10 @@ impl Protocol for Postgres {
         self.reader.take_last_words()
     }
 
+    fn take_begun(&mut self) -> Vec<u8> {
+        self.reader.take_begun()
+    }
+
     fn text_result(&mut self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
         let mut result = TextResult::default();
         let reader = &mut self.reader;
