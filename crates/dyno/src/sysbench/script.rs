@@ -64,7 +64,7 @@ pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError
         name,
         is_parallel,
     };
-    let why = lua::must_block(&call.source.text);
+    let why = call.source.must_block();
     match call.run(it, why.as_deref()) {
         Err(error) if why.is_none() && error.message.contains(CANNOT_SUSPEND) => {
             call.run(it, Some("it waits where it cannot be interrupted"))

@@ -170,6 +170,20 @@ fn what_needs_threads_shows_in_the_text() {
         ),
         ("ffi.C.poll(nil, 0, 1)", Some("it uses ffi.C.poll")),
     ] {
-        assert_eq!(must_block(text).as_deref(), reason);
+        assert_eq!(source(text).must_block().as_deref(), reason);
     }
+}
+
+#[test]
+fn what_needs_threads_shows_in_modules() {
+    let name = format!("dyno_blocking_{}", std::process::id());
+    let path = |name: &str| std::env::temp_dir().join(format!("{name}.lua"));
+    let (outer, inner) = (format!("{name}_outer"), format!("{name}_inner"));
+    std::fs::write(path(&outer), format!("require('{inner}') require('{outer}')")).unwrap();
+    std::fs::write(path(&inner), "io.popen('true')").unwrap();
+    let reason = source(&format!("require \"{outer}\"")).must_block();
+    for name in [outer, inner] {
+        std::fs::remove_file(path(&name)).unwrap();
+    }
+    assert_eq!(reason.as_deref(), Some("it uses io.popen"));
 }
