@@ -187,3 +187,22 @@ fn what_needs_threads_shows_in_modules() {
     }
     assert_eq!(reason.as_deref(), Some("it uses io.popen"));
 }
+
+#[test]
+fn a_script_may_connect_at_its_top_level() {
+    let text = "con = sysbench.sql.driver():connect()
+        rows = con:query('SELECT 1').nrows
+        function event() con:query('UPDATE t') print(rows) end
+        function sysbench.hooks.report_cumulative() end";
+    let (end, log, printed) = run(text, Mode::Coroutines);
+    assert_eq!((end.as_str(), printed.as_str()), ("Done", "2\n"));
+    assert_eq!(log, "open\n0: SELECT 1\n0: UPDATE t");
+    let settings = Settings {
+        command: Some("run".to_owned()),
+        ..Settings::default()
+    };
+    let declared = declared(&source(text), &settings).unwrap();
+    assert_eq!(declared.defines, ["event"]);
+    let script = LuaScript::new(source(text), settings, Mode::Coroutines);
+    assert!(script.reporter().is_some());
+}
