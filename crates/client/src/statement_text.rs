@@ -27,11 +27,18 @@ pub(crate) fn write_value(
             // Writing to a String cannot fail.
             let _ = write!(out, "{number}");
         }
-        Param::Text(text) => {
-            out.push('\'');
-            for character in text.chars() {
-                out.extend(escape(character));
-                out.push(character);
+        Param::Text(bytes) => {
+            let text = str::from_utf8(bytes);
+            out.push_str(if text.is_ok() { "'" } else { "X'" });
+            match text {
+                Ok(text) => text.chars().for_each(|character| {
+                    out.extend(escape(character));
+                    out.push(character);
+                }),
+                // The text of a statement is UTF-8.
+                Err(_) => bytes.iter().for_each(|byte| {
+                    let _ = write!(out, "{byte:02x}");
+                }),
             }
             out.push('\'');
         }
@@ -64,6 +71,7 @@ mod tests {
         assert_eq!(written(Param::Null), "NULL");
         assert_eq!(written(Param::Double(-0.5)), "-5e-1");
         assert_eq!(written(Param::Double(1e300)), "1e300");
-        assert_eq!(written(Param::Text("it's")), "'it''s'");
+        assert_eq!(written(Param::Text(b"it's")), "'it''s'");
+        assert_eq!(written(Param::Text(b"\xff'")), "X'ff27'");
     }
 }

@@ -323,7 +323,9 @@ fn own_options(
     given: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(options) = &declared.options else {
-        let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
+        let text = |(name, text): (&String, &String)| {
+            (name.clone(), Value::Text(text.as_str().into()))
+        };
         return Ok(given.iter().map(text).collect());
     };
     let defaults = options.iter().map(|one| {
@@ -358,6 +360,6 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
             let items = text.split(',').filter(|item| !item.is_empty());
             Some(Value::List(items.map(str::to_owned).collect()))
         }
-        (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.to_owned())),
+        (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.into())),
     }
 }

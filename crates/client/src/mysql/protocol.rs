@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn text_statements_have_their_values_in_place() {
         let mut out = String::new();
-        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        let params = [Param::Text(b"it's \\"), Param::Int(-7)];
         Mysql::write_text(&mut out, "UPDATE t SET c=? WHERE id=?", &params);
         assert_eq!(out, r"UPDATE t SET c='it\'s \\' WHERE id=-7");
         Mysql::write_text(
@@ -225,14 +225,14 @@ mod tests {
             ([Int(1), Null], true),
             ([Int(2), Null], false),
             ([Null, Null], false),
-            ([Int(1), Text("x")], true),
-            ([Null, Text("y")], false),
+            ([Int(1), Text(b"x")], true),
+            ([Null, Text(b"y")], false),
             ([Int(1), Null], false),
             ([Double(1.0), Null], true),
             // What the second was before was not told again.
-            ([Double(1.0), Text("x")], true),
-            ([Text("x"), Text("x")], true),
-            ([Text("x"), Text("x")], false),
+            ([Double(1.0), Text(b"x")], true),
+            ([Text(b"x"), Text(b"x")], true),
+            ([Text(b"x"), Text(b"x")], false),
         ] {
             assert_eq!(statement.note_types(&params), is_told, "{params:?}");
         }
@@ -251,7 +251,7 @@ mod tests {
         assert!(told(&params) && !told(&params));
         params[15] = Param::Null;
         assert!(!told(&params));
-        for other in [Param::Null, Param::Text("x")] {
+        for other in [Param::Null, Param::Text(b"x")] {
             params[16] = other;
             assert!(told(&params) && told(&params));
             params[16] = Param::Int(1);

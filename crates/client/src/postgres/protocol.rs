@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn text_statements_have_their_values_in_place() {
         let mut out = String::new();
-        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        let params = [Param::Text(b"it's \\"), Param::Int(-7)];
         for (sql, text) in [
             (
                 "UPDATE t SET c=$1 WHERE id=$2",

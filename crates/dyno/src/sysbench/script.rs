@@ -179,7 +179,7 @@ fn settings(it: &Invocation) -> Settings {
             Kind::Bool => Value::Bool(values.bool(name)),
             Kind::Int | Kind::Double => Value::Number(values.double(name)),
             Kind::Size => Value::Number(values.size(name) as f64),
-            Kind::String => Value::Text(values.text(name).to_owned()),
+            Kind::String => Value::Text(values.text(name).into()),
             Kind::List => Value::List(values.list(name)),
             _ => Value::Missing,
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mlua::{FromLua, IntoLua, Lua, Table};
+use mlua::{BString, FromLua, IntoLua, Lua, Table};
 use workload::distribution::Distribution;
 use workload::session::{FailureKind, SessionError};
 
@@ -148,7 +148,7 @@ pub(super) fn number_of(error: &SessionError) -> u32 {
 pub enum Value {
     Bool(bool),
     Number(f64),
-    Text(String),
+    Text(BString),
     List(Vec<String>),
     #[default]
     Missing,
@@ -174,7 +174,7 @@ impl FromLua for Value {
             // That is how most numbers come.
             mlua::Value::Integer(value) => Self::Number(value as f64),
             mlua::Value::Number(value) => Self::Number(value),
-            text => Self::Text(String::from_lua(text, lua)?),
+            text => Self::Text(BString::from_lua(text, lua)?),
         })
     }
 }

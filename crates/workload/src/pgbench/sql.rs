@@ -169,7 +169,7 @@ mod tests {
             Variable::Known(Value::Bool(true)),
             Variable::Text("x".into()),
         ];
-        let params = [Param::Int(1), Param::Text("x"), Param::Int(1)];
+        let params = [Param::Int(1), Param::Text(b"x"), Param::Int(1)];
         assert_eq!(statement.params(&variables), params);
     }
 
