@@ -119,12 +119,15 @@ fn mistakes_have_their_place_once() {
 #[test]
 fn a_server_that_is_away_is_the_scripts_error() {
     let text = "function thread_init() sysbench.sql.driver():connect() end\nfunction event() end";
-    let done = script(text, "--mysql-host=127.0.0.1 --mysql-port=1 run").fails(1, &[]);
+    let away = "--threads=3 --mysql-host=127.0.0.1 --mysql-port=1 run";
+    let done = script(text, away).fails(1, &[]);
     let texts = [
         "connection creation failed",
         "FATAL: Thread initialization failed!",
     ];
     done.prints(&texts);
+    let fatal = "\nFATAL: unable to connect to the database server, aborting...\n";
+    assert_eq!(done.stdout.matches(fatal).count(), 1, "{done}");
     // It is not missed where nobody connects.
     let done = script("function event() end", "--mysql-port=1 --events=10 run").succeeds();
     assert_eq!(number(&done.stdout, "total number of events:"), 10.0);
