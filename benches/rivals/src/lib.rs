@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use wire::Value;
 use wire::gather::Gatherer;
-use wire::mysql::command::{self, Value};
+use wire::mysql::command;
 use wire::mysql::handshake::{Greeting, Login, Next};
 use wire::mysql::packet::Message;
 use wire::mysql::reply::{Reply, ReplyReader};
@@ -160,7 +161,7 @@ fn next_message(stream: &mut TcpStream, gatherer: &mut Gatherer) -> Result<Messa
 pub fn put_execute(out: &mut Vec<u8>, number: u32, with_types: bool, params: &[Param<'_>]) {
     let values = params.iter().map(|param| match param {
         Param::Int(number) => Value::Int(*number),
-        Param::Text(text) => Value::Bytes(text.as_bytes()),
+        Param::Text(text) => Value::Text(text),
         Param::Double(number) => Value::Double(*number),
         Param::Null => Value::Null,
     });

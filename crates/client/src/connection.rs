@@ -78,6 +78,12 @@ pub trait Protocol: Sized + 'static {
         None
     }
 
+    /// What has arrived of a message that follows the last reply, for who reads the next one
+    /// otherwise than by [`Protocol::feed`].
+    fn take_begun(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Gathers the messages of one text reply.
     fn text_result(
         &mut self,
@@ -170,13 +176,18 @@ impl<P: Protocol> Connection<P> {
 
     async fn text_reply(&mut self) -> Result<TextReply, Error> {
         let mut gatherer = Gatherer::new(ROW_LIMIT_BYTES);
-        let mut take = self.protocol.text_result();
-        loop {
-            let message = self.stream.next_message(&mut gatherer).await?;
-            if let Some(reply) = take(&message)? {
-                return Ok(reply);
+        gatherer.push(&self.protocol.take_begun());
+        let reply = {
+            let mut take = self.protocol.text_result();
+            loop {
+                let message = self.stream.next_message(&mut gatherer).await?;
+                if let Some(reply) = take(&message)? {
+                    break reply;
+                }
             }
-        }
+        };
+        self.protocol.feed(gatherer.pending())?;
+        Ok(reply)
     }
 
     /// Runs a text statement and returns its counts.

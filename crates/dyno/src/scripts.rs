@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use plan::{Plan, Script, digest, is_lua};
+use script::lua::modules;
 use workload::pgbench::built_in::SCRIPTS;
 
 use crate::as_study::one_line;
@@ -44,9 +45,12 @@ fn with_texts(scripts: &[Script], dir: &Path) -> Result<Vec<Script>, Failure> {
             false => read_file(&dir.join(&script.path).display().to_string(), script.weight),
         });
     let mut all = read.collect::<Result<Vec<_>, _>>()?;
+    let main = all.first().and_then(|main| Path::new(&main.path).parent());
+    let dirs = [main.unwrap_or(Path::new("")).to_owned()];
     let mut next = 0;
     while let Some(script) = all.get(next).filter(|script| is_lua(&script.path)) {
-        for path in modules(script) {
+        for path in modules(&script.text, &dirs) {
+            let path = path.display().to_string();
             if all.iter().all(|known| known.path != path) {
                 all.push(read_file(&path, 0)?);
             }
@@ -74,19 +78,6 @@ fn read_file(path: &str, weight: u32) -> Result<Script, Failure> {
     Err(Failure::usage(format!(
         "cannot read the script {path}: {problem}"
     )))
-}
-
-/// The modules that a script in Lua loads from its own directory.
-fn modules(script: &Script) -> Vec<String> {
-    let dir = Path::new(&script.path).parent().unwrap_or(Path::new(""));
-    let names = script.text.split("require").skip(1).filter_map(|rest| {
-        let rest = rest.trim_start_matches([' ', '(']);
-        let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c))?;
-        rest.get(1..)?.split(quote).next()
-    });
-    let files = names.map(|name| dir.join(format!("{}.lua", name.replace('.', "/"))));
-    let files = files.filter(|file| file.is_file());
-    files.map(|file| file.display().to_string()).collect()
 }
 
 /// The names of scripts with their weights, without modules.

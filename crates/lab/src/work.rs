@@ -178,13 +178,11 @@ fn in_lua(
     engine: &dyn Engine,
 ) -> Result<Scripts, Failure> {
     let load = &planned.load;
-    let dir = Path::new(&main.path)
-        .parent()
-        .filter(|dir| !dir.as_os_str().is_empty());
+    let dir = Path::new(&main.path).parent().unwrap_or(Path::new(""));
     let source = lua::Source {
         name: main.path.clone(),
         text: main.text.to_string(),
-        search_dirs: dir.into_iter().map(Path::to_owned).collect(),
+        search_dirs: vec![Path::new(".").join(dir)],
     };
     let number = |name: &str, number: f64| (name.to_owned(), Value::Number(number));
     let mut settings = lua::Settings {
@@ -207,9 +205,7 @@ fn in_lua(
     settings
         .options
         .extend(own_options(main, &declared, &load.options)?);
-    let modules = load.scripts.iter().filter(|script| is_lua(&script.path));
-    let mut texts = modules.map(|script| &*script.text).chain([&*main.text]);
-    let blocks = texts.find_map(lua::must_block);
+    let blocks = source.must_block();
     let mode = match blocks {
         Some(_) => Mode::Threads,
         None => Mode::Coroutines,
@@ -327,7 +323,9 @@ fn own_options(
     given: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(options) = &declared.options else {
-        let text = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
+        let text = |(name, text): (&String, &String)| {
+            (name.clone(), Value::Text(text.as_str().into()))
+        };
         return Ok(given.iter().map(text).collect());
     };
     let defaults = options.iter().map(|one| {
@@ -362,6 +360,6 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
             let items = text.split(',').filter(|item| !item.is_empty());
             Some(Value::List(items.map(str::to_owned).collect()))
         }
-        (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.to_owned())),
+        (Kind::Null | Kind::String | Kind::File, _) => Some(Value::Text(text.into())),
     }
 }

@@ -1,5 +1,6 @@
 //! Records the measurements of a worker.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -10,6 +11,7 @@ use workload::virtual_user::Done;
 
 use crate::control::lock;
 use crate::pulse::Pulse;
+use crate::tally::Tally;
 
 /// The measurements of one worker. Its thread locks the slice to record, and the main thread once a
 /// second to exchange it, so that all slices are cut at the same instant, even if a worker hangs in
@@ -27,10 +29,17 @@ pub(crate) struct Recorder {
     pub(crate) thread: AtomicU32,
     /// Shared by all workers of the load.
     pulse: Option<Arc<Pulse>>,
+    /// What counts the transactions of users, and the numbers of those of this worker.
+    tally: Option<(Arc<Tally>, Range<u32>)>,
 }
 
 impl Recorder {
-    pub(crate) fn new(sizes: (usize, usize), users: usize, pulse: Option<Arc<Pulse>>) -> Self {
+    pub(crate) fn new(
+        sizes: (usize, usize),
+        users: usize,
+        pulse: Option<Arc<Pulse>>,
+        tally: Option<(Arc<Tally>, Range<u32>)>,
+    ) -> Self {
         Self {
             slice: Mutex::new(Slice::of_kinds(sizes.0, sizes.1)),
             sizes,
@@ -38,6 +47,7 @@ impl Recorder {
             last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
             pulse,
+            tally,
         }
     }
 
@@ -45,7 +55,12 @@ impl Recorder {
     pub(crate) fn take(&self) -> Slice {
         // Allocated without the lock, so that the worker does not wait.
         let empty = Slice::of_kinds(self.sizes.0, self.sizes.1);
-        std::mem::replace(&mut *lock(&self.slice), empty)
+        let mut slice = lock(&self.slice);
+        // So that it has the transactions of the slices.
+        if let Some((tally, users)) = &self.tally {
+            tally.cut(users.clone());
+        }
+        std::mem::replace(&mut *slice, empty)
     }
 
     /// Records that user `user` of this worker has started a transaction whose intended start is
@@ -71,10 +86,11 @@ impl Recorder {
             .filter_map(|start| start.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    /// Records a transaction that ended at `now_ns`, and whose last attempt started at
-    /// `attempt_ns`.
+    /// Records a transaction of user `user` of this worker that ended at `now_ns`, and whose last
+    /// attempt started at `attempt_ns`.
     pub(crate) fn transaction(
         &self,
+        user: usize,
         attempt_ns: u64,
         now_ns: u64,
         response_ns: u64,
@@ -86,6 +102,9 @@ impl Recorder {
             pulse.transaction(attempt_ns, now_ns);
         }
         let mut slice = lock(&self.slice);
+        if let Some((tally, users)) = &self.tally {
+            tally.add(users.start + user as u32, response_ns);
+        }
         slice.response.record(response_ns);
         if let Some(of_kind) = slice.kinds.get_mut(done.kind as usize) {
             of_kind.record(response_ns);
@@ -135,5 +154,22 @@ impl Recorder {
     /// Records a reply whose timestamp was implausible.
     pub(crate) fn refused_stamp(&self) {
         lock(&self.slice).refused_stamps += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_is_that_of_the_last_cut() {
+        let tally = Arc::new(Tally::new(3));
+        let recorder = Recorder::new((0, 0), 2, None, Some((Arc::clone(&tally), 1..3)));
+        let end = |user| recorder.transaction(user, 0, 9, 5, None, Done::default());
+        end(1);
+        assert_eq!(tally.totals(), [(0, 0); 3]);
+        assert_eq!(recorder.take().response.count(), 1);
+        end(0);
+        assert_eq!(tally.totals(), [(0, 0), (0, 0), (1, 5)]);
     }
 }

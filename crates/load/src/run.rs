@@ -127,8 +127,9 @@ impl<'a, R: Runtime> Load<'a, R> {
         pulse: Option<&Arc<Pulse>>,
     ) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
-            let users = spec.share(spec.users, worker).len();
-            Arc::new(Recorder::new(sizes, users, pulse.cloned()))
+            let users = spec.share(spec.users, worker);
+            let tally = spec.tally.clone().map(|tally| (tally, users.clone()));
+            Arc::new(Recorder::new(sizes, users.len(), pulse.cloned(), tally))
         });
         let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
         let turn = spec.turn.as_ref();

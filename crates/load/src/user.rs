@@ -221,12 +221,14 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             .is_open_loop
             .then(|| end_ns.saturating_sub(started_ns));
         let response_ns = end_ns.saturating_sub(intended_ns);
-        if let Some(tally) = &worker.spec.tally {
-            tally.add(worker.first_user + self.index as u32, response_ns);
-        }
-        worker
-            .recorder
-            .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);
+        worker.recorder.transaction(
+            self.index,
+            self.attempt_ns,
+            end_ns,
+            response_ns,
+            service_ns,
+            done,
+        );
     }
 
     /// Prepares the session for another attempt: rolls back or reconnects after an error.

@@ -26,8 +26,6 @@ const KEPT_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Worker<C, K> {
     pub(crate) number: u32,
-    /// The number of its first user among all users of the load.
-    pub(crate) first_user: u32,
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
@@ -97,7 +95,6 @@ where
         let users = (self.users)().map_err(std::io::Error::other)?;
         let worker = Rc::new(Worker {
             number: self.number,
-            first_user: self.spec.share(self.spec.users, self.number).start,
             clock,
             control: self.control,
             recorder: self.recorder,

@@ -19,6 +19,6 @@ pub use error::{ProtocolError, ServerError};
 pub enum Value<'a> {
     Int(i64),
     Double(f64),
-    Text(&'a str),
+    Text(&'a [u8]),
     Null,
 }

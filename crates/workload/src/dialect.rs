@@ -1,6 +1,7 @@
 //! Dialects of SQL: how the workloads' statements and tables differ, as data.
 
 use crate::options::Options;
+use crate::quotes::numbered;
 
 /// A dialect of SQL. In the texts, `{table}` is the table's name.
 #[derive(Debug, Clone, Copy)]
@@ -71,14 +72,9 @@ impl Dialect {
 
     /// Replaces each `?` by the dialect's placeholder.
     pub(crate) fn with_placeholders(&self, sql: &str) -> String {
-        if !self.has_numbered_placeholders {
-            return sql.to_owned();
+        match self.has_numbered_placeholders {
+            true => numbered(sql),
+            false => sql.to_owned(),
         }
-        let mut parts = sql.split('?');
-        let mut text = parts.next().unwrap_or_default().to_owned();
-        for (number, part) in (1..).zip(parts) {
-            text.push_str(&format!("${number}{part}"));
-        }
-        text
     }
 }

@@ -17,6 +17,7 @@ pub mod oltp;
 pub mod options;
 pub mod pgbench;
 pub mod program;
+pub mod quotes;
 pub mod random;
 pub mod rows;
 pub mod schema;

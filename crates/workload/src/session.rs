@@ -14,8 +14,8 @@ use crate::catalog::{Catalog, Label};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Param<'a> {
     Int(i64),
-    /// Never needs escaping beyond quotes and backslashes.
-    Text(&'a str),
+    /// Any bytes, if the engine takes them.
+    Text(&'a [u8]),
     Double(f64),
     Null,
 }

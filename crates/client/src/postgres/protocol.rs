@@ -9,6 +9,7 @@ use wire::postgres::rows::TextResult;
 use wire::postgres::scram;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
+use workload::quotes::{numbered, outside_quotes};
 use workload::session::Param;
 
 use super::error::{meaning, refusal_remedy};
@@ -18,7 +19,7 @@ use crate::connection::{Protocol, Reply, values};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::statement_text::{outside_quotes, write_value};
+use crate::statement_text::write_value;
 
 /// The PostgreSQL protocol on an open connection.
 #[derive(Debug, Default)]
@@ -129,6 +130,10 @@ impl Protocol for Postgres {
         self.reader.take_last_words()
     }
 
+    fn take_begun(&mut self) -> Vec<u8> {
+        self.reader.take_begun()
+    }
+
     fn text_result(&mut self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
         let mut result = TextResult::default();
         let reader = &mut self.reader;
@@ -149,17 +154,12 @@ impl Protocol for Postgres {
     }
 
     fn with_placeholders(sql: &str) -> String {
-        let mut parts = outside_quotes(sql, '?', None);
-        let mut text = parts.next().unwrap_or_default().to_owned();
-        for (number, part) in (1..).zip(parts) {
-            text.push_str(&format!("${number}{part}"));
-        }
-        text
+        numbered(sql)
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
         out.clear();
-        let mut parts = outside_quotes(sql, '$', None);
+        let mut parts = outside_quotes(sql, '$', false);
         out.push_str(parts.next().unwrap_or_default());
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn text_statements_have_their_values_in_place() {
         let mut out = String::new();
-        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        let params = [Param::Text(b"it's \\"), Param::Int(-7)];
         for (sql, text) in [
             (
                 "UPDATE t SET c=$1 WHERE id=$2",

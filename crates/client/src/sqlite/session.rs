@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{Null, ToSqlOutput, Value};
+use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, Params, Row, Statement, params_from_iter};
 use wire::rows::Kept;
 use workload::catalog::{Catalog, Label};
@@ -100,7 +100,7 @@ fn execute(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite
     let mut statement = connection.prepare_cached(sql)?;
     let params = params_from_iter(params.iter().map(|param| match param {
         Param::Int(number) => ToSqlOutput::from(*number),
-        Param::Text(text) => ToSqlOutput::from(*text),
+        Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text)),
         Param::Double(number) => ToSqlOutput::from(*number),
         Param::Null => ToSqlOutput::from(Null),
     }));
@@ -149,12 +149,13 @@ fn run(
 
 /// A value as text; `None` for NULL.
 pub fn cell(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
-    Ok(match row.get(at)? {
-        Value::Null => None,
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Real(number) => Some(number.to_string()),
-        Value::Text(text) => Some(text),
-        Value::Blob(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+    Ok(match row.get_ref(at)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
     })
 }
 
@@ -201,7 +202,7 @@ mod tests {
         let insert = "INSERT INTO d VALUES (?, ?, ?)";
         let insert = session.prepare(insert).await.unwrap();
         for values in [
-            [Param::Int(1), Param::Double(1.5), Param::Text("it's ?")],
+            [Param::Int(1), Param::Double(1.5), Param::Text(b"it's ?")],
             [Param::Int(2), Param::Null, Param::Null],
         ] {
             let reply = session.execute(insert, &values).await.unwrap();

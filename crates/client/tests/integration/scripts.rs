@@ -75,12 +75,12 @@ async fn values_of_all_types<P: Protocol>(
     select: u32,
 ) {
     for values in [
-        [Int(1), Double(1.5), Text("it's ?")],
+        [Int(1), Double(1.5), Text(b"it's ?")],
         [Int(2), Null, Null],
-        [Int(3), Double(-0.25), Text("")],
+        [Int(3), Double(-0.25), Text(b"")],
         // The second value has another type than before.
         [Int(4), Int(4), Null],
-        [Null, Double(1e300), Text("x")],
+        [Null, Double(1e300), Text(b"x")],
     ] {
         let reply = session.execute(insert, &values).await.unwrap();
         let inserted = Reply {

@@ -44,7 +44,7 @@ async fn parameters_over_several_packets(connection: &mut Connection) {
     let mut insert = connection.prepare(sql).await.unwrap();
     let text = "y".repeat(18 << 20);
     for (id, length) in [(-1, 0), (i64::MIN, 17 << 20), (i64::MAX, 18 << 20)] {
-        let values = [Param::Int(id), Param::Text(&text[..length])];
+        let values = [Param::Int(id), Param::Text(&text.as_bytes()[..length])];
         let done = connection.execute(&mut insert, &values, sql).await.unwrap();
         assert_eq!((done.rows, done.affected), (0, 1));
     }
@@ -108,7 +108,7 @@ async fn prepared_statements_with_numbers_and_texts(connection: &mut Connection)
     let mut insert = connection.prepare(insert_sql).await.unwrap();
     let texts = ["", "it's", "\\", "ü € 𝄞", "a\0b\r\n", &"x".repeat(199)];
     for (id, text) in texts.iter().enumerate() {
-        let values = [Param::Int(id as i64), Param::Text(text)];
+        let values = [Param::Int(id as i64), Param::Text(text.as_bytes())];
         let inserted = connection.execute(&mut insert, &values, insert_sql).await;
         inserted.unwrap();
     }
@@ -134,7 +134,7 @@ async fn prepared_statements_with_numbers_and_texts(connection: &mut Connection)
     let error = connection.prepare("SELECT FROM WHERE").await.unwrap_err();
     assert_eq!(error.number(), Some(1064));
     assert_has(&error.to_string(), &["SELECT FROM WHERE"]);
-    let duplicate = [Param::Int(0), Param::Text("")];
+    let duplicate = [Param::Int(0), Param::Text(b"")];
     let refused = connection
         .execute(&mut insert, &duplicate, insert_sql)
         .await;

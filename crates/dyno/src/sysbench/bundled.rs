@@ -87,8 +87,14 @@ fn prepare(
     let (users, data) = (it.general.threads, &options.data);
     let has_rows = !workload.begins_empty();
     let mut say = |text: String| it.log.message(Level::Notice, &text);
+    let mut sql = database.connect(LIMIT).map_err(Failure::server)?;
     for table in (1..=workload.tables(options, users)).map(table_name) {
         say(format!("Creating table '{table}'..."));
+        let look = format!("SELECT 1 FROM {table} LIMIT 0");
+        if sql.rows(&look, LIMIT).is_ok() {
+            let failure = Failure::server(format!("the table {table} already exists"));
+            return Err(failure.remedy("remove it with the command cleanup"));
+        }
         if has_rows {
             say(format!("Inserting {} records into '{table}'", data.rows));
         }
@@ -110,11 +116,7 @@ fn prepare(
         tell: &mut |_| {},
         interrupted: &it.interrupted,
     };
-    let found = database.prepare(&wanted, listener)?.found;
-    if found > 0 {
-        let failure = Failure::server(format!("{found} of the tables already exist"));
-        return Err(failure.remedy("remove them with the command cleanup"));
-    }
+    database.prepare(&wanted, listener)?;
     // Leaves the tables as sysbench does: without dyno's marks.
     let mut sql = database.connect(LIMIT).map_err(Failure::server)?;
     let mut ask = |text: &str| sql.rows(text, LIMIT).map_err(Failure::server);

@@ -15,11 +15,12 @@ mod servers;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::sysbench::options::{
-    CommandLine, Dialect, General, OptionError, Targets, declarations, parse, test_help,
+    CommandLine, Dialect, General, INTERRUPTED, OptionError, Targets, declarations, parse,
+    test_help,
 };
 use ::sysbench::report::{Level, Log};
 
@@ -91,11 +92,18 @@ fn read(words: &[String]) -> Result<Invocation, OptionError> {
 
 fn run(it: &mut Invocation) -> Result<u8, OptionError> {
     load::raise_file_limit();
-    match find::test(&it.line)? {
+    let ended = match find::test(&it.line)? {
         Test::Native(name) => native::run(it, name),
         Test::Workload(workload) => bundled::run(it, workload),
         Test::Script(source) => script::run(it, source),
-    }
+    };
+    ended.map_err(|mut error| {
+        // Whatever it was that the interruption made fail.
+        if it.interrupted.load(Ordering::Relaxed) {
+            error.exit = INTERRUPTED;
+        }
+        error
+    })
 }
 
 impl Invocation {

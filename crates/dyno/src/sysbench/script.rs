@@ -1,7 +1,8 @@
 //! Scripts in Lua: the user's own, and the one with which 0.4 and 0.5 came.
 
+use std::collections::BTreeMap;
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::load::{ANY_ERROR, LoadEvent, LoadSpec, Stop};
 use ::script::lua::{self, Declared, LuaScript, Mode, Settings, Source, Value};
@@ -24,6 +25,10 @@ use crate::failure::Failure;
 const CANNOT_SUSPEND: &str = "cannot suspend: ";
 /// Commands that are functions of the script.
 const FUNCTIONS: [&str; 3] = ["help", "prepare", "cleanup"];
+
+/// How often users have repeated each error.
+static REPEATED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+const MAX_ERRORS: usize = 100;
 
 /// A command of a script.
 struct Call {
@@ -64,12 +69,29 @@ pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError
         name,
         is_parallel,
     };
-    let why = lua::must_block(&call.source.text);
-    match call.run(it, why.as_deref()) {
+    let why = call.source.must_block();
+    let ended = match call.run(it, why.as_deref()) {
         Err(error) if why.is_none() && error.message.contains(CANNOT_SUSPEND) => {
             call.run(it, Some("it waits where it cannot be interrupted"))
         }
         ended => ended,
+    };
+    let errors = REPEATED.lock().unwrap_or_else(PoisonError::into_inner);
+    for (text, count) in errors.iter().filter(|(_, count)| **count > 0) {
+        console::write(&format!("(repeated {count} times) {text}"));
+    }
+    ended
+}
+
+/// Prints what a script prints, except an error that another user has had.
+fn print_once(text: &str) {
+    let mut errors = REPEATED.lock().unwrap_or_else(PoisonError::into_inner);
+    match errors.get_mut(text) {
+        Some(count) => *count += 1,
+        None => console::write(text),
+    }
+    if text.starts_with("FATAL: ") && errors.len() < MAX_ERRORS {
+        errors.entry(text.to_owned()).or_default();
     }
 }
 
@@ -179,7 +201,7 @@ fn settings(it: &Invocation) -> Settings {
             Kind::Bool => Value::Bool(values.bool(name)),
             Kind::Int | Kind::Double => Value::Number(values.double(name)),
             Kind::Size => Value::Number(values.size(name) as f64),
-            Kind::String => Value::Text(values.text(name).to_owned()),
+            Kind::String => Value::Text(values.text(name).into()),
             Kind::List => Value::List(values.list(name)),
             _ => Value::Missing,
         };
@@ -194,7 +216,7 @@ fn settings(it: &Invocation) -> Settings {
         distribution: it.general.distribution,
         version: it.line.dialect.version(),
         interrupted: Arc::clone(&it.interrupted),
-        print: Some(Arc::new(console::write)),
+        print: Some(Arc::new(print_once)),
         ..Settings::default()
     }
 }

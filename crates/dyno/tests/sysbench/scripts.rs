@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::common::{Finished, Program, Served, database, mariadb, postgres, wait_until};
+use crate::common::{Finished, Program, Served, SmallDisk, database, mariadb, postgres, wait_until};
 use crate::{address, number, sysbench};
 
 /// `dyno sysbench` with a script in its directory.
@@ -119,12 +119,15 @@ fn mistakes_have_their_place_once() {
 #[test]
 fn a_server_that_is_away_is_the_scripts_error() {
     let text = "function thread_init() sysbench.sql.driver():connect() end\nfunction event() end";
-    let done = script(text, "--mysql-host=127.0.0.1 --mysql-port=1 run").fails(1, &[]);
+    let away = "--threads=3 --mysql-host=127.0.0.1 --mysql-port=1 run";
+    let done = script(text, away).fails(1, &[]);
     let texts = [
         "connection creation failed",
         "FATAL: Thread initialization failed!",
     ];
     done.prints(&texts);
+    let fatal = "\nFATAL: unable to connect to the database server, aborting...\n";
+    assert_eq!(done.stdout.matches(fatal).count(), 1, "{done}");
     // It is not missed where nobody connects.
     let done = script("function event() end", "--mysql-port=1 --events=10 run").succeeds();
     assert_eq!(number(&done.stdout, "total number of events:"), 10.0);
@@ -179,9 +182,22 @@ fn modules_are_found_beside_the_script() {
         "--events=3 run",
     );
     let other = program.dir().join("other.lua");
-    std::fs::write(other, "function used() end").unwrap();
-    program.succeeds();
+    std::fs::write(other, "function used() os.execute('true') end").unwrap();
+    let done = program.succeeds();
+    done.prints(&["thread of its own: it uses os.execute"]);
     let by_name = sysbench("own --events=3 run");
     std::fs::write(by_name.dir().join("own.lua"), "function event() end").unwrap();
     by_name.succeeds();
+}
+
+#[test]
+fn a_result_that_finds_no_room_is_no_interruption() {
+    let Some(disk) = SmallDisk::new("1m") else {
+        return;
+    };
+    let server = mariadb();
+    let (address, out) = (address(&*server, "sbtest"), disk.shown());
+    let words = format!("{address} --events=1 --dyno-out={out} run");
+    let done = script("function event() db_query('SELECT 1') end", &words).fails(1, &[]);
+    done.prints(&["FATAL: ", "No space left"]);
 }

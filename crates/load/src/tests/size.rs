@@ -29,7 +29,7 @@ fn task_bytes<P: Protocol>() -> usize {
     let setup = WorkerSetup {
         number: 0,
         control: Arc::new(Control::new(1, false)),
-        recorder: Arc::new(Recorder::new((catalog.labels.count(), 0), 1, None)),
+        recorder: Arc::new(Recorder::new((catalog.labels.count(), 0), 1, None, None)),
         connector: Arc::new(Connector::<P> {
             targets: Vec::new(),
             route: Arc::new(Route::fixed()),

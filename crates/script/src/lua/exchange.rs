@@ -64,7 +64,7 @@ impl UserProgram {
             Answer::Start | Answer::Finish | Answer::Continued => {}
             Answer::Transaction => {
                 let command = self.script.command.as_deref();
-                first = command.map_or(Value::Bool(true), |name| Value::Text(name.to_owned()));
+                first = command.map_or(Value::Bool(true), |name| Value::Text(name.into()));
             }
             Answer::Opened(opened) => first = number(opened.into()),
             Answer::Replied { reply, rows } => {
@@ -82,8 +82,8 @@ impl UserProgram {
         (
             false,
             Value::Number(number_of(error).into()),
-            Value::Text(state.map(char::from).collect()),
-            Value::Text(error.message.clone()),
+            Value::Text(state.collect()),
+            Value::Text(error.message.as_str().into()),
             Value::Bool(self.script.common.settings.ignores(error)),
         )
     }

@@ -26,7 +26,7 @@ use workload::program::{self, Program, Script};
 
 pub use declared::{Declared, Kind, OptionDeclaration, declared};
 pub use reporter::{Reporter, Stat};
-pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value, must_block};
+pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value, modules};
 
 use exchange::{Asked, Exchange, UserProgram};
 use users::Link;

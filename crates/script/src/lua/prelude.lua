@@ -28,6 +28,7 @@ end
 
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
+  if core.is_dry then return true, 0, 0 end
   local user, thread = current, current_thread
   -- A coroutine of the script's own would get the request.
   if not is_blocking and (running() ~= thread or not is_yieldable()) then

@@ -101,9 +101,17 @@ local function options(declared)
   return list
 end
 
+-- Loads the script without a load. The statements of its top level succeed, as in a dry run.
+local function loaded()
+  core.is_dry = core.settings.command
+  local user = core.load(0)
+  core.is_dry = nil
+  return user
+end
+
 -- Loads the script; returns its options, commands (whether parallel, by name) and functions.
 function core.declared()
-  local user = core.load(0)
+  local user = loaded()
   local commands, functions = {}, {}
   for name, entry in pairs(user.sysbench.cmdline.commands or {}) do
     commands[name] = entry[2] == true
@@ -118,7 +126,7 @@ end
 function core.hooks()
   local print = core.print
   core.print = function() end
-  local user = core.load(0)
+  local user = loaded()
   core.print = print
   return user.sysbench.hooks
 end

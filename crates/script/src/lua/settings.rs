@@ -1,11 +1,12 @@
 //! What a script is run with.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mlua::{FromLua, IntoLua, Lua, Table};
+use mlua::{BString, FromLua, IntoLua, Lua, Table};
 use workload::distribution::Distribution;
 use workload::session::{FailureKind, SessionError};
 
@@ -30,8 +31,43 @@ pub struct Source {
     pub search_dirs: Vec<PathBuf>,
 }
 
-/// Why a script or module should run in [`Mode::Threads`], if its text shows it.
-pub fn must_block(text: &str) -> Option<String> {
+impl Source {
+    /// Why the script should run in [`Mode::Threads`], if its text or that of a module shows it.
+    pub fn must_block(&self) -> Option<String> {
+        let (mut texts, mut known) = (vec![self.text.clone()], Vec::new());
+        while let Some(text) = texts.pop() {
+            if let Some(why) = must_block(&text) {
+                return Some(why);
+            }
+            for path in modules(&text, &self.search_dirs) {
+                if !known.contains(&path) {
+                    let text = fs::read(&path).unwrap_or_default();
+                    texts.push(String::from_utf8_lossy(&text).into_owned());
+                    known.push(path);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The files of modules that a script or module loads from these directories.
+pub fn modules(text: &str, dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let names = text.split("require").skip(1).filter_map(|rest| {
+        let rest = rest.trim_start_matches([' ', '(']);
+        let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c))?;
+        rest.get(1..)?.split(quote).next()
+    });
+    let files = names.map(|name| format!("{}.lua", name.replace('.', "/")));
+    let found = |file: String| {
+        let mut paths = dirs.iter().map(|dir| dir.join(&file));
+        paths.find(|path| path.is_file())
+    };
+    files.filter_map(found).collect()
+}
+
+/// Why a text shows that its script should run in [`Mode::Threads`].
+fn must_block(text: &str) -> Option<String> {
     let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let called = text.split("ffi.C.").skip(1);
     let mut called = called.filter_map(|rest| rest.split(is_end).next());
@@ -112,7 +148,7 @@ pub(super) fn number_of(error: &SessionError) -> u32 {
 pub enum Value {
     Bool(bool),
     Number(f64),
-    Text(String),
+    Text(BString),
     List(Vec<String>),
     #[default]
     Missing,
@@ -138,7 +174,7 @@ impl FromLua for Value {
             // That is how most numbers come.
             mlua::Value::Integer(value) => Self::Number(value as f64),
             mlua::Value::Number(value) => Self::Number(value),
-            text => Self::Text(String::from_lua(text, lua)?),
+            text => Self::Text(BString::from_lua(text, lua)?),
         })
     }
 }

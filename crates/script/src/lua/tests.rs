@@ -142,7 +142,7 @@ fn script(text: &str, mode: Mode) -> (Arc<LuaScript>, Arc<Mutex<String>>) {
     let (print, printed) = capture();
     let options = [
         ("n", Value::Number(5.0)),
-        ("word", Value::Text("x".to_owned())),
+        ("word", Value::Text("x".into())),
         ("list", Value::List(vec!["a".to_owned(), "b".to_owned()])),
     ];
     let settings = Settings {
@@ -278,7 +278,7 @@ fn statements_take_all_types() {
           local int, double = stmt:bind_create(kind.INT), stmt:bind_create(kind.DOUBLE)
           local text, null = stmt:bind_create(kind.VARCHAR, 3), stmt:bind_create(kind.INT)
           stmt:bind_param(int, double, text, null)
-          int:set(-2.7) double:set(2.5) text:set('abcdef') null:set(nil)
+          int:set(-2.7) double:set(2.5) text:set('\\255bcdef') null:set(nil)
           print(stmt:execute().nrows)
           int:set(7) text:set_rand_str('a')
           stmt:execute() stmt:close()
@@ -287,7 +287,7 @@ fn statements_take_all_types() {
         end";
     let (end, log, printed) = run(text, Mode::Coroutines);
     assert_eq!(end, "Done");
-    let params = |int, text| {
+    let params = |int, text: &'static [u8]| {
         [
             Param::Int(int),
             Param::Double(2.5),
@@ -297,8 +297,8 @@ fn statements_take_all_types() {
     };
     let expected = [
         "open\n0: prepare INSERT ?".to_owned(),
-        format!("0: #0 {:?}", params(-2, "abc")),
-        format!("0: #0 {:?}", params(7, "a")),
+        format!("0: #0 {:?}", params(-2, b"\xffbc")),
+        format!("0: #0 {:?}", params(7, b"a")),
         "Free { connection: 0, statement: 0 }".to_owned(),
         "0: prepare COMMIT\n0: #1 []".to_owned(),
     ];
@@ -382,7 +382,7 @@ fn scripts_of_the_version_before_find_their_functions() {
         (end.as_str(), printed.as_str()),
         ("Done", "0\tt.lua\tmysql\t3\ttrue\n")
     );
-    let params = [Param::Int(5), Param::Text("a")];
+    let params = [Param::Int(5), Param::Text(b"a")];
     let execute = format!("0: #0 {params:?}");
     let insert = "0: INSERT INTO x VALUES(1),(2)\nClose { connection: 0 }";
     assert_eq!(

@@ -56,11 +56,6 @@ impl From<Failure> for OptionError {
         let hint = failure.remedy.as_ref();
         Self {
             hint: hint.map(|remedy| format!("help: {remedy}")),
-            exit: if failure.is_interrupted() {
-                INTERRUPTED
-            } else {
-                1
-            },
             ..Self::fatal(&failure.message)
         }
     }

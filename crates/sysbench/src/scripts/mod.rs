@@ -28,6 +28,8 @@ pub(crate) fn name(test: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use script::lua::{Settings, Source, declared};
+
     use super::*;
 
     #[test]
@@ -41,5 +43,17 @@ mod tests {
         }
         assert!(text(Dialect::V10, "oltp").is_none());
         assert!(text(Dialect::V05, "oltp_read_only.lua").is_none());
+    }
+
+    #[test]
+    fn ids_of_large_tables_are_exact() {
+        let ids = "oltp_table_size, num_threads, uniques = 250000000, 1, 900000001 print(unique())";
+        let source = Source {
+            name: "oltp".to_owned(),
+            text: format!("{OLTP}{ids}"),
+            search_dirs: Vec::new(),
+        };
+        let declared = declared(&source, &Settings::default()).unwrap();
+        assert_eq!(declared.printed, "197483648\n");
     }
 }

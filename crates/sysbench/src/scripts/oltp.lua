@@ -45,9 +45,10 @@ end
 
 -- An id that no other user has, until all were used.
 local function unique()
-  local turn = thread_id + uniques * threads()
+  local size, turn = oltp_table_size, thread_id + uniques * threads()
   uniques = uniques + 1
-  return turn * (2147483647 % oltp_table_size) % oltp_table_size + 1
+  -- In integers: the product may exceed 2^53.
+  return tonumber(turn % size * 1ULL * (2147483647 % size) % size) + 1
 end
 
 local function connect()

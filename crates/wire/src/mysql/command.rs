@@ -74,7 +74,7 @@ pub fn execute<'a>(
             match value {
                 Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
                 Value::Double(number) => out.extend_from_slice(&number.to_le_bytes()),
-                Value::Text(text) => lenenc::put_bytes(out, text.as_bytes()),
+                Value::Text(text) => lenenc::put_bytes(out, text),
                 Value::Null => out[nulls + index / 8] |= 1 << (index % 8),
             }
         }

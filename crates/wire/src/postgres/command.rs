@@ -130,9 +130,7 @@ fn put_binary(out: &mut Vec<u8>, oid: u32, value: Value<'_>) -> bool {
             Ok(number) => put_bytes(out, &number.to_be_bytes()),
             Err(_) => return false,
         },
-        (oid::TEXT | oid::VARCHAR | oid::BPCHAR, Value::Text(text)) => {
-            put_bytes(out, text.as_bytes());
-        }
+        (oid::TEXT | oid::VARCHAR | oid::BPCHAR, Value::Text(text)) => put_bytes(out, text),
         (oid::FLOAT8, Value::Double(number)) => put_bytes(out, &number.to_be_bytes()),
         (_, Value::Null) => out.extend_from_slice(&NULL),
         _ => return false,
@@ -153,7 +151,7 @@ fn bind_text<'a>(
             match value {
                 Value::Int(number) => put_bytes(out, number.to_string().as_bytes()),
                 Value::Double(number) => put_bytes(out, number.to_string().as_bytes()),
-                Value::Text(text) => put_bytes(out, text.as_bytes()),
+                Value::Text(text) => put_bytes(out, text),
                 Value::Null => out.extend_from_slice(&NULL),
             }
         }

@@ -79,7 +79,7 @@ pub struct ReplyReader {
     expected: Expected,
     phase: Phase,
     done: Done,
-    pub(super) is_in_transaction: bool,
+    is_in_transaction: bool,
     description: Description,
     error: Option<Box<ServerError>>,
     /// Bytes of a skipped message that are still to come.
@@ -137,13 +137,32 @@ impl ReplyReader {
         self.error.take()
     }
 
+    /// What has arrived of a message that follows the last reply, for who reads the next one in the
+    /// reader's place.
+    pub fn take_begun(&mut self) -> Vec<u8> {
+        let mut begun = std::mem::take(&mut self.partial);
+        if self.skip > 0 {
+            // The rest of a skipped message passes for a shorter one.
+            let length = (std::mem::take(&mut self.skip) + HEADER_BYTES - 1) as u32;
+            begun.push(kind::NOTICE);
+            begun.extend(length.to_be_bytes());
+        }
+        begun
+    }
+
+    /// Notes the end of a reply, which may have been read in the reader's place.
+    #[inline]
+    pub(super) fn ended(&mut self, is_in_transaction: bool) {
+        self.is_in_transaction = is_in_transaction;
+        self.expected = Expected::Nothing;
+    }
+
     /// Takes bytes from the socket; returns the reply once it is whole.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         match self.whole_reply(bytes) {
             Some((done, is_in_transaction)) => {
-                self.is_in_transaction = is_in_transaction;
-                self.expected = Expected::Nothing;
+                self.ended(is_in_transaction);
                 Ok(Some(Reply::Done(done)))
             }
             None => self.feed_piece(bytes),

@@ -1,5 +1,7 @@
-use super::super::message;
+use super::super::message::{self, Message};
+use super::super::rows::TextResult;
 use super::*;
+use crate::gather::Gatherer;
 
 /// Type and payload.
 type Sent<'a> = (u8, &'a [u8]);
@@ -200,6 +202,35 @@ fn a_reader_reads_one_reply_after_another() {
     reader.expect_execution(false);
     let second = reader.feed(&[&notice[7..], &bytes[..]].concat()).unwrap();
     assert_eq!(second, Some(done(1, 0)));
+}
+
+#[test]
+fn a_message_that_has_begun_can_be_read_on_elsewhere() {
+    let (reply, notice) = (stream(&[BOUND, SELECTED, IDLE]), stream(&[NOTICE]));
+    for cut in 0..notice.len() {
+        let mut reader = reader(Expected::Execution);
+        let first = reader.feed(&[&reply[..], &notice[..cut]].concat());
+        assert_eq!(first, Ok(Some(done(0, 0))));
+        let mut gatherer = Gatherer::new(100);
+        gatherer.push(&reader.take_begun());
+        gatherer.push(&[&notice[cut..], &stream(&[IDLE])[..]].concat());
+        let mut kind = || gatherer.take_message::<Message>().unwrap().unwrap().kind;
+        assert_eq!([kind(), kind()], [b'N', b'Z'], "cut at {cut}");
+    }
+}
+
+#[test]
+fn what_follows_a_text_reply_is_read_on() {
+    let mut reader = reader(Expected::Query);
+    let (mut gatherer, mut result) = (Gatherer::new(100), TextResult::default());
+    gatherer.push(&stream(&[SELECTED, IDLE, KILLED]));
+    let mut reply = None;
+    while reply.is_none() {
+        let message = gatherer.take_message().unwrap().unwrap();
+        reply = result.message(&message, &mut reader).unwrap();
+    }
+    assert_eq!(reader.feed(gatherer.pending()), Ok(None));
+    assert_eq!(reader.take_last_words().unwrap().sqlstate(), "57P01");
 }
 
 #[test]

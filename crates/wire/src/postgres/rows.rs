@@ -38,7 +38,7 @@ impl TextResult {
                 self.error = Some(error);
             }
             b'Z' => {
-                reader.is_in_transaction = is_in_transaction(payload)?;
+                reader.ended(is_in_transaction(payload)?);
                 return Ok(Some(match self.error.take() {
                     Some(error) => TextReply::Refused(error),
                     None => TextReply::Rows(self.rows.take()),

@@ -25,7 +25,7 @@ impl Parameter {
         match self {
             Self::Int(number) => Value::Int(*number),
             Self::Double(number) => Value::Double(*number),
-            Self::Text(text) => Value::Text(text),
+            Self::Text(text) => Value::Text(text.as_bytes()),
             Self::Null => Value::Null,
         }
     }
@@ -111,7 +111,7 @@ fn a_statement_is_freed_by_its_number() {
 #[test]
 fn an_empty_text_is_no_null() {
     let mut out = Vec::new();
-    command::execute(&mut out, 1, true, [Value::Text("")].into_iter());
+    command::execute(&mut out, 1, true, [Value::Text(b"")].into_iter());
     assert_eq!(out[4 + 10], 0, "no bit of the NULLs is set");
     assert_eq!(out.last(), Some(&0), "its length");
 }
@@ -139,7 +139,8 @@ fn long_statements_are_split_as_the_oracle_splits() {
 fn a_long_parameter_is_whole() {
     let long = "y".repeat(17 << 20);
     let mut out = Vec::new();
-    command::execute(&mut out, 1, true, [Value::Text(&long)].into_iter());
+    let value = Value::Text(long.as_bytes());
+    command::execute(&mut out, 1, true, [value].into_iter());
     let mut gatherer = Gatherer::new(usize::MAX);
     gatherer.push(&out);
     let message = gatherer.take_message::<Message>().unwrap().unwrap();

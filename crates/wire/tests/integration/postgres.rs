@@ -158,7 +158,7 @@ impl Typed {
             Self::Int(number) => Value::Int((*number).into()),
             Self::Big(number) => Value::Int(*number),
             Self::Double(number) => Value::Double(*number),
-            Self::Text(text) => Value::Text(text),
+            Self::Text(text) => Value::Text(text.as_bytes()),
             Self::Null(_) => Value::Null,
         }
     }
@@ -178,7 +178,7 @@ impl Typed {
         Some(match self.value() {
             Value::Int(number) => number.to_string().into_bytes(),
             Value::Double(number) => number.to_string().into_bytes(),
-            Value::Text(text) => text.as_bytes().to_vec(),
+            Value::Text(text) => text.to_vec(),
             Value::Null => return None,
         })
     }

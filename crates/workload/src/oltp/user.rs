@@ -116,7 +116,7 @@ impl State {
             Params::ValueAndKey => {
                 self.digits.fill_c(&mut self.rng);
                 let key = self.draw_key(shared);
-                two = [Param::Text(self.digits.c()), Param::Int(key)];
+                two = [Param::Text(self.digits.c_bytes()), Param::Int(key)];
                 &two
             }
             Params::Row(id) => {
@@ -152,8 +152,8 @@ impl State {
         [
             Param::Int(id),
             Param::Int(k),
-            Param::Text(self.digits.c()),
-            Param::Text(self.digits.pad()),
+            Param::Text(self.digits.c_bytes()),
+            Param::Text(self.digits.pad_bytes()),
         ]
     }
 

@@ -3,7 +3,7 @@
 pub mod built_in;
 
 mod expr;
-mod names;
+pub(crate) mod names;
 mod parse;
 mod sql;
 #[cfg(test)]

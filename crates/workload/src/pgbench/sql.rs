@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::expr::Variable;
-use super::names::{Names, is_name, leading_name, number, take, take_while};
+use super::names::{Names, leading_name, number, take, take_while};
 use crate::dialect::Dialect;
+use crate::quotes::quoted_bytes;
 use crate::session::Param;
 
 /// A variable in a statement: the bytes of the text that are its name with the colon, its number,
@@ -31,11 +32,11 @@ impl Statement {
             statement.push(plain, false, names);
             let quoted = quoted_bytes(&statement.text, rest, escapes);
             match (quoted, rest.as_bytes()) {
-                (Some(bytes), _) => statement.push(take(rest, bytes), true, names),
-                (_, [] | [b';' | b'\\', ..]) => break,
                 (_, [b'-', b'-', ..]) => {
                     take_while(rest, |c| c != '\n');
                 }
+                (Some(bytes), _) => statement.push(take(rest, bytes), true, names),
+                (_, [] | [b';' | b'\\', ..]) => break,
                 _ => statement.text += take(rest, 1),
             }
         }
@@ -104,29 +105,6 @@ impl Statement {
     }
 }
 
-/// Bytes of the string, quoted name, or comment with which a text begins.
-fn quoted_bytes(before: &str, text: &str, escapes: bool) -> Option<usize> {
-    let (open, close) = match text.as_bytes() {
-        [b'\'' | b'"' | b'`', ..] => (&text[..1], &text[..1]),
-        [b'/', b'*', ..] => ("/*", "*/"),
-        [b'$', ..] if !before.ends_with(is_name) => {
-            let tag_bytes = leading_name(&text[1..]).len() + 2;
-            let tag = text.get(..tag_bytes).filter(|tag| tag.ends_with('$'))?;
-            (tag, tag)
-        }
-        _ => return None,
-    };
-    let has_escapes = escapes && ["'", "\""].contains(&open);
-    let inside = &text[open.len()..];
-    let mut ends = inside.match_indices(close).map(|(at, _)| at);
-    // A doubled quote is the end of one string and the start of the next.
-    let end = ends.find(|at| {
-        let backslashes = at - inside[..*at].trim_end_matches('\\').len();
-        !has_escapes || backslashes.is_multiple_of(2)
-    });
-    Some(end.map_or(text.len(), |at| open.len() + at + close.len()))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -191,7 +169,7 @@ mod tests {
             Variable::Known(Value::Bool(true)),
             Variable::Text("x".into()),
         ];
-        let params = [Param::Int(1), Param::Text("x"), Param::Int(1)];
+        let params = [Param::Int(1), Param::Text(b"x"), Param::Int(1)];
         assert_eq!(statement.params(&variables), params);
     }
 

@@ -142,7 +142,7 @@ impl Session for Recorder {
         let statement = self.catalog.statements[statement as usize].clone();
         let owned = |param: &Param<'_>| match param {
             Param::Int(number) => Value::Int(*number),
-            Param::Text(text) => Value::Text((*text).to_owned()),
+            Param::Text(text) => Value::Text(String::from_utf8(text.to_vec()).unwrap()),
             Param::Double(_) | Param::Null => panic!("{param:?}"),
         };
         let params = params.iter().map(owned).collect();

@@ -48,7 +48,7 @@ async fn long_statements_and_rows(connection: &mut Connection) {
     let sql = "SELECT length($1)::text || $1";
     let mut statement = connection.prepare(sql).await.unwrap();
     let text = "ü".repeat(5 << 20);
-    let values = [Param::Text(&text)];
+    let values = [Param::Text(text.as_bytes())];
     let done = connection.execute(&mut statement, &values, sql).await;
     assert_eq!(done.unwrap().rows, 1);
 }
@@ -70,7 +70,7 @@ async fn parameters_of_all_types(connection: &mut Connection) {
     ];
     for ((a, b, c), text) in numbers.into_iter().zip(texts) {
         let [a, b, c] = [a, b, c].map(Param::Int);
-        let text = Param::Text(text);
+        let text = Param::Text(text.as_bytes());
         let values = [a, b, c, text, text, text, a];
         let done = connection.execute(&mut insert, &values, sql).await;
         assert_eq!((done.unwrap().affected), 1);
@@ -89,7 +89,7 @@ async fn parameters_of_all_types(connection: &mut Connection) {
     }
     assert_eq!(rows.len(), 3);
     // A number that the type cannot hold is the server's to refuse.
-    let values = [[i64::MAX, 0, 0].map(Param::Int), [Param::Text(""); 3]].concat();
+    let values = [[i64::MAX, 0, 0].map(Param::Int), [Param::Text(b""); 3]].concat();
     let refused = connection.execute(&mut binary, &values, plain).await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("22003"));
     let few = [Param::Int(1)];
@@ -227,7 +227,7 @@ fn sessions(server: &PostgresServer) {
             }
             assert!(arrivals > 50, "the kernel stamps {arrivals} of 100 replies");
             stamped.execute(0, &[]).await.unwrap();
-            let params = [Param::Int(1), Param::Text("it's")];
+            let params = [Param::Int(1), Param::Text(b"it's")];
             let reply = stamped.execute(2, &params).await.unwrap();
             assert_eq!((reply.rows, reply.affected), (0, 1));
             stamped.rollback().await.unwrap();

@@ -170,6 +170,39 @@ fn what_needs_threads_shows_in_the_text() {
         ),
         ("ffi.C.poll(nil, 0, 1)", Some("it uses ffi.C.poll")),
     ] {
-        assert_eq!(must_block(text).as_deref(), reason);
+        assert_eq!(source(text).must_block().as_deref(), reason);
     }
+}
+
+#[test]
+fn what_needs_threads_shows_in_modules() {
+    let name = format!("dyno_blocking_{}", std::process::id());
+    let path = |name: &str| std::env::temp_dir().join(format!("{name}.lua"));
+    let (outer, inner) = (format!("{name}_outer"), format!("{name}_inner"));
+    std::fs::write(path(&outer), format!("require('{inner}') require('{outer}')")).unwrap();
+    std::fs::write(path(&inner), "io.popen('true')").unwrap();
+    let reason = source(&format!("require \"{outer}\"")).must_block();
+    for name in [outer, inner] {
+        std::fs::remove_file(path(&name)).unwrap();
+    }
+    assert_eq!(reason.as_deref(), Some("it uses io.popen"));
+}
+
+#[test]
+fn a_script_may_connect_at_its_top_level() {
+    let text = "con = sysbench.sql.driver():connect()
+        rows = con:query('SELECT 1').nrows
+        function event() con:query('UPDATE t') print(rows) end
+        function sysbench.hooks.report_cumulative() end";
+    let (end, log, printed) = run(text, Mode::Coroutines);
+    assert_eq!((end.as_str(), printed.as_str()), ("Done", "2\n"));
+    assert_eq!(log, "open\n0: SELECT 1\n0: UPDATE t");
+    let settings = Settings {
+        command: Some("run".to_owned()),
+        ..Settings::default()
+    };
+    let declared = declared(&source(text), &settings).unwrap();
+    assert_eq!(declared.defines, ["event"]);
+    let script = LuaScript::new(source(text), settings, Mode::Coroutines);
+    assert!(script.reporter().is_some());
 }

@@ -70,6 +70,9 @@ impl Schedule {
     /// Reads the options. `layout` has requests of one block.
     pub(super) fn new(mut layout: Layout, values: &Values) -> Result<Self, OptionError> {
         let mixed = values.double("file-rw-ratio");
+        if mixed < 0.0 {
+            return Err(values.invalid("file-rw-ratio"));
+        }
         let modes = [
             ("seqwr", (true, false, 0.0)),
             ("seqrewr", (false, false, 0.0)),

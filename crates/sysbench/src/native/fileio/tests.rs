@@ -248,6 +248,7 @@ fn values_out_of_range_are_refused() {
         ("file-io-mode", "uring"),
         ("file-async-backlog", "0"),
         ("file-fsync-freq", "-1"),
+        ("file-rw-ratio", "-0.5"),
     ] {
         let mode = "--file-test-mode=seqwr --file-io-mode=async";
         let values = options(&format!("{mode} --{option}={value}"));

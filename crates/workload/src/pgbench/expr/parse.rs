@@ -116,7 +116,11 @@ impl Parser<'_, '_> {
     }
 
     fn constant(&mut self) -> Result<Value, String> {
-        let value = Value::read(&self.token).ok_or_else(|| syntax_error(self.rest))?;
+        // A variable may also be `yes` or `inf`.
+        let is_word = ["null", "true", "false"].contains(&self.token.as_str());
+        let is_constant = is_word || self.token.starts_with(is_number);
+        let value = Value::read(&self.token).filter(|_| is_constant);
+        let value = value.ok_or_else(|| syntax_error(self.rest))?;
         self.advance();
         Ok(value)
     }
@@ -200,6 +204,10 @@ mod tests {
             ("abs(1 2)", "2)"),
             ("abs(1,)", ")"),
             ("1 is x", "x"),
+            ("t", "t"),
+            ("yes", "yes"),
+            ("1 + inf", "inf"),
+            ("nan", "nan"),
             ("case when 1 then 2", ""),
             ("case 1 when 2 then 3 end", "1 when 2 then 3 end"),
         ] {

@@ -86,7 +86,7 @@ impl Variable {
             Self::Known(Value::Bool(value)) => Param::Int((*value).into()),
             Self::Known(Value::Int(value)) => Param::Int(*value),
             Self::Known(Value::Double(value)) => Param::Double(*value),
-            Self::Text(text) => Param::Text(text),
+            Self::Text(text) => Param::Text(text.as_bytes()),
         }
     }
 
