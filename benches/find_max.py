@@ -1,12 +1,13 @@
 """Checks the highest rate of a search against the server. Called by find_max.sh, which documents the options."""
 
+import datetime
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
 
-from results import host, options, say, write
+from results import HERE, Host, options, outcomes, say, store, write
 from server import Server, fail
 
 DYNO = os.environ["DYNO"]
@@ -43,24 +44,77 @@ class Bench:
         return found, (rate["value"], rate["half_width"]) if rate and rate["half_width"] else None
 
     def p99_at(self, rate):
-        """The 99th percentile at a rate, in milliseconds; infinite if arrivals exceeded throughput."""
+        """The 99th percentile at a rate, in milliseconds; None if arrivals exceeded throughput."""
         (trial,) = self.bench("--rate", f"{rate:.1f}", "--arrivals", "poisson", "--warmup", "2s", "--time",
                               f"{self.args.check}s")["trials"]
         is_overloaded = any(warning["kind"] == "overloaded" for warning in trial["warnings"])
-        return float("inf") if is_overloaded else trial["response_ms"]["p99"]
+        return None if is_overloaded else trial["response_ms"]["p99"]
 
 
-def row(number, bench):
-    """A search and its two checks: a line of the table, and whether each check succeeded."""
+def check(bench):
+    """Runs a search and its two checks; returns the outcome."""
+    use = Host()
     found, interval = bench.search()
-    ended = f"{found['end']['how']}, {len(found['steps'])} steps"
-    if interval is None:
-        return f"| {number} | none | {ended} | | |", (False, False)
-    value, half = interval
-    below, above = bench.p99_at(BELOW * (value - half)), bench.p99_at(ABOVE * (value + half))
-    limit = bench.args.limit_ms
-    return (f"| {number} | {value:.0f} ({value - half:.0f} to {value + half:.0f}) | {ended} | {below:.1f} | {above:.1f} |",
-            (below < limit, above >= limit))
+    outcome = {"ended": f"{found['end']['how']}, {len(found['steps'])} steps", "interval": interval, "limit_ms": bench.args.limit_ms}
+    if interval:
+        value, half = interval
+        outcome |= {"below_ms": bench.p99_at(BELOW * (value - half)), "above_ms": bench.p99_at(ABOVE * (value + half))}
+    others, steal_pct = use.used()
+    return outcome | {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", "steal_pct": round(steal_pct, 2),
+                      "others": round(others, 3), "server": bench.server.version()}
+
+
+def is_kept(outcome, p99_ms):
+    return p99_ms is not None and p99_ms < outcome["limit_ms"]
+
+
+def held(outcome):
+    return bool(outcome["interval"]) and is_kept(outcome, outcome["below_ms"])
+
+
+def broke(outcome):
+    return bool(outcome["interval"]) and not is_kept(outcome, outcome["above_ms"])
+
+
+def p99(p99_ms):
+    return "overloaded" if p99_ms is None else f"{p99_ms:.1f}"
+
+
+def row(number, outcome):
+    """A search and its two checks: a line of the table."""
+    use = f"{outcome['others']:.2f} | {outcome['steal_pct']:.1f}"
+    if not outcome["interval"]:
+        return f"| {number} | none | {outcome['ended']} | | | {use} |"
+    value, half = outcome["interval"]
+    return (f"| {number} | {value:.0f} ({value - half:.0f} to {value + half:.0f}) | {outcome['ended']} | {p99(outcome['below_ms'])} "
+            f"| {p99(outcome['above_ms'])} | {use} |")
+
+
+def run(args, kept):
+    """Searches until as many outcomes as wanted are stored."""
+    with tempfile.TemporaryDirectory(prefix="dyno-find-max-", dir="/var/tmp") as place:
+        place = pathlib.Path(place)
+        place.chmod(0o755)
+        (place / "server").mkdir()
+        bench = Bench(place, args)
+        for number in range(len(outcomes(kept)) + 1, args.searches + 1):
+            outcome = check(bench)
+            store(kept, outcome)
+            say(row(number, outcome))
+        bench.server.stop()
+
+
+def section(args, found):
+    return ["## The highest rate, checked against the server", "",
+            f"Searches with `--p99 {args.limit_ms}ms` on a private MariaDB: read-write, {USERS} users, 4 tables of 20,000 rows, steps "
+            f"of {args.step} s; client and server on the same CPUs. After each search, the server was driven for {args.check} s at "
+            f"{BELOW} of the lower end of the interval and at {ABOVE} of its upper end. Overloaded: arrivals exceeded throughput.", "",
+            f"| search | highest rate/s | ended | p99 at {BELOW} of the lower end, ms | p99 at {ABOVE} of the upper end, ms "
+            "| other processes, CPUs | steal, % |",
+            "|---|---|---|---|---|---|---|", *(row(number, outcome) for number, outcome in enumerate(found, 1)), "",
+            f"The lower rate kept the limit in {sum(map(held, found))} of {len(found)}; the upper one exceeded it in "
+            f"{sum(map(broke, found))} (goal: 9 of 10).", "",
+            f"{found[-1]['date']}; {os.cpu_count()} CPUs; {found[-1]['server']}."]
 
 
 def main():
@@ -72,28 +126,11 @@ def main():
     args = parser.parse_args()
     if args.quick:
         args.searches, args.step, args.check = 1, 2, 5
-    rows, held, broke = [], 0, 0
-    with tempfile.TemporaryDirectory(prefix="dyno-find-max-", dir="/var/tmp") as place:
-        place = pathlib.Path(place)
-        place.chmod(0o755)
-        (place / "server").mkdir()
-        bench = Bench(place, args)
-        version = bench.server.version()
-        for number in range(1, args.searches + 1):
-            line, (holds, breaks) = row(number, bench)
-            rows.append(line)
-            held, broke = held + holds, broke + breaks
-            say(line)
-        bench.server.stop()
-    lines = ["## The highest rate, checked against the server", "",
-             f"Searches with `--p99 {args.limit_ms}ms` on a private MariaDB: read-write, {USERS} users, 4 tables of 20,000 rows, steps "
-             f"of {args.step} s; client and server on the same CPUs. After each search, the server was driven for {args.check} s at "
-             f"{BELOW} of the lower end of the interval and at {ABOVE} of its upper end. Infinite: arrivals exceeded throughput.", "",
-             f"| search | highest rate/s | ended | p99 at {BELOW} of the lower end, ms | p99 at {ABOVE} of the upper end, ms |",
-             "|---|---|---|---|---|", *rows, "",
-             f"The lower rate kept the limit in {held} of {args.searches}; the upper one exceeded it in {broke} (goal: 9 of 10).", "",
-             f"{host()}; {version}."]
-    write(args, "find_max", lines, "find_max.sh")
+    with tempfile.TemporaryDirectory() as unkept:
+        kept = pathlib.Path(unkept) / "find_max.jsonl" if args.quick else HERE / "outcomes" / "find_max.jsonl"
+        if len(outcomes(kept)) < args.searches:
+            run(args, kept)
+        write(args, "find_max", section(args, outcomes(kept)), "find_max.sh")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@
 #   --quick     one short search, to standard output: a check that the script works
 #   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# Takes about 80 minutes with the defaults. The host should be idle otherwise.
+# Takes about 80 minutes with the defaults. Each search is stored in benches/outcomes/find_max.jsonl when its checks end, so an
+# interrupted experiment continues; remove the file to start over. The host should be idle otherwise.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

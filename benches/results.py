@@ -1,7 +1,9 @@
 """Formats results, and writes them to benches/RESULTS.md."""
 
 import argparse
+import contextlib
 import datetime
+import json
 import os
 import pathlib
 import re
@@ -63,6 +65,21 @@ def host(model=""):
     others, steal_pct = SCRIPT.used()
     return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model}{os.cpu_count()} CPUs (steal {steal_pct:.1f} %, "
             f"other processes {others:.2f} CPUs)")
+
+
+def outcomes(path):
+    """The outcomes stored in a file, without a last line that was cut short by a kill."""
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        with contextlib.suppress(json.JSONDecodeError):
+            found.append(json.loads(line))
+    return found
+
+
+def store(path, outcome):
+    """Appends an outcome to a file of outcomes."""
+    with path.open("a") as log:
+        log.write(json.dumps(outcome) + "\n")
 
 
 def write(args, name, lines, script):
