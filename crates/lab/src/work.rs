@@ -323,9 +323,8 @@ fn own_options(
     given: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(options) = &declared.options else {
-        let text = |(name, text): (&String, &String)| {
-            (name.clone(), Value::Text(text.as_str().into()))
-        };
+        let text =
+            |(name, text): (&String, &String)| (name.clone(), Value::Text(text.as_str().into()));
         return Ok(given.iter().map(text).collect());
     };
     let defaults = options.iter().map(|one| {

@@ -145,9 +145,15 @@ fn a_result_of_dyno_is_written_beside_the_text() {
     // The report also has the transactions that ended after the time.
     let series = done.series().into_iter();
     let drained = series.filter(|second| second.phase == Phase::Drain);
-    let drained: f64 = drained.map(|second| second.tps.unwrap_or(0.0) * second.seconds).sum();
+    let drained: f64 = drained
+        .map(|second| second.tps.unwrap_or(0.0) * second.seconds)
+        .sum();
     let transactions = trial.transactions.count as f64 + drained.round();
-    assert_eq!(transactions, number(&done.stdout, "transactions:"), "{done}");
+    assert_eq!(
+        transactions,
+        number(&done.stdout, "transactions:"),
+        "{done}"
+    );
     assert!(done.out().join("report.html").exists());
 }
 

@@ -2,7 +2,9 @@
 
 use rustix::process::Signal;
 
-use crate::common::{Finished, Program, Served, SmallDisk, database, mariadb, postgres, wait_until};
+use crate::common::{
+    Finished, Program, Served, SmallDisk, database, mariadb, postgres, wait_until,
+};
 use crate::{address, number, sysbench};
 
 /// `dyno sysbench` with a script in its directory.

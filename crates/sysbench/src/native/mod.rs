@@ -64,12 +64,7 @@ pub struct Thread {
 impl Native {
     /// The test of one of the [`NAMES`]. Fails if an option is out of range, memory cannot be
     /// allocated, or the files are not as [`FileSet::prepare`] leaves them.
-    pub fn new(
-        test: &str,
-        values: &Values,
-        threads: u32,
-        seed: u64,
-    ) -> Result<Self, OptionError> {
+    pub fn new(test: &str, values: &Values, threads: u32, seed: u64) -> Result<Self, OptionError> {
         let (work, events_per_thread) = match test {
             "cpu" => (Work::Busy(cpu::cpu(values)?), None),
             "memory" => {

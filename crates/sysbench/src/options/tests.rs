@@ -143,7 +143,11 @@ master | oltp_read_write --mysql-ssl=REQUIRED run                 | mysql_ssl=RE
 fn lines_are_read() {
     for [dialect, text, expected] in rows(READ) {
         let line = complete(text);
-        assert_eq!(meaning(dialect, &Dialect::NAMED), Some(line.dialect), "{text}");
+        assert_eq!(
+            meaning(dialect, &Dialect::NAMED),
+            Some(line.dialect),
+            "{text}"
+        );
         assert_eq!(line.command.as_deref().unwrap_or("run"), "run", "{text}");
         for pair in expected.split(' ') {
             let (name, value) = pair.split_once('=').unwrap();
@@ -204,7 +208,11 @@ fn lines_are_refused() {
     for [stream, text, message] in rows(REFUSED) {
         let error = refused(text);
         assert_eq!(error.message, message, "{text}");
-        assert_eq!((error.is_stderr, error.exit), (stream == "stderr", 1), "{text}");
+        assert_eq!(
+            (error.is_stderr, error.exit),
+            (stream == "stderr", 1),
+            "{text}"
+        );
     }
 }
 
@@ -215,8 +223,14 @@ fn mistakes_have_hints() {
             "--threads 4 cpu run",
             "hint: a value follows its option after '=', as in --threads=4",
         ),
-        ("cpu --cpu-maxprime=1 run", "hint: did you mean --cpu-max-prime?"),
-        ("–test=oltp –mysqlsocket=/x run", "hint: did you mean --mysql-socket?"),
+        (
+            "cpu --cpu-maxprime=1 run",
+            "hint: did you mean --cpu-max-prime?",
+        ),
+        (
+            "–test=oltp –mysqlsocket=/x run",
+            "hint: did you mean --mysql-socket?",
+        ),
     ] {
         assert_eq!(refused(text).hint.as_deref(), Some(hint));
     }
@@ -269,7 +283,10 @@ fn files_are_read_in_place() {
         "WARNING: Global option 'threads ' will not be exported, because the type is unknown";
     assert_eq!(not_trimmed.warnings, [warning]);
     let missing = read("--config-file=/nope cpu run");
-    assert_eq!(missing.notices, ["/nope: No such file or directory (os error 2)"]);
+    assert_eq!(
+        missing.notices,
+        ["/nope: No such file or directory (os error 2)"]
+    );
 }
 
 #[test]
@@ -297,8 +314,14 @@ fn former_names_count_and_warn() {
 #[test]
 fn commands_are_checked() {
     for (text, message) in [
-        ("cpu", "The 'cpu' test requires a command argument. See 'sysbench cpu help'"),
-        ("cpu prepare", "'cpu' test does not implement the 'prepare' command."),
+        (
+            "cpu",
+            "The 'cpu' test requires a command argument. See 'sysbench cpu help'",
+        ),
+        (
+            "cpu prepare",
+            "'cpu' test does not implement the 'prepare' command.",
+        ),
         ("cpu foo", "Unknown command: foo"),
     ] {
         let error = read(text).command_of("cpu", &["run"]).unwrap_err();
@@ -430,7 +453,12 @@ fn the_lines_of_papers_are_read() {
     let socket = "mysql://sbtest@localhost/sbtest?socket=%2Ftmp%2Fa%2Esock";
     let port = "mysql://sbtest@localhost:3501/sbtest";
     for (text, dialect, url, (threads, events, time_s)) in [
-        (first, Dialect::V04, Some(socket), (16, Some(500_000), Some(900))),
+        (
+            first,
+            Dialect::V04,
+            Some(socket),
+            (16, Some(500_000), Some(900)),
+        ),
         (second, Dialect::V05, Some(port), (1, None, Some(600))),
         (fifth, Dialect::V04, None, (1, Some(10_000), None)),
     ] {
@@ -443,7 +471,10 @@ fn the_lines_of_papers_are_read() {
             if let Some(url) = url {
                 assert_eq!(Targets::of(&line, |_| None).unwrap().urls, [url]);
             }
-            for option in text.split_whitespace().filter(|word| word.contains("oltp-")) {
+            for option in text
+                .split_whitespace()
+                .filter(|word| word.contains("oltp-"))
+            {
                 let (name, value) = option.split_once('=').unwrap();
                 let name = name.trim_start_matches(['-', '–']);
                 assert_eq!(line.values.text(name), value);
@@ -486,7 +517,10 @@ fn errors_have_the_words_of_their_driver() {
 #[test]
 fn targets_have_the_options_of_their_driver() {
     let found = targets("oltp_read_only run");
-    assert_eq!((found.driver.as_str(), found.user.as_str()), ("mysql", "sbtest"));
+    assert_eq!(
+        (found.driver.as_str(), found.user.as_str()),
+        ("mysql", "sbtest")
+    );
     assert_eq!(found.ignored_errors, ["1213", "1020", "1205"]);
     assert!(found.prepares && !found.is_dry_run);
     let found = targets("--db-driver=pgsql --pgsql-user=u --pgsql-port=6 --db-ps-mode=disable x");
@@ -501,8 +535,14 @@ fn targets_have_the_options_of_their_driver() {
         ("--mysql-ssl=Verify_CA", TlsMode::VerifyCa),
         ("--mysql-ssl=verify_identity", TlsMode::VerifyFull),
         ("--db-driver=pgsql", TlsMode::Preferred),
-        ("--db-driver=pgsql --pgsql-sslmode=verify-full", TlsMode::VerifyFull),
-        ("--db-driver=pgsql --pgsql-sslmode=require", TlsMode::Required),
+        (
+            "--db-driver=pgsql --pgsql-sslmode=verify-full",
+            TlsMode::VerifyFull,
+        ),
+        (
+            "--db-driver=pgsql --pgsql-sslmode=require",
+            TlsMode::Required,
+        ),
     ] {
         let login = targets(&format!("{options} x run")).login;
         assert_eq!(login.tls_mode, Some(mode), "{options}");

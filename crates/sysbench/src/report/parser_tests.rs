@@ -57,7 +57,9 @@ const PATTERNS: &str = r"
 ";
 
 fn found(pattern: &str, text: &str) -> Option<String> {
-    let expression = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    let expression = pattern
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix('/'));
     if let Some(expression) = expression {
         let captures = Regex::new(expression).unwrap().captures(text)?;
         return Some(captures[1].to_owned());
@@ -83,7 +85,11 @@ fn patterns_find_their_numbers() {
                 "interval" => report(dialect, "sql", &[]).interval(&interval()),
                 _ => cumulative(dialect, test),
             };
-            assert_eq!(found(pattern, &text).as_deref(), Some(expected), "{row}\n{text}");
+            assert_eq!(
+                found(pattern, &text).as_deref(),
+                Some(expected),
+                "{row}\n{text}"
+            );
         }
     }
 }

@@ -179,7 +179,11 @@ fn what_needs_threads_shows_in_modules() {
     let name = format!("dyno_blocking_{}", std::process::id());
     let path = |name: &str| std::env::temp_dir().join(format!("{name}.lua"));
     let (outer, inner) = (format!("{name}_outer"), format!("{name}_inner"));
-    std::fs::write(path(&outer), format!("require('{inner}') require('{outer}')")).unwrap();
+    std::fs::write(
+        path(&outer),
+        format!("require('{inner}') require('{outer}')"),
+    )
+    .unwrap();
     std::fs::write(path(&inner), "io.popen('true')").unwrap();
     let reason = source(&format!("require \"{outer}\"")).must_block();
     for name in [outer, inner] {

@@ -124,7 +124,11 @@ fn cleanup_removes_the_files_only() {
 #[test]
 fn every_mode_runs_with_every_access() {
     let directory = TempDir::new().unwrap();
-    for access in ["sync --file-async-backlog=0", "async --file-async-backlog=8", "mmap"] {
+    for access in [
+        "sync --file-async-backlog=0",
+        "async --file-async-backlog=8",
+        "mmap",
+    ] {
         for mode in ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"] {
             prepare(directory.path());
             let text = format!("--file-test-mode={mode} --file-io-mode={access}");
@@ -291,7 +295,11 @@ fn links_of_other_accounts_are_neither_followed_nor_written() {
 
 #[test]
 fn extra_flags_are_named_as_sysbench_names_them() {
-    for (given, words) in [("", "(none)"), ("dsync,sync", "sync dsync "), ("direct", "directio")] {
+    for (given, words) in [
+        ("", "(none)"),
+        ("dsync,sync", "sync dsync "),
+        ("direct", "directio"),
+    ] {
         let values = options(&format!("--file-extra-flags={given}"));
         assert_eq!(FileSet::new(&values).unwrap().open_flags(), words);
     }
