@@ -102,7 +102,7 @@ where
             is_open_loop: self.spec.pace != Pace::Closed,
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),
-            kept: Cell::new((0, 0)),
+            kept: Cell::new((usize::MAX, 0)),
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.spec.seed)),
             spec: self.spec,
         });

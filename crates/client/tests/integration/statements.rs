@@ -87,7 +87,7 @@ async fn several_results_are_one_reply(connection: &mut Connection) {
     assert_eq!(connection.run("CALL two()").await.unwrap().rows, 3);
     let rows = connection.rows("CALL two()").await.unwrap();
     let texts: Vec<_> = rows.into_iter().flatten().flatten().collect();
-    assert_eq!(texts, ["1", "2", "x", "y"]);
+    assert_eq!(texts, ["x", "y"], "those of the last result");
     let mut call = connection.prepare("CALL two()").await.unwrap();
     for _ in 0..2 {
         let done = connection.execute(&mut call, &[], "CALL two()").await;

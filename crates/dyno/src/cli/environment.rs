@@ -6,13 +6,14 @@ const WIDTH: usize = 90;
 
 /// The name and meaning of each.
 #[rustfmt::skip] // A line for each.
-pub(crate) const VARIABLES: [(&str, &str); 13] = [
+pub(crate) const VARIABLES: [(&str, &str); 14] = [
     ("DYNO_PASSWORD", "password for servers whose URL has none"),
     ("DYNO_CACHE_DIR", "directory for private servers and prepared data [/var/cache/dyno for root, else ~/.cache/dyno]"),
     ("DYNO_CACHE_LIMIT", "maximum disk space of prepared data [20G]"),
     ("DYNO_SERVERS", "directory of server installations, one per subdirectory, as scripts/install-servers.sh makes it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]"),
     ("NO_COLOR", "if set, help and usage errors have no colors"),
     ("LC_ALL, LC_CTYPE, LANG", "C, POSIX or a character set other than UTF-8: output is plain ASCII"),
+    ("LUA_PATH", "where dyno sysbench searches for scripts"),
     ("PATH", "where server programs are searched"),
     ("USER", "user name for URLs without one"),
     ("HOME, XDG_CACHE_HOME", "location of ~/.cache"),

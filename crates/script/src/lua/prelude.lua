@@ -12,8 +12,9 @@ local running, is_yieldable = coroutine.running, coroutine.isyieldable
 -- A user with a thread of its own blocks it while it waits.
 local is_blocking, wait = core.wait ~= nil, core.wait or coroutine.yield
 
--- Between two collections, a state grows by half; by default, it would double.
-collectgarbage("setpause", 150)
+-- Between two collections, a state grows by a tenth; by default, it would double. An event leaves
+-- little behind.
+collectgarbage("setpause", 110)
 
 -- The user that runs, and its coroutine.
 local current, current_thread

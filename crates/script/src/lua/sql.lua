@@ -77,9 +77,9 @@ end
 function Driver:name() return driver_name end
 
 -- Returns the number of what was opened, or nil after messages.
-local function number_of(failed, ok, number, _, message)
+local function number_of(failed, what, ok, number, _, message)
   if ok then return number end
-  fatal("%s", failed)
+  fatal(failed, what)
   fatal("error %d: %s", number, message)
 end
 
@@ -88,7 +88,7 @@ function core.connect()
   local lost = core.user().lost
   while #lost > 0 do ask(CLOSE, table.remove(lost)) end
   local failed = "unable to connect to the database server, aborting..."
-  local number = number_of(failed, ask(OPEN))
+  local number = number_of(failed, nil, ask(OPEN))
   if not number then return nil end
   local con = setmetatable({number = number}, Connection)
   con.result = setmetatable({connection = con, nrows = 0, nfields = 0}, Result)
@@ -167,8 +167,7 @@ function Connection:bulk_insert_done()
 end
 
 function Connection:prepare(query)
-  local failed = "cannot prepare '" .. query .. "'"
-  local number = number_of(failed, ask(PREPARE, opened(self), nil, query))
+  local number = number_of("cannot prepare '%s'", query, ask(PREPARE, opened(self), nil, query))
   if not number then error("SQL API error", 2) end
   return setmetatable({connection = self, number = number, params = NONE, n = 0}, Statement)
 end

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use load::{Arrivals, Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
 use measure::slice::Slice;
@@ -101,13 +101,14 @@ fn a_rate_is_kept() {
     let load = LoadSpec {
         pace: Pace::Open {
             per_s: 500.0,
-            arrivals: Arrivals::Poisson,
+            arrivals: Arrivals::Constant,
         },
-        time: Some(Duration::from_millis(400)),
-        ..spec(2, None)
+        ..spec(2, Some(100))
     };
-    let count = events(&native("cpu --cpu-max-prime=10 run", 2), &load);
-    assert!((140..260).contains(&count), "{count}");
+    let began = Instant::now();
+    let native = native("cpu --cpu-max-prime=10 run", 2);
+    assert_eq!(events(&native, &load), 100);
+    assert!(began.elapsed() >= Duration::from_millis(190));
 }
 
 #[test]
