@@ -78,8 +78,8 @@ pub trait Protocol: Sized + 'static {
         None
     }
 
-    /// What has arrived of a message that follows the last reply, for who reads the next one
-    /// otherwise than by [`Protocol::feed`].
+    /// The part of the next message that arrived with the last reply, for a caller that reads it
+    /// without [`Protocol::feed`].
     fn take_begun(&mut self) -> Vec<u8> {
         Vec::new()
     }

@@ -245,8 +245,8 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Cuts the running load into seconds until the phase is over. Returns the last one, which
-    /// `on_event` has not received.
+    /// Cuts the running load into seconds until the phase is over. Returns the last second without
+    /// passing it to `on_event`.
     fn phase(
         &mut self,
         phase: Phase,
@@ -307,8 +307,8 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
-    /// Ends the load on transaction boundaries, and cancels transactions that take too long. `last`
-    /// is the last second of the measurement.
+    /// Lets running transactions complete, and cancels those that take too long. `last` is the last
+    /// second of the measurement.
     fn stop(
         mut self,
         last: Option<Box<Second>>,
@@ -319,7 +319,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         let lost = self.lost(stopped_ns);
         let mut unfinished = self.unfinished(stopped_ns);
         self.control.advance(Stage::Stop);
-        // Not before: transactions would start while the caller receives it.
+        // Only now: before the stop, transactions would start while the caller handles it.
         if let Some(second) = last {
             on_event(LoadEvent::Second(second));
         }

@@ -41,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// Has [`Tally::totals`] return what these users have done so far.
+    /// Makes [`Tally::totals`] return what these users have done so far.
     pub(crate) fn cut(&self, users: Range<u32>) {
         for entry in users.filter_map(|user| self.0.get(user as usize)) {
             for (cut, now) in zip(&entry.cut, &entry.now) {

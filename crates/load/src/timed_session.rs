@@ -18,7 +18,8 @@ pub(crate) struct TimedSession<C: Connect, K> {
     /// When the last reply was read, unless the user has waited for something else since. It is
     /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
-    /// When the last reply of the running transaction arrived, unless it has waited since.
+    /// When the last reply of the current transaction arrived; `None` if the user has waited for
+    /// something else since.
     arrived_ns: Option<u64>,
     /// `None` for a user with one connection that prepares nothing.
     script: Option<Box<ScriptState<C::Session>>>,
@@ -154,7 +155,7 @@ impl<C: Connect, K: Clock> TimedSession<C, K> {
         }
     }
 
-    /// The number of a closed connection, or of a new one.
+    /// The number for a connection to open: that of a closed one, or else a new one.
     fn vacant(&mut self) -> u32 {
         if self.session.is_none() {
             return self.script.as_ref().map_or(0, |script| script.selected) as u32;

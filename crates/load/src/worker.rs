@@ -19,7 +19,7 @@ use crate::cpu;
 use crate::record::Recorder;
 use crate::spec::{ANY_ERROR, LoadSpec};
 
-/// How long a user may run before others do.
+/// How long a user may run without waiting before it yields.
 const KEPT_NS: u64 = 1_000_000;
 
 /// A worker, from the point of view of its users.
@@ -38,7 +38,7 @@ pub(crate) struct Worker<C, K> {
     pub(crate) spec: LoadSpec,
     /// For think times and for jitter. The order in which users draw from it varies between runs.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
-    /// The user who runs, and since when no other user of this thread has.
+    /// The user that ran last, and since when no other user of this thread has run.
     pub(crate) kept: Cell<(usize, u64)>,
 }
 
@@ -48,8 +48,8 @@ impl<C, K> Worker<C, K> {
         ignored.any(|code| code == ANY_ERROR || error.has_code(code))
     }
 
-    /// Whether a user should let others run: one who never waits, such as a script that only
-    /// computes, would keep the thread.
+    /// Whether a user should yield to others: one that never waits, such as a script that only
+    /// computes, would keep the thread to itself.
     #[inline]
     pub(crate) fn is_kept_by(&self, user: usize, now_ns: u64) -> bool {
         let (last, since_ns) = self.kept.get();

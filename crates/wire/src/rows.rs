@@ -18,7 +18,7 @@ pub enum TextReply {
     Refused(Box<ServerError>),
 }
 
-/// The last result set of a statement; nothing for one without.
+/// The last result set of a statement; empty if it has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextRows {
     /// The names of the last result set's columns.

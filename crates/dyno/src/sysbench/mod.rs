@@ -98,7 +98,7 @@ fn run(it: &mut Invocation) -> Result<u8, OptionError> {
         Test::Script(source) => script::run(it, source),
     };
     ended.map_err(|mut error| {
-        // Whatever it was that the interruption made fail.
+        // An interruption can make any step fail.
         if it.interrupted.load(Ordering::Relaxed) {
             error.exit = INTERRUPTED;
         }
@@ -107,8 +107,8 @@ fn run(it: &mut Invocation) -> Result<u8, OptionError> {
 }
 
 impl Invocation {
-    /// The command of a test that comes with sysbench, once the test's options of this dialect are
-    /// read; `None` if that was `help`, which is printed.
+    /// Reads the options of a test that comes with sysbench, and returns the command; `None` for
+    /// `help`, whose text has then been printed.
     fn command(
         &mut self,
         test: &str,

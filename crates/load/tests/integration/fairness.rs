@@ -1,4 +1,4 @@
-//! The users of a thread share it.
+//! Users of the same thread take turns.
 
 use std::sync::Arc;
 use std::time::Duration;

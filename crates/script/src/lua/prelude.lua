@@ -41,7 +41,7 @@ local function ask(...)
   current, current_thread, core.failed = user, thread, false
   return ok, first, second, third, fourth
 end
--- Compiled, what waits would be many small pieces of code, one for each way to it.
+-- LuaJIT would compile code that waits into many short traces, one for each path to it.
 jit.off(ask)
 
 -- Waits for the next transaction: true, the name of a command, or nil if the load has none.
@@ -85,7 +85,7 @@ function loadfile(path)
   return setfenv(factories[path](), current.env)
 end
 
--- LuaJIT's `assert` would add a place of the program.
+-- `assert` would add a position in this file to the message.
 local function loaded_file(path)
   local chunk, why = loadfile(path)
   if not chunk then error(why, 0) end

@@ -31,7 +31,7 @@ impl Values {
         entry.or_insert_with(|| (kind, default.to_owned()));
     }
 
-    /// Adds options, except for names that there are.
+    /// Adds options, except those whose names exist already.
     pub(crate) fn declare_all<'a>(
         &mut self,
         options: impl IntoIterator<Item = &'a OptionDeclaration>,

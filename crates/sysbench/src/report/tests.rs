@@ -108,7 +108,7 @@ const SQL_OF_1_0: &str = "SQL statistics:
     reconnects:                          0      (0.00 per sec.)
 ";
 
-/// What 0.4 prints otherwise than 0.5.
+/// Where 0.4 prints something other than 0.5.
 fn of_0_4() -> String {
     let text = OF_0_5.replace("General statistics:", "Test execution summary:");
     let text = text.replace("response time:", "per-request statistics:");

@@ -137,8 +137,8 @@ impl ReplyReader {
         self.error.take()
     }
 
-    /// What has arrived of a message that follows the last reply, for who reads the next one in the
-    /// reader's place.
+    /// The part of the next message that arrived with the last reply, for a caller that reads it in
+    /// the reader's place.
     pub fn take_begun(&mut self) -> Vec<u8> {
         let mut begun = std::mem::take(&mut self.partial);
         if self.skip > 0 {
