@@ -31,8 +31,8 @@ fn points(done: &Finished) -> Vec<MonitorPoint> {
 }
 
 /// No metric is below zero, and the server's process and counters are sampled before `gone_s`
-/// and after `back_s`, but not between.
-fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
+/// and after `back_s`, but not between `gone_s` and `started_s`: a process is sampled before its server answers.
+fn monitors_followed(done: &Finished, gone_s: f64, started_s: f64, back_s: f64) {
     let points = points(done);
     let mut values = points.iter().flat_map(|point| point.values.values());
     assert!(values.all(|value| *value >= 0.0), "{points:?}");
@@ -42,10 +42,12 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
         let is_known = |during: &dyn Fn(f64, f64) -> bool| {
             known.iter().any(|&(begin_s, end_s)| during(begin_s, end_s))
         };
-        let shown = format!("{name} in {known:?}, gone at {gone_s}, back at {back_s}");
+        let shown = format!(
+            "{name} in {known:?}, gone at {gone_s}, started at {started_s}, back at {back_s}"
+        );
         assert!(is_known(&|begin_s, _| begin_s < gone_s), "{shown}");
         assert!(is_known(&|begin_s, _| begin_s >= back_s), "{shown}");
-        let in_between = |begin_s, end_s| begin_s >= gone_s && end_s < back_s;
+        let in_between = |begin_s, end_s| begin_s >= gone_s && end_s < started_s;
         assert!(!is_known(&in_between), "{shown}");
     }
 }
@@ -113,7 +115,7 @@ fn a_server_that_is_killed_and_started_again_gets_its_load_back() {
     stood_still(&done, gone_s, back_s);
     let errors = &trial.errors;
     assert!(trial.reconnects >= 2 && trial.failures() > 0, "{errors:?}");
-    monitors_followed(&done, fault.asked_s, back_s);
+    monitors_followed(&done, fault.asked_s, asked_s, back_s);
 
     let log = done.kept(1, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
