@@ -12,7 +12,6 @@ mod region;
 use std::fmt::Display;
 use std::io::{Error, ErrorKind};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rand_xoshiro::Xoroshiro128Plus;
@@ -157,20 +156,10 @@ impl VirtualUser for Thread {
     }
 }
 
-/// Runs `body` so many times, a number that the compiler cannot know. So it neither removes nor
-/// unrolls the loop, which would no longer be the work that sysbench measures.
-#[inline]
-fn repeat(times: &AtomicU64, mut body: impl FnMut(u64)) {
-    let mut done = 0;
-    while done < times.load(Ordering::Relaxed) {
-        body(done);
-        done += 1;
-    }
-}
-
 /// A whole number below `limit`, which is at most 2^53, drawn as sysbench draws it.
 fn below(random: &mut Random, limit: u64) -> u64 {
-    (unit(random) * limit as f64) as u64
+    // C converts with an instruction or two. Rust clamps, which takes a dozen for unsigned numbers.
+    (unit(random) * limit as f64) as i64 as u64
 }
 
 /// A failed system call, in sysbench's words.
