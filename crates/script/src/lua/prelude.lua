@@ -12,9 +12,10 @@ local running, is_yieldable = coroutine.running, coroutine.isyieldable
 -- A user with a thread of its own blocks it while it waits.
 local is_blocking, wait = core.wait ~= nil, core.wait or coroutine.yield
 
--- Between two collections, a state grows by a tenth; by default, it would double. An event leaves
--- little behind.
+-- A collection begins when a state has grown by a tenth, and ends after about another. By default,
+-- a state would grow to two and a half times its size. An event leaves little behind.
 collectgarbage("setpause", 110)
+collectgarbage("setstepmul", 1000)
 
 -- The user that runs, and its coroutine.
 local current, current_thread

@@ -307,6 +307,48 @@ fn statements_take_all_types() {
 }
 
 #[test]
+fn parameters_can_be_bound_again() {
+    let text = "
+        function event()
+          local con, kind = sysbench.sql.driver():connect(), sysbench.sql.type
+          local stmt = con:prepare('SELECT ?')
+          local int, text = stmt:bind_create(kind.INT), stmt:bind_create(kind.CHAR, '2')
+          int:set(1) text:set('abc')
+          print(stmt:bind_param(int, text), stmt:bind_param())
+          stmt:execute()
+          stmt:bind_param(text)
+          stmt:execute()
+        end";
+    let (_, log, printed) = run(text, Mode::Coroutines);
+    let (int, text) = (Param::Int(1), Param::Text(b"ab"));
+    let executed = format!("0: #0 {:?}\n0: #0 {:?}", [int, text], [text]);
+    assert_eq!(log, format!("open\n0: prepare SELECT ?\n{executed}"));
+    assert_eq!(printed, "0\tnil\n");
+}
+
+#[test]
+fn a_statement_needs_little_memory() {
+    let text = "
+        function event()
+          local con, kind, kept = sysbench.sql.driver():connect(), sysbench.sql.type, {}
+          collectgarbage()
+          local used_kib = collectgarbage('count')
+          for i = 1, 1000 do
+            local stmt = con:prepare('SELECT ?, ?')
+            local int, text = stmt:bind_create(kind.INT), stmt:bind_create(kind.CHAR, 120)
+            stmt:bind_param(int, text)
+            int:set(i) text:set('x')
+            kept[i] = stmt
+          end
+          collectgarbage()
+          print(collectgarbage('count') - used_kib)
+        end";
+    let (_, _, printed) = run(text, Mode::Coroutines);
+    let used_kib: f64 = printed.trim().parse().unwrap();
+    assert!(used_kib < 400.0, "{used_kib} KiB for 1,000 statements");
+}
+
+#[test]
 fn rows_stay_until_the_next_statement_of_their_connection() {
     let text = "
         function thread_init()
