@@ -1,5 +1,6 @@
 //! A connection to a server: sends commands and reads their replies, whatever the protocol.
 
+use std::borrow::Cow;
 use std::cell;
 use std::fmt::{Debug, Display};
 use std::future::{Future, poll_fn};
@@ -96,8 +97,8 @@ pub trait Protocol: Sized + 'static {
     fn refusal(error: Box<ServerError>) -> Refusal;
 
     /// The statement with the server's own placeholders instead of `?`.
-    fn with_placeholders(sql: &str) -> String {
-        sql.to_owned()
+    fn with_placeholders(sql: &str) -> Cow<'_, str> {
+        sql.into()
     }
 
     /// Writes a statement as text, with its parameters filled in.

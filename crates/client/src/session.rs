@@ -1,7 +1,9 @@
 //! A virtual user's connection to a server.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use slab::Slab;
 use wire::reply::Done;
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Rows, Session, SessionError};
@@ -29,10 +31,11 @@ pub struct NetworkSession<P: Protocol> {
     place: Place,
     connection: Connection<P>,
     protocol: StatementProtocol,
-    /// The connection's own once a script has prepared a statement, which is added.
     catalog: Arc<Catalog>,
-    /// By number in the catalog; nothing for a statement that is sent as text, or is freed.
+    /// By number; nothing for a statement that is sent as text, or is freed.
     prepared: Vec<Option<P::Statement>>,
+    /// The texts that a script has prepared. Their numbers are behind those of the catalog.
+    scripted: Slab<Arc<str>>,
     /// Buffer for statements of the text protocol.
     text: String,
 }
@@ -76,6 +79,7 @@ impl<P: Protocol> Connector<P> {
             protocol: self.protocol,
             catalog: Arc::clone(catalog),
             prepared,
+            scripted: Slab::new(),
             text: String::new(),
         })
     }
@@ -164,8 +168,12 @@ impl<P: Protocol> Session for NetworkSession<P> {
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let sql = &self.catalog.statements[statement as usize].sql;
-        if let Some(Some(prepared)) = self.prepared.get_mut(statement as usize) {
+        let (index, known) = (statement as usize, &self.catalog.statements);
+        let sql: &str = match known.get(index) {
+            Some(known) => &known.sql,
+            None => &self.scripted[index - known.len()],
+        };
+        if let Some(Some(prepared)) = self.prepared.get_mut(index) {
             let done = self.connection.execute(prepared, params, sql).await;
             return self.finish(done, sql);
         }
@@ -188,30 +196,29 @@ impl<P: Protocol> Session for NetworkSession<P> {
         self.finish(done, sql)
     }
 
-    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
-        let sql = P::with_placeholders(sql);
+    async fn prepare(&mut self, sql: &Arc<str>) -> Result<u32, SessionError> {
+        let text = P::with_placeholders(sql);
         let prepared = match self.protocol {
-            StatementProtocol::Prepared => prepare(&mut self.connection, &sql).await,
+            StatementProtocol::Prepared => prepare(&mut self.connection, &text).await,
             StatementProtocol::Text => Ok(None),
         };
-        let prepared = prepared.map_err(|error| self.failed(error, &sql))?;
-        let catalog = Arc::make_mut(&mut self.catalog);
-        let mut statements = catalog.statements.iter();
-        let freed = statements.position(|statement| statement.sql.is_empty());
-        let number = freed.unwrap_or(catalog.statements.len());
-        if freed.is_none() {
-            catalog.add(Label::default(), String::new());
-        }
-        catalog.statements[number].sql = sql;
-        self.prepared.resize_with(catalog.statements.len(), || None);
+        let prepared = prepared.map_err(|error| self.failed(error, &text))?;
+        // Users share the text unless it is sent with the server's placeholders each time.
+        let sql = match text {
+            Cow::Owned(text) if prepared.is_none() => text.into(),
+            _ => Arc::clone(sql),
+        };
+        let number = self.catalog.statements.len() + self.scripted.insert(sql);
+        let count = self.prepared.len().max(number + 1);
+        self.prepared.resize_with(count, || None);
         self.prepared[number] = prepared;
         Ok(number as u32)
     }
 
     async fn free(&mut self, statement: u32) {
         let index = statement as usize;
-        if let Some(freed) = Arc::make_mut(&mut self.catalog).statements.get_mut(index) {
-            freed.sql = String::new();
+        if let Some(place) = index.checked_sub(self.catalog.statements.len()) {
+            self.scripted.try_remove(place);
         }
         if let Some(prepared) = self.prepared.get_mut(index).and_then(Option::take) {
             self.connection.free(prepared).await;

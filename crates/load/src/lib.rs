@@ -22,6 +22,7 @@ mod schedule;
 mod spec;
 mod stop;
 mod tally;
+mod texts;
 mod timed_session;
 mod turns;
 mod user;

@@ -1,6 +1,7 @@
 //! A virtual user's connections, which record how long each statement takes.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use workload::catalog::Label;
@@ -43,7 +44,7 @@ struct Prepared {
     /// Its number for the script, behind those of the catalog.
     id: u32,
     connection: usize,
-    sql: Box<str>,
+    sql: Arc<str>,
     /// Its number on the connection.
     number: u32,
 }
@@ -206,17 +207,18 @@ impl<C: Connect, K: Clock> Session for TimedSession<C, K> {
         reply
     }
 
-    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+    async fn prepare(&mut self, sql: &Arc<str>) -> Result<u32, SessionError> {
         self.waited();
         let session = self.session.as_mut().ok_or_else(not_connected)?;
-        let number = session.prepare(sql).await?;
+        let sql = self.worker.texts.borrow_mut().share(sql);
+        let number = session.prepare(&sql).await?;
         let script = self.script.get_or_insert_default();
         let id = self.worker.catalog.statements.len() as u32 + script.next_id;
         script.next_id += 1;
         script.prepared.push(Prepared {
             id,
             connection: script.selected,
-            sql: sql.into(),
+            sql,
             number,
         });
         Ok(id)

@@ -18,6 +18,7 @@ use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
 use crate::spec::{ANY_ERROR, LoadSpec};
+use crate::texts::Texts;
 
 /// How long a user may run without waiting before it yields.
 const KEPT_NS: u64 = 1_000_000;
@@ -30,6 +31,8 @@ pub(crate) struct Worker<C, K> {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) catalog: Arc<Catalog>,
+    /// The texts of what scripts have prepared.
+    pub(crate) texts: RefCell<Texts>,
     pub(crate) is_open_loop: bool,
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
@@ -99,6 +102,7 @@ where
             control: self.control,
             recorder: self.recorder,
             catalog: self.catalog,
+            texts: RefCell::default(),
             is_open_loop: self.spec.pace != Pace::Closed,
             connector: self.connector,
             connecting: Semaphore::new(self.spec.connect_limit as usize),

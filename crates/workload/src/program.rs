@@ -191,7 +191,7 @@ async fn serve<'a, S: Connections>(
         }
         Request::Prepare { connection, sql } => {
             session.select(connection);
-            Answer::Opened(session.prepare(sql).await?)
+            Answer::Opened(session.prepare(&sql.into()).await?)
         }
         Request::Execute {
             connection,

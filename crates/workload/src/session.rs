@@ -68,8 +68,8 @@ pub trait Session {
 
     /// Prepares a statement that is not in the catalog, for [`Session::execute`]; returns its
     /// number, which is higher than those of the catalog. `?` stands for a parameter, whatever
-    /// the engine's own placeholder is.
-    fn prepare(&mut self, _sql: &str) -> impl Future<Output = Result<u32, SessionError>> {
+    /// the engine's own placeholder is. A session that keeps the text shares it.
+    fn prepare(&mut self, _sql: &Arc<str>) -> impl Future<Output = Result<u32, SessionError>> {
         std::future::ready(Err(SessionError::no_scripts()))
     }
 

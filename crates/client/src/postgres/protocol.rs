@@ -1,5 +1,6 @@
 //! The protocol as a connection uses it.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use wire::postgres::command::{self, Statement};
@@ -153,8 +154,8 @@ impl Protocol for Postgres {
         }
     }
 
-    fn with_placeholders(sql: &str) -> String {
-        numbered(sql)
+    fn with_placeholders(sql: &str) -> Cow<'_, str> {
+        numbered(sql).into()
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

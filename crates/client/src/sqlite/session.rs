@@ -71,10 +71,10 @@ impl Session for SqliteSession {
             .map_err(|error| session_error(&error, Some(&shortened(sql))))
     }
 
-    async fn prepare(&mut self, sql: &str) -> Result<u32, SessionError> {
+    async fn prepare(&mut self, sql: &Arc<str>) -> Result<u32, SessionError> {
         // Statements are freed with the connection, so that each text is kept once.
         let mut statements = self.catalog.statements.iter();
-        if let Some(known) = statements.position(|statement| statement.sql == sql) {
+        if let Some(known) = statements.position(|statement| *statement.sql == **sql) {
             return Ok(known as u32);
         }
         let number = self.catalog.statements.len();
@@ -82,7 +82,7 @@ impl Session for SqliteSession {
             .set_prepared_statement_cache_capacity(number + 1);
         let prepared = self.connection.prepare_cached(sql);
         prepared.map_err(|error| session_error(&error, Some(&shortened(sql))))?;
-        Arc::make_mut(&mut self.catalog).add(Label::default(), sql.to_owned());
+        Arc::make_mut(&mut self.catalog).add(Label::default(), sql.to_string());
         Ok(number as u32)
     }
 
@@ -200,7 +200,7 @@ mod tests {
         let created = session.query(Label::default(), create).await;
         assert_eq!(created, Ok(Reply::default()));
         let insert = "INSERT INTO d VALUES (?, ?, ?)";
-        let insert = session.prepare(insert).await.unwrap();
+        let insert = session.prepare(&insert.into()).await.unwrap();
         for values in [
             [Param::Int(1), Param::Double(1.5), Param::Text(b"it's ?")],
             [Param::Int(2), Param::Null, Param::Null],

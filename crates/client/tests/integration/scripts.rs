@@ -49,8 +49,8 @@ async fn a_script<P: Protocol>(
     let known = catalog(&["SELECT 1"]);
     let mut session = connector.connect(&known).await.unwrap();
     session.query(Label::default(), CREATE).await.unwrap();
-    let insert = session.prepare(INSERT).await.unwrap();
-    let select = session.prepare(SELECT).await.unwrap();
+    let insert = session.prepare(&INSERT.into()).await.unwrap();
+    let select = session.prepare(&SELECT.into()).await.unwrap();
     assert_eq!((insert, select), (1, 2));
     values_of_all_types(&mut session, insert, select).await;
     results_are_read(&mut session).await;
@@ -61,7 +61,8 @@ async fn a_script<P: Protocol>(
     let reply = session.execute(select, &[Int(1), Int(1)]).await.unwrap();
     assert_eq!(reply.rows, 1);
     assert_eq!(session.execute(0, &[]).await.unwrap().rows, 1);
-    assert_eq!(session.prepare(INSERT).await.unwrap(), insert);
+    let again = session.prepare(&INSERT.into()).await.unwrap();
+    assert_eq!(again, insert);
     session
         .query(Label::default(), "DROP TABLE d")
         .await

@@ -131,7 +131,7 @@ impl Session for DrySession {
         Ok(Reply::default())
     }
 
-    async fn prepare(&mut self, _: &str) -> Result<u32, SessionError> {
+    async fn prepare(&mut self, _: &Arc<str>) -> Result<u32, SessionError> {
         self.0 += 1;
         Ok(self.0 - 1)
     }

@@ -257,7 +257,7 @@ impl Session for Connection {
         self.statement().await
     }
 
-    async fn prepare(&mut self, _: &str) -> Result<u32, SessionError> {
+    async fn prepare(&mut self, _: &Arc<str>) -> Result<u32, SessionError> {
         self.statement().await.map(|_| 0)
     }
 

@@ -15,10 +15,13 @@ use super::{LuaScript, ScriptError};
 const CLOSE: u32 = 1;
 /// A statement whose rows the script reads.
 const FETCH: u32 = 3;
+/// Statements that the script has deferred.
+const EXECUTE: u32 = 5;
 const FAIL: u32 = 12;
 
 /// What a script asks for: the number of a request, a connection or seconds, the number of a
-/// statement, a text, and parameters.
+/// statement, a text, and the statements that it has deferred: for each its number, how many
+/// parameters it has, and these.
 pub(super) type Asked = (
     u32,
     Option<f64>,
@@ -28,7 +31,7 @@ pub(super) type Asked = (
 );
 
 /// True and results, or false and what failed.
-type Results = (bool, Value, Value, Value, Value);
+type Results = (bool, Value, Value, Value, Value, Value);
 
 /// What a script is given for it: results, and the rows of a connection, which stay in Rust until
 /// the script fetches them.
@@ -42,17 +45,42 @@ pub(super) struct UserProgram {
     pub(super) script: LuaScript,
     pub(super) exchange: Exchange,
     pub(super) asked: Asked,
+    /// How many of the values that were asked for belong to statements that are executed, or are
+    /// being executed.
+    pub(super) executed: usize,
 }
 
 impl Program for UserProgram {
     fn resume(&mut self, answer: Answer<'_>) -> Request<'_> {
-        let given = self.given(answer);
-        self.asked = (self.exchange)(given);
+        let is_failed = matches!(answer, Answer::Failed(_));
+        if is_failed || self.executed == self.asked.4.len() {
+            let given = self.given(answer);
+            self.asked = (self.exchange)(given);
+            self.executed = 0;
+        }
+        if self.asked.0 == EXECUTE {
+            return self.execute();
+        }
         request(&self.asked)
     }
 }
 
 impl UserProgram {
+    /// The next of the statements that the script has deferred.
+    fn execute(&mut self) -> Request<'_> {
+        let left = self.asked.4.get(self.executed..).unwrap_or_default();
+        let [Value::Number(statement), Value::Number(count), params @ ..] = left else {
+            return Request::Fail("a statement without a number");
+        };
+        let count = (*count as usize).min(params.len());
+        self.executed += 2 + count;
+        Request::Execute {
+            connection: connection(&self.asked),
+            statement: *statement as u32,
+            params: params.iter().take(count).map(param).collect(),
+        }
+    }
+
     fn given(&self, answer: Answer<'_>) -> Given {
         let number = |number: u64| Value::Number(number as f64);
         let connection = connection(&self.asked);
@@ -73,18 +101,20 @@ impl UserProgram {
                 unfetched = Some((connection, mem::take(&mut rows.rows).into()));
             }
         }
-        let results = (true, first, second, Value::Missing, Value::Missing);
-        (results, unfetched)
+        let none = || Value::Missing;
+        ((true, first, second, none(), none(), none()), unfetched)
     }
 
     fn failure(&self, error: &SessionError) -> Results {
         let state = error.sqlstate.into_iter().flatten();
+        let statement = error.statement.as_deref();
         (
             false,
             Value::Number(number_of(error).into()),
             Value::Text(state.collect()),
             Value::Text(error.message.as_str().into()),
             Value::Bool(self.script.common.settings.ignores(error)),
+            statement.map_or(Value::Missing, |statement| Value::Text(statement.into())),
         )
     }
 }
@@ -101,7 +131,7 @@ fn connection(asked: &Asked) -> u32 {
 /// The numbers are those that `prelude.lua` and `sql.lua` have.
 fn request(asked: &Asked) -> Request<'_> {
     let connection = connection(asked);
-    let (number, seconds, statement, sql, params) = asked;
+    let (number, seconds, statement, sql, _) = asked;
     let statement = statement.unwrap_or_default();
     let sql = sql.as_deref().unwrap_or_default();
     match *number {
@@ -113,11 +143,6 @@ fn request(asked: &Asked) -> Request<'_> {
             sql,
         },
         4 => Request::Prepare { connection, sql },
-        5 => Request::Execute {
-            connection,
-            statement,
-            params: params.iter().map(param).collect(),
-        },
         6 => Request::Free {
             connection,
             statement,

@@ -47,7 +47,7 @@ function db_bind_param(statement, values)
       error("Unsupported variable type: " .. type(value), 2)
     end
   end
-  statement.params, statement.n = values, #values
+  statement.params = values
 end
 
 function db_bind_result() end

@@ -175,6 +175,7 @@ impl Script for LuaScript {
                 script: self.clone(),
                 exchange,
                 asked: Asked::default(),
+                executed: 0,
             })
         };
         Ok(exchanges.into_iter().map(program).collect())

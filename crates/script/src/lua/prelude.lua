@@ -12,9 +12,10 @@ local running, is_yieldable = coroutine.running, coroutine.isyieldable
 -- A user with a thread of its own blocks it while it waits.
 local is_blocking, wait = core.wait ~= nil, core.wait or coroutine.yield
 
--- Between two collections, a state grows by a tenth; by default, it would double. An event leaves
--- little behind.
+-- A collection begins when a state has grown by a tenth, and ends after about another. By default,
+-- a state would grow to two and a half times its size. An event leaves little behind.
 collectgarbage("setpause", 110)
+collectgarbage("setstepmul", 1000)
 
 -- The user that runs, and its coroutine.
 local current, current_thread
@@ -30,6 +31,7 @@ end
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
   if core.is_dry then return true, 0, 0 end
+  core.execute()
   local user, thread = current, current_thread
   -- A coroutine of the script's own would get the request.
   if not is_blocking and (running() ~= thread or not is_yieldable()) then
@@ -37,9 +39,9 @@ local function ask(...)
     error(stuck, 0)
   end
   if stuck then fail() end
-  local ok, first, second, third, fourth = wait(...)
+  local ok, first, second, third, fourth, fifth = wait(...)
   current, current_thread, core.failed = user, thread, false
-  return ok, first, second, third, fourth
+  return ok, first, second, third, fourth, fifth
 end
 -- LuaJIT would compile code that waits into many short traces, one for each path to it.
 jit.off(ask)
@@ -52,7 +54,35 @@ local function pause(seconds)
   return 0
 end
 
+-- What a script can notice of the time at which statements are executed: errors that it catches,
+-- what it prints, and clocks.
+local raw_pcall, raw_xpcall = pcall, xpcall
+local function executed(handler, ok, ...)
+  local is_executed, err = raw_xpcall(core.execute, handler)
+  if not is_executed then return false, err end
+  return ok, ...
+end
+
+function xpcall(f, handler, ...)
+  core.execute()
+  return executed(handler, raw_xpcall(f, handler, ...))
+end
+
+local function same(err) return err end
+function pcall(f, ...)
+  core.execute()
+  return executed(same, raw_pcall(f, ...))
+end
+
+for name, clock in pairs({clock = os.clock, date = os.date, time = os.time}) do
+  os[name] = function(...)
+    core.execute()
+    return clock(...)
+  end
+end
+
 function print(...)
+  core.execute()
   local texts = {...}
   for i = 1, select("#", ...) do texts[i] = tostring(texts[i]) end
   core.print(table.concat(texts, "\t") .. "\n")
@@ -60,6 +90,7 @@ end
 
 local write = io.write
 function io.write(...)
+  core.execute()
   if io.output() ~= io.stdout then return write(...) end
   core.print(table.concat({...}))
   return true
@@ -269,4 +300,6 @@ function core.life(tid, is_command)
 end
 
 core.sysbench, core.cmdline, core.load, core.ask = sysbench, cmdline, load, ask
+-- Only what waits on a thread of its own gains nothing by it.
+core.defers = not is_blocking
 function core.user() return current end

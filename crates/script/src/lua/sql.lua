@@ -3,8 +3,9 @@ local core = ...
 local OPEN, CLOSE, RUN, FETCH, PREPARE, EXECUTE, FREE, PAUSE = 0, 1, 2, 3, 4, 5, 6, 7
 -- As much as sysbench sends at once in a bulk insert.
 local MAX_PACKET = 524288
+-- So many values of deferred statements are executed together, and so long a text at once.
+local MOST_VALUES, LONG_TEXT = 240, 4096
 local PREPARED = "<prepared statement>"
-local NONE = {}
 local ask, sysbench, driver_name = core.ask, core.sysbench, core.settings.driver
 
 local kinds = {NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6,
@@ -34,8 +35,8 @@ local function opened(con)
   error("SQL API error", 3)
 end
 
--- What a failed statement throws.
-local function failure(con, query, errno, state, message, is_ignorable)
+-- What a failed statement throws, with its text if the database told it.
+local function failure(con, query, errno, state, message, is_ignorable, text)
   local err = {connection = con, query = query, sql_errno = errno, sql_state = state,
     sql_errmsg = message, errcode = sysbench.error.RESTART_EVENT}
   con.sql_errno, con.sql_state, con.sql_errmsg = errno, state, message
@@ -44,10 +45,10 @@ local function failure(con, query, errno, state, message, is_ignorable)
   if is_ignorable then return err end
   if driver_name == "pgsql" then
     fatal("PQexec() failed: 7 %s", message)
-    fatal("failed query was: %s", query)
+    fatal("failed query was: %s", text or query)
   else
     local call = query == PREPARED and "mysql_stmt_execute" or "mysql_drv_query"
-    fatal("%s() returned error %d (%s) for query '%s'", call, errno, message, query)
+    fatal("%s() returned error %d (%s) for query '%s'", call, errno, message, text or query)
   end
   local hook = core.user().sysbench.hooks.sql_error_ignorable
   return hook and hook(err) and err
@@ -60,6 +61,22 @@ local function settle(con, query, ok, first, second, third, fourth)
   local result = con.result
   result.nrows, result.nfields, result.is_valid = first, second, true
   return result
+end
+
+-- The statements that the user has deferred, all of one connection: for each its number, the number
+-- of its values, and these. Whoever looks at a result, catches an error, or waits for something else
+-- has them executed first, so that only the time at which the script goes on shows it.
+local deferred, values, deferring = 0, {}, nil
+
+-- Executes them. An error has no place: the script has gone on. Their texts tell which one failed.
+function core.execute()
+  if deferred == 0 then return end
+  local con, count = deferring, deferred
+  deferred, deferring = 0, nil
+  local ok, first, second, third, fourth, text =
+    ask(EXECUTE, con.number, nil, nil, unpack(values, 1, count))
+  if not ok then error(failure(con, PREPARED, first, second, third, fourth, text), 0) end
+  con.result.nrows, con.result.nfields = first, second
 end
 
 -- Runs a statement without its rows; returns whether it succeeded, and the result or error.
@@ -169,36 +186,47 @@ end
 function Connection:prepare(query)
   local number = number_of("cannot prepare '%s'", query, ask(PREPARE, opened(self), nil, query))
   if not number then error("SQL API error", 2) end
-  return setmetatable({connection = self, number = number, params = NONE, n = 0}, Statement)
+  return setmetatable({connection = self, number = number}, Statement)
 end
 
+-- A parameter is an array, which takes half the memory of fields: what fits, that is the length of
+-- a text or whether a number may have a fraction, and the value.
 function Statement:bind_create(kind, max_len)
-  local is_text = kind == kinds.CHAR or kind == kinds.VARCHAR
-  if not is_text and not (kind >= kinds.TINYINT and kind <= kinds.DOUBLE) then
+  local fits = kind >= kinds.FLOAT
+  if kind == kinds.CHAR or kind == kinds.VARCHAR then
+    fits = tonumber(max_len) or error("no length", 2)
+  elseif kind < kinds.TINYINT or kind > kinds.DOUBLE then
     error("Unsupported argument type: " .. kind, 2)
   end
-  max_len = is_text and (max_len or error("no length", 2))
-  return setmetatable({kind = kind, max_len = max_len}, Param)
+  return setmetatable({fits}, Param)
 end
 
+-- A statement is also the array of its parameters, unless it has a table of them.
 function Statement:bind_param(...)
   local n = select("#", ...)
   if n == 0 then return nil end
-  self.params, self.n = {...}, n
+  for i = 1, math.max(n, #self) do self[i] = select(i, ...) end
   return 0
 end
 
--- The values of parameters as they are now. Those of the functions of 0.5 are values themselves.
-local function values(params, i, n)
-  if i > n then return end
-  local param = params[i]
-  if type(param) == "table" then param = param.value end
-  return param, values(params, i + 1, n)
-end
-
+-- Parameters have the values that they have now. Those of the functions of 0.5 are values themselves.
 function Statement:execute()
-  local con, params, n = self.connection, self.params, self.n
-  return (settle(con, PREPARED, ask(EXECUTE, opened(con), self.number, nil, values(params, 1, n))))
+  local con, params, is_long = self.connection, self.params or self, not core.defers
+  opened(con)
+  local count = #params
+  if con ~= deferring or deferred + count > MOST_VALUES then core.execute() end
+  values[deferred + 1], values[deferred + 2] = self.number, count
+  for i = 1, count do
+    local value = params[i]
+    if type(value) == "table" then value = value[2] end
+    values[deferred + 2 + i] = value
+    is_long = is_long or type(value) == "string" and #value > LONG_TEXT
+  end
+  deferring, deferred = con, deferred + 2 + count
+  local result = con.result
+  result.nrows, result.nfields, result.is_valid = nil, nil, true
+  if is_long then core.execute() end
+  return result
 end
 
 function Statement:close()
@@ -208,18 +236,20 @@ end
 
 -- A whole number is sent as an integer, whatever the parameter's type.
 function Param:set(value)
-  if value ~= nil and self.max_len then
-    value = tostring(value):sub(1, self.max_len)
+  local fits = self[1]
+  if value ~= nil and type(fits) == "number" then
+    value = tostring(value):sub(1, fits)
   elseif value ~= nil then
     value = tonumber(value) or error("a number was expected", 2)
-    if value % 1 ~= 0 and self.kind < kinds.FLOAT then value = value - math.fmod(value, 1) end
+    if value % 1 ~= 0 and not fits then value = value - math.fmod(value, 1) end
   end
-  self.value = value
+  self[2] = value
 end
 
 function Param:set_rand_str(format) self:set(sysbench.rand.string(format)) end
 
 function Result:fetch_row()
+  core.execute()
   local number = self.connection.number
   return number and core.fetch(number)
 end
@@ -231,4 +261,13 @@ function Result:free()
   end
   self.is_valid = false
   return true
+end
+
+-- What is not known before the deferred statements are executed.
+function Result:__index(field)
+  if field == "nrows" or field == "nfields" then
+    core.execute()
+    return rawget(self, field)
+  end
+  return Result[field]
 end
