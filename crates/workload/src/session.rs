@@ -227,6 +227,8 @@ impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.number, self.sqlstate_text()) {
             (None, None) => {}
+            // The script tells what it wants to of the error that made it fail.
+            _ if self.kind == FailureKind::Script => {}
             (None, Some(state)) => write!(f, "SQLSTATE {state}: ")?,
             (Some(number), Some(state)) => write!(f, "error {number} ({state}): ")?,
             (Some(number), None) => write!(f, "error {number}: ")?,

@@ -27,13 +27,20 @@ local function fail(...)
   while true do wait(FAIL, nil, nil, message) end
 end
 
+-- A message with the traceback of the script's calls, without those of this program.
+local function traced(message)
+  local text = debug.traceback(message, 3)
+  text = text:gsub("\n\t%[C%]: in function 'xpcall'(\n\tsysbench:)", "%1")
+  return (text:gsub("\n\tsysbench:[^\n]*", ""))
+end
+
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
   if core.is_dry then return true, 0, 0 end
   local user, thread = current, current_thread
   -- A coroutine of the script's own would get the request.
   if not is_blocking and (running() ~= thread or not is_yieldable()) then
-    stuck = debug.traceback("cannot suspend: the script waits where it must not be interrupted", 2)
+    stuck = traced("cannot suspend: the script waits where it must not be interrupted")
     error(stuck, 0)
   end
   if stuck then fail() end
@@ -201,8 +208,8 @@ end
 
 -- Adds the traceback to a mistake; a table is thrown by a statement.
 local function told(err)
-  local is_told = type(err) == "string" and err:find("\nstack traceback:", 1, true)
-  return is_told and err or debug.traceback(err, 2)
+  local is_new = type(err) == "string" and not err:find("\nstack traceback:", 1, true)
+  return is_new and traced(err) or err
 end
 
 -- Calls a function of the script, if there is one; an error ends the load.

@@ -15,6 +15,20 @@ const MYSQL_PORT: u16 = 3306;
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 /// The error of a lost connection, which the server did not report.
 const LOST: u32 = 2013;
+/// What remedies say to users of dyno's own options, and to those of sysbench's; `*` is the driver.
+#[rustfmt::skip] // A line for each.
+const REMEDIES: [(&str, &str); 10] = [
+    ("the port (", "--*-host and --*-port ("),
+    ("name the socket in the URL", "name it with --*-socket"),
+    ("the host, the port,", "--*-host, --*-port,"),
+    ("host and port:", "--*-host and --*-port:"),
+    ("check the path", "check --*-socket"),
+    ("DYNO_PASSWORD or --option-file", "MYSQL_PWD"),
+    (" or use dyno bench --create-database, or name another database in the URL", ", or name another database with --*-db"),
+    ("run with --prepare missing", "run the command prepare"),
+    ("--protocol text", "--db-ps-mode=disable"),
+    ("--tls-mode required", "--mysql-ssl=on"),
+];
 
 /// The servers, and how to use them. Without `Debug`, because of the password.
 pub struct Targets {
@@ -72,6 +86,15 @@ impl Targets {
         })
     }
 
+    /// A remedy in terms of sysbench's options.
+    pub fn remedy(&self, text: &str) -> String {
+        let own = |text: String, (dyno, sysbench): &(&str, &str)| text.replace(dyno, sysbench);
+        let text = REMEDIES.iter().fold(text.to_owned(), own);
+        let text = text.replace("--*", &format!("--{}", self.driver));
+        // Its host may be the directory of a socket.
+        text.replace("--pgsql-socket", "--pgsql-host")
+    }
+
     /// What sysbench logs as fatal for an error that ends a run.
     pub fn fatal(&self, error: &SessionError) -> String {
         let message = &error.message;
@@ -116,6 +139,9 @@ fn urls(values: &Values, driver: &str) -> Result<Vec<String>, OptionError> {
             urls.push(match host.as_str() {
                 "localhost" if port == MYSQL_PORT && has_socket => by_socket(MYSQL_SOCKET),
                 _ if host.contains(':') => format!("{scheme}://{user}@[{host}]:{port}/{database}"),
+                _ if host.starts_with('/') => {
+                    format!("{scheme}://{user}@{}:{port}/{database}", encoded(&host))
+                }
                 _ => format!("{scheme}://{user}@{host}:{port}/{database}"),
             });
         }

@@ -498,6 +498,25 @@ fn connections_take_every_port_of_a_host_first() {
     let expected = expected.map(|path| format!("mysql://sbtest@localhost/sbtest?socket={path}"));
     assert_eq!(found.urls, expected);
     assert!(targets("--mysql-host= oltp_read_only run").urls.is_empty());
+    let found = targets("--db-driver=pgsql --pgsql-host=/run/pg oltp_read_only run");
+    assert_eq!(found.urls, ["postgres://sbtest@%2Frun%2Fpg:5432/sbtest"]);
+}
+
+#[test]
+fn remedies_name_the_options_of_their_driver() {
+    let [mysql, pgsql] = ["mysql", "pgsql"].map(|name| targets(&format!("--db-driver={name} x")));
+    let refused =
+        "check the port (if it listens only on a Unix socket, name the socket in the URL)";
+    let expected = "check --mysql-host and --mysql-port (if it listens only on a Unix socket, \
+                    name it with --mysql-socket)";
+    assert_eq!(mysql.remedy(refused), expected);
+    let expected = "check --pgsql-host and --pgsql-port (if it listens only on a Unix socket, \
+                    name it with --pgsql-host)";
+    assert_eq!(pgsql.remedy(refused), expected);
+    assert_eq!(
+        mysql.remedy("use --protocol text"),
+        "use --db-ps-mode=disable"
+    );
 }
 
 #[test]
