@@ -254,15 +254,32 @@ local function run_events(user, tid)
   await(READY)
 end
 
--- Calls the functions and commands that it is told to, one for each transaction.
+-- Prints a report by a hook; returns what went wrong.
+local function report(user, wanted)
+  local stat = {}
+  for i = 2, #wanted do
+    local name, number = wanted[i]:match("(.*)=(.*)")
+    stat[name] = tonumber(number)
+  end
+  local ok, err = pcall(user.sysbench.hooks[wanted[1]], stat)
+  return not ok and tostring(err) or nil
+end
+
+-- Calls the functions and commands that it is told to, one for each transaction, and hooks for
+-- reports between them.
 local function run_commands(user)
   await(READY)
   while true do
     local name = user.wanted
-    local entry = (user.sysbench.cmdline.commands or {})[name]
-    local result = call(name, entry and entry[1] or user.env[name])
-    if entry and result == false then fail("`%s' function failed", name) end
-    await(name and LAST or READY)
+    if type(name) == "table" then
+      user.wanted = select(2, ask(LAST, nil, nil, report(user, name)))
+    else
+      if name == "done" then core.finish_report() end
+      local entry = (user.sysbench.cmdline.commands or {})[name]
+      local result = call(name, entry and entry[1] or user.env[name])
+      if entry and result == false then fail("`%s' function failed", name) end
+      await(name and LAST or READY)
+    end
   end
 end
 

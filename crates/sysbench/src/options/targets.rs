@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use plan::{LoginSpec, TlsMode};
+use plan::{LoginSpec, StatementProtocol, TlsMode};
 use workload::session::{FailureKind, SessionError};
 
 use super::error::OptionError;
@@ -15,6 +15,10 @@ const MYSQL_PORT: u16 = 3306;
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 /// The error of a lost connection, which the server did not report.
 const LOST: u32 = 2013;
+const PROTOCOLS: [(&str, StatementProtocol); 2] = [
+    ("auto", StatementProtocol::Prepared),
+    ("disable", StatementProtocol::Text),
+];
 /// What remedies say to users of dyno's own options, and to those of sysbench's; `*` is the driver.
 #[rustfmt::skip] // A line for each.
 const REMEDIES: [(&str, &str); 10] = [
@@ -41,8 +45,7 @@ pub struct Targets {
     pub password: String,
     /// The use of TLS.
     pub login: LoginSpec,
-    /// Whether the server prepares statements.
-    pub prepares: bool,
+    pub protocol: StatementProtocol,
     /// Numbers or SQLSTATEs, or `all`.
     pub ignored_errors: Vec<String>,
     /// Whether there are no connections, and every statement succeeds.
@@ -80,7 +83,7 @@ impl Targets {
                 tls_key: file("ssl-key"),
                 ..LoginSpec::default()
             },
-            prepares: values.choose("db-ps-mode", &[("auto", true), ("disable", false)])?,
+            protocol: values.choose("db-ps-mode", &PROTOCOLS)?,
             ignored_errors: values.list(&name("ignore-errors")),
             is_dry_run: values.bool(&name("dry-run")),
         })
