@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plan::{Plan, Script, digest, is_lua};
 use script::lua::modules;
-use workload::pgbench::built_in::SCRIPTS;
+use workload::pgbench::built_in::is_built_in;
 
 use crate::as_study::one_line;
 use crate::failure::Failure;
@@ -30,10 +30,6 @@ pub(crate) fn read(plan: &mut Plan, dir: &Path) -> Result<(), Failure> {
         known.insert(typed, load.scripts.clone());
     }
     Ok(())
-}
-
-pub(crate) fn is_built_in(path: &str) -> bool {
-    SCRIPTS.iter().any(|known| known.name == path)
 }
 
 /// These scripts, and the modules that one in Lua loads.

@@ -219,10 +219,12 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
         let is_lost = matches!(error.kind, FailureKind::Lost | FailureKind::Away);
-        match is_lost && !error.is_from_server() {
+        let remedy = match is_lost && !error.is_from_server() {
             true => Some("check the server's log for the reason"),
             false => P::refusal_remedy(error),
-        }
+        };
+        // A script has tables of its own.
+        remedy.filter(|text| error.kind != FailureKind::Script || !text.starts_with("the table"))
     }
 
     fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {

@@ -14,8 +14,8 @@ use workload::catalog::{Catalog, Labels};
 use workload::mix::Mix;
 use workload::name::WorkloadName;
 use workload::options::{Options, OptionsError};
-use workload::pgbench::built_in::SCRIPTS;
-use workload::pgbench::{Pgbench, Source};
+use workload::pgbench::Pgbench;
+use workload::pgbench::built_in::is_built_in;
 use workload::program::Script;
 use workload::schema::Dialect;
 
@@ -47,7 +47,7 @@ pub struct Scripts {
 enum Language {
     Lua(Arc<LuaScript>),
     /// With the definitions of variables, and the scale.
-    Pgbench(Vec<Source>, Vec<String>, u32),
+    Pgbench(Vec<plan::Script>, Vec<String>, u32),
 }
 
 impl Workload {
@@ -147,15 +147,9 @@ impl Workload {
                     .ignored_errors
                     .extend_from_slice(&spec.ignored_errors);
             }),
-            Language::Pgbench(sources, definitions, scale) => {
-                let sources = sources.clone();
-                Arc::new(Pgbench::new(
-                    sources,
-                    definitions,
-                    *scale,
-                    dialect,
-                    spec.seed,
-                )?)
+            Language::Pgbench(scripts, definitions, scale) => {
+                let seed = spec.seed;
+                Arc::new(Pgbench::new(scripts, definitions, *scale, dialect, seed)?)
             }
         };
         Ok(BuiltIn::of_script(script))
@@ -177,7 +171,7 @@ fn in_lua(
     options: &Options,
     engine: &dyn Engine,
 ) -> Result<Scripts, Failure> {
-    let load = &planned.load;
+    let (load, seed) = (&planned.load, planned.data.seed);
     let dir = Path::new(&main.path).parent().unwrap_or(Path::new(""));
     let source = lua::Source {
         name: main.path.clone(),
@@ -194,7 +188,7 @@ fn in_lua(
             number("time", load.time.as_secs_f64()),
             number("rate", load.rate.unwrap_or(0.0)),
         ]),
-        seed: planned.data.seed,
+        seed,
         driver: engine.about().driver.to_owned(),
         distribution: options.distribution,
         ignored_errors: vec![lua::RESTARTS.to_owned()],
@@ -229,11 +223,6 @@ fn in_lua(
             blocks: blocks.is_some(),
         })
     };
-    let digests: String = load
-        .scripts
-        .iter()
-        .map(|script| script.digest.as_str())
-        .collect();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let mark = main
         .name()
@@ -243,10 +232,7 @@ fn in_lua(
         catalog: script.catalog(),
         data: ScriptData {
             name: mark.take(MAX_MARK_CHARS).collect(),
-            digest: digest(&format!(
-                "{digests} {:?} {}",
-                load.options, planned.data.seed
-            )),
+            digest: digest(&format!("{} {:?} {}", load.digests(), load.options, seed)),
             rows: 0,
             prepare: command("prepare"),
             cleanup: command("cleanup"),
@@ -275,32 +261,14 @@ fn of_pgbench(
             return Err(error.key("load.options.scale"));
         }
     };
-    let (dialect, mut has_tables) = (engine.about().dialect, false);
-    let sources = load.scripts.iter().map(|script| {
-        let built_in = SCRIPTS.iter().find(|known| known.name == script.path);
-        has_tables |= built_in.is_some();
-        built_in.map_or_else(
-            || Source {
-                name: script.path.clone(),
-                text: script.text.to_string(),
-                weight: script.weight,
-            },
-            |built_in| built_in.source(dialect, script.weight),
-        )
-    });
-    let sources: Vec<Source> = sources.collect();
+    let (dialect, seed) = (engine.about().dialect, planned.data.seed);
+    let has_tables = load.scripts.iter().any(|one| is_built_in(&one.path));
     let definitions = load
         .variables
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
     let definitions: Vec<String> = definitions.collect();
-    let script = Pgbench::new(
-        sources.clone(),
-        &definitions,
-        scale,
-        dialect,
-        planned.data.seed,
-    );
+    let script = Pgbench::new(&load.scripts, &definitions, scale, dialect, seed);
     Ok(Scripts {
         catalog: script.map_err(Failure::usage)?.catalog(),
         data: match has_tables {
@@ -311,7 +279,7 @@ fn of_pgbench(
             },
             false => ScriptData::default(),
         },
-        language: Language::Pgbench(sources, definitions, scale),
+        language: Language::Pgbench(load.scripts.clone(), definitions, scale),
         ..tables
     })
 }

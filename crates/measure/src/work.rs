@@ -95,11 +95,7 @@ fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
 
 /// The workload; of scripts, also a digest of their texts.
 fn workload(load: &Load) -> String {
-    let digests: String = load
-        .scripts
-        .iter()
-        .map(|script| script.digest.as_str())
-        .collect();
+    let digests = load.digests();
     let digest = (!digests.is_empty()).then(|| format!(" ({})", digest(&digests)));
     load.workload.value.clone() + &digest.unwrap_or_default()
 }

@@ -124,6 +124,11 @@ impl Load {
         self.workload.parse().ok()
     }
 
+    /// The digests of all scripts.
+    pub fn digests(&self) -> String {
+        self.scripts.iter().map(|one| one.digest.as_str()).collect()
+    }
+
     pub fn phases(&self) -> Option<Phases> {
         self.phase.as_ref()?.parse().ok()
     }

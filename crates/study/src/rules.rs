@@ -2,8 +2,8 @@
 
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, THREADS};
 use plan::{
-    EngineTraits, Limited, Phases, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial,
-    Value, alternatives, format_duration, parse_bytes, shown,
+    EngineTraits, Limited, Reset, ServerSpec, SiteKind, Span, Spanned, TextError, Trial, Value,
+    alternatives, format_duration, parse_bytes, shown,
 };
 
 use crate::content::Content;
@@ -329,14 +329,8 @@ fn replaced(at: &Point<'_>, trial: &Trial) {
         refuse("load.mix", &["load.rate", "load.phase"]);
         refuse("load.mix", &Limited::KEYS.map(|(key, _)| key));
     }
-    match load.phase.as_deref().map(str::parse::<Phases>) {
-        Some(Ok(phases)) if !phases.is_open => refuse("load.phase", &[THREADS]),
-        // The text is valid without its repetitions.
-        Some(Err(error)) => {
-            let repeat = at.find("load.phases.repeat").map(|entry| entry.at);
-            at.add(repeat.unwrap_or_default(), error);
-        }
-        _ => {}
+    if load.phase.is_some() && load.rate.is_none() {
+        refuse("load.phase", &[THREADS]);
     }
 }
 

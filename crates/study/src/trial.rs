@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::chaos;
+use crate::error::Report;
 use crate::point::{CLUSTER, DEFAULTS, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
@@ -12,9 +13,9 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Mix, Node, Phases, Reset, Script, ServerSpec, Site,
-    SiteKind, Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting,
-    parse_frequency, parse_scripts,
+    Host, Ledger, Limited, Limits, Load, Node, Phases, Reset, Script, ServerSpec, Site, SiteKind,
+    Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting, parse_frequency,
+    parse_scripts,
 };
 use serde::de::DeserializeOwned;
 
@@ -262,10 +263,11 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
 
 /// A part of a trial whose fields are named after these keys, with `_` for `.`.
 fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Option<T> {
-    let (is_open, has_script) = (has_rate(at), !scripts(at).is_empty());
+    let has_script = !scripts(at).is_empty();
     let fields = KEYS.iter().filter(|key| of(key)).filter_map(|key| {
         let typed = match key.needs {
-            Needs::Rate if !is_open => DEFAULTS.get(key.name),
+            // Only a load with a rate reads it.
+            Needs::Rate => DEFAULTS.get(key.name),
             Needs::Tables if has_script => DEFAULTS.get(key.name),
             Needs::Until | Needs::Phases => None,
             _ => at.typed(key.name),
@@ -287,15 +289,6 @@ fn scripts(at: &Point<'_>) -> Vec<Script> {
     }
 }
 
-/// Whether transactions arrive at a rate that the study gives.
-fn has_rate(at: &Point<'_>) -> bool {
-    let mix = at.word("load.mix").map(str::parse::<Mix>);
-    let phases = at.word("load.phase").map(str::parse::<Phases>);
-    at.is_given("load.rate")
-        || matches!(mix, Some(Ok(mix)) if mix.rate.is_some())
-        || matches!(phases, Some(Ok(phases)) if phases.is_open)
-}
-
 fn load(at: &Point<'_>) -> Option<Load> {
     let mut names = [SCRIPT, "load.mix"].into_iter();
     let workload = names.find_map(|name| at.maybe_spanned(name));
@@ -315,12 +308,24 @@ fn load(at: &Point<'_>) -> Option<Load> {
         load.variables = at.below("load.variables");
     }
     load.rate = load.rate.or(load.mix().and_then(|mix| mix.rate));
-    if let Some(phases) = load.phases() {
-        load.time = phases.time();
-        match phases.is_open {
-            true => load.rate = Some(phases.mean()),
-            false => load.threads = phases.most() as u32,
+    match load.phase.as_deref().map(str::parse::<Phases>) {
+        Some(Ok(phases)) => {
+            load.time = phases.time();
+            match phases.is_open {
+                true => load.rate = Some(phases.mean()),
+                false => load.threads = phases.most() as u32,
+            }
         }
+        // The text is valid without its repetitions.
+        Some(Err(error)) => {
+            let repeat = at.find("load.phases.repeat").map(|entry| entry.at);
+            at.add(repeat.unwrap_or_default(), error);
+            load.phase = None;
+        }
+        None => {}
+    }
+    if load.rate.is_some() || at.is_given("load.rate") {
+        load.arrivals = at.maybe("load.arrivals")?;
     }
     let is_open = load.rate.is_some() || load.find_max.is_some();
     if is_open && at.given(THREADS).is_none() {

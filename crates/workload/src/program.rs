@@ -154,7 +154,14 @@ impl ScriptUser {
                             let next = program.resume(Answer::Failed(&error));
                             match next {
                                 Request::Restart => return Err(error),
-                                Request::Fail(_) => {}
+                                // What the server refused is why the script fails.
+                                Request::Fail(message) => {
+                                    return Err(SessionError {
+                                        sqlstate: error.sqlstate,
+                                        number: error.number,
+                                        ..SessionError::of_script(message.to_owned())
+                                    });
+                                }
                                 _ => session.caught(&error),
                             }
                             next

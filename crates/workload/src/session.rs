@@ -198,13 +198,13 @@ impl SessionError {
         self.number.is_some() || self.sqlstate.is_some()
     }
 
-    /// The code under which results count the error: the engine's own number, else the
-    /// SQLSTATE, else `script` or `network`.
+    /// The code under which results count the error: `script`, the engine's own number, the
+    /// SQLSTATE, or `network`.
     pub fn code(&self) -> String {
         match (self.number, self.sqlstate_text()) {
+            _ if self.kind == FailureKind::Script => "script".to_owned(),
             (Some(number), _) => number.to_string(),
             (None, Some(sqlstate)) => sqlstate.into_owned(),
-            (None, None) if self.kind == FailureKind::Script => "script".to_owned(),
             (None, None) => "network".to_owned(),
         }
     }
@@ -227,6 +227,8 @@ impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.number, self.sqlstate_text()) {
             (None, None) => {}
+            // The script tells what it wants to of the error that made it fail.
+            _ if self.kind == FailureKind::Script => {}
             (None, Some(state)) => write!(f, "SQLSTATE {state}: ")?,
             (Some(number), Some(state)) => write!(f, "error {number} ({state}): ")?,
             (Some(number), None) => write!(f, "error {number}: ")?,

@@ -46,7 +46,9 @@ pub fn refusal_remedy(number: u32) -> Option<&'static str> {
         }
         1153 => "raise max_allowed_packet on the server, or send smaller statements",
         1148 | 3948 | 4166 => "allow LOAD DATA LOCAL on the server: SET GLOBAL local_infile = ON",
-        1461 => "raise max_prepared_stmt_count on the server, or use --protocol text",
+        1461 => {
+            "raise the limit (SET GLOBAL max_prepared_stmt_count = …), or use fewer tables or --protocol text"
+        }
         1114 | 1021 | 3 | 28 | 1030 => {
             "the server is out of space: free some on its disk, or raise the limit that it names"
         }

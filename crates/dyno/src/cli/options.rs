@@ -8,8 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use workload::distribution::Distribution;
 use workload::mix::Mix;
 use workload::name::WorkloadName;
-
-use crate::scripts::is_built_in;
+use workload::pgbench::built_in::is_built_in;
 
 /// The positional argument with the URL of the server.
 const URL: &str = "url";

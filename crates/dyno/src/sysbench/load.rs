@@ -53,9 +53,15 @@ impl Invocation {
             ..spec
         };
         if self.servers.is_some() {
-            let (version, keys) = (self.line.dialect.version(), self.general.distribution);
-            self.log
-                .report(&format!("dyno: as version {version}, keys are {keys}\n\n"));
+            let (dialect, keys) = (self.line.dialect, self.general.distribution);
+            let which = match keys == dialect.distribution() {
+                true => "its default distribution",
+                false => "the distribution",
+            };
+            let version = dialect.version();
+            self.log.report(&format!(
+                "dyno: follows sysbench {version} and draws keys from {which}, {keys}\n\n"
+            ));
         }
         self.log.report(&reports.report.head());
         self.log.report(self.line.dialect.initializing());

@@ -102,6 +102,9 @@ fn run(it: &mut Invocation) -> Result<u8, OptionError> {
         if it.interrupted.load(Ordering::Relaxed) {
             error.exit = INTERRUPTED;
         }
+        if let Some(servers) = &it.servers {
+            error.hint = error.hint.map(|hint| servers.targets.remedy(&hint));
+        }
         error
     })
 }

@@ -62,7 +62,7 @@ impl Record {
         let (load, general) = (&mut planned.load, &it.general);
         load.workload.value = test.to_owned();
         load.distribution.value = general.distribution.to_string();
-        (load.threads, load.protocol) = (spec.users, servers.protocol());
+        (load.threads, load.protocol) = (spec.users, servers.targets.protocol);
         (load.warmup, load.time) = (spec.warmup, spec.time.unwrap_or_default());
         (load.events, load.rate) = (spec.events, general.rate.map(f64::from));
         results.begin_planned(&planned, 1.0)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ::load::Tally;
-use ::script::lua::{LuaScript, Reporter};
+use ::script::lua::LuaScript;
 use measure::setup::{Outcome, Unfinished};
 use measure::slice::{Phase, Second, TotalSlice};
 use plan::StatementClass;
@@ -32,9 +32,10 @@ pub(super) struct Reports {
     pub(super) tally: Arc<Tally>,
     /// Of each read and write of a file.
     pub(super) request_bytes: u64,
-    pub(super) script: Option<Arc<LuaScript>>,
-    /// Of the script, if it has reports of its own.
-    pub(super) reporter: Option<Reporter>,
+    /// The global state of a script.
+    pub(super) script: Option<LuaScript>,
+    /// The names of its hooks, some of which print reports.
+    pub(super) hooks: Vec<String>,
     pub(super) record: Option<Record>,
     /// Since the run began.
     now_s: f64,
@@ -76,7 +77,7 @@ impl Reports {
             tally: Arc::new(Tally::new(threads)),
             request_bytes: 0,
             script: None,
-            reporter: None,
+            hooks: Vec::new(),
             record: None,
             now_s: 0.0,
             backlog: None,
@@ -138,11 +139,8 @@ impl Reports {
         text + &self.cumulative(("unfinished", unfinished as f64))
     }
 
-    /// Ends what scripts and dyno write themselves.
+    /// Ends what dyno writes itself.
     pub(super) fn close(self, outcome: Outcome, unfinished: Unfinished) -> Result<(), Failure> {
-        if let Some(reporter) = self.reporter {
-            reporter.finish().map_err(Failure::usage)?;
-        }
         let record = self.record;
         record.map_or(Ok(()), |record| record.end(outcome, unfinished))
     }
@@ -178,9 +176,10 @@ impl Reports {
         stat: &[(&'static str, f64)],
         print: fn(&Report, &[(&str, f64)]) -> String,
     ) -> String {
-        match self.reporter.as_ref().filter(|reporter| reporter.has(hook)) {
+        let has_hook = self.hooks.iter().any(|known| known == hook);
+        match self.script.as_ref().filter(|_| has_hook) {
             None => print(&self.report, stat),
-            Some(reporter) => match reporter.report(hook, stat) {
+            Some(script) => match script.report(hook, stat) {
                 Ok(()) => String::new(),
                 Err(error) => format!("FATAL: {error}\n"),
             },

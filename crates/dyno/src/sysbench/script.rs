@@ -38,6 +38,8 @@ struct Call {
     name: String,
     /// Whether all users call it, if it is a command of the script's own.
     is_parallel: Option<bool>,
+    /// The names of the script's hooks.
+    hooks: Vec<String>,
 }
 
 pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError> {
@@ -68,6 +70,7 @@ pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError
         servers,
         name,
         is_parallel,
+        hooks: declared.hooks,
     };
     let why = call.source.must_block();
     let ended = match call.run(it, why.as_deref()) {
@@ -162,8 +165,8 @@ impl Call {
             false => "none",
         };
         let mut reports = Reports::new(it, test, &labels);
-        reports.script = Some(Arc::clone(script));
-        reports.reporter = script.reporter();
+        reports.script = Some(global.clone());
+        reports.hooks.clone_from(&self.hooks);
         let no_tables = (0, &Options::default());
         reports.record = Record::create(it, &self.servers, &spec, name, no_tables, &labels)?;
         let workload = BuiltIn::of_script(Arc::<LuaScript>::clone(script));

@@ -6,7 +6,6 @@ use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use client::route::Route;
 use engine::Load;
 use lab::{Access, Database};
-use plan::StatementProtocol;
 use sysbench::options::{OptionError, Targets};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
@@ -35,13 +34,6 @@ impl Servers {
         database.map_err(Failure::clone)
     }
 
-    pub(super) fn protocol(&self) -> StatementProtocol {
-        match self.targets.prepares {
-            true => StatementProtocol::Prepared,
-            false => StatementProtocol::Text,
-        }
-    }
-
     pub(super) fn drive(
         &self,
         spec: &LoadSpec,
@@ -59,7 +51,7 @@ impl Servers {
         database.drive(Load {
             spec,
             workload,
-            protocol: self.protocol(),
+            protocol: self.targets.protocol,
             stamp_replies: true,
             barrier,
             route: &Arc::new(Route::new(servers, |_| true, false)),

@@ -46,13 +46,21 @@ fn answers_and_mistakes_have_the_codes_of_sysbench() {
             "FATAL: Invalid value for --threads: 0",
         ),
         ("nope run", "FATAL: Cannot find benchmark 'nope'"),
-        (
-            "oltp_read_only --mysql-host=127.0.0.1 --mysql-port=1 run",
-            "FATAL: ",
-        ),
     ] {
         let done = sysbench(words).fails(1, &[]);
         done.prints(&[text]);
+    }
+    for (words, option) in [
+        ("--mysql-host=127.0.0.1 --mysql-port=1", "--mysql-port"),
+        ("--mysql-socket=/nowhere", "--mysql-socket"),
+        (
+            "--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port=1",
+            "--pgsql-port",
+        ),
+    ] {
+        let done = sysbench(&format!("oltp_read_only {words} run")).fails(1, &["help: ", option]);
+        done.prints(&["FATAL: "]);
+        assert!(!done.stderr.contains("URL"), "{done}");
     }
 }
 
@@ -99,6 +107,28 @@ fn a_forced_shutdown_counts_what_it_cuts_off() {
         "FATAL: The --max-time limit has expired, forcing shutdown...",
         "Number of unfinished transactions on forced shutdown: 3",
     ]);
+}
+
+#[test]
+fn a_limit_of_the_server_is_told_with_its_remedy() {
+    let server = MariaDb::start(&["--max-prepared-stmt-count=10"]);
+    database(&server, "limited");
+    let words = format!("--threads=4 {}", address(&server, "limited"));
+    sysbench(&format!("oltp_read_only {words} --table-size=10 prepare")).succeeds();
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join("own.lua");
+    let text = "function thread_init()
+          local con = sysbench.sql.driver():connect()
+          for i = 1, 10 do con:prepare('SELECT ' .. i) end
+        end
+        function event() end";
+    std::fs::write(&own, text).unwrap();
+    for test in ["oltp_read_only", &own.display().to_string()] {
+        let remedy = ["SET GLOBAL max_prepared_stmt_count", "--db-ps-mode=disable"];
+        let done = sysbench(&format!("{test} {words} run")).fails(1, &remedy);
+        let said = "Can't create more than max_prepared_stmt_count statements (current value: 10)";
+        done.prints(&["FATAL: ", "1461", said]);
+    }
 }
 
 #[test]

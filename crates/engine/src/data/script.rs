@@ -150,8 +150,9 @@ fn ask(database: &dyn Database, statement: &str) -> Result<Rows, Failure> {
 }
 
 fn failed(database: &dyn Database, error: &SessionError) -> Failure {
-    match error.kind {
+    let failure = match error.kind {
         FailureKind::Script => Failure::usage(error),
-        _ => Failure::server(error).perhaps(database.remedy(error)),
-    }
+        _ => Failure::server(error),
+    };
+    failure.perhaps(database.remedy(error))
 }

@@ -1,9 +1,9 @@
-//! What a script declares of itself: its options, commands and functions.
+//! What a script declares of itself: its options, commands, functions and hooks.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
-use mlua::{FromLua, Lua, ObjectLike, Table};
+use mlua::{FromLua, Lua, LuaString, ObjectLike, Table};
 
 use super::state::State;
 use super::{Common, ScriptError, Settings, Source};
@@ -61,25 +61,23 @@ pub struct Declared {
     pub commands: BTreeMap<String, bool>,
     /// The names of its global functions.
     pub defines: Vec<String>,
+    /// The names of its hooks.
+    pub hooks: Vec<String>,
     /// What it printed while it was loaded.
     pub printed: String,
 }
 
 /// Loads the script in a state of its own. An error is that of its top level or of a declaration.
 pub fn declared(source: &Source, settings: &Settings) -> Result<Declared, ScriptError> {
-    let (sender, printed) = mpsc::channel::<String>();
-    let print = move |text: &str| drop(sender.send(text.to_owned()));
-    let settings = Settings {
-        print: Some(Arc::new(print)),
-        ..settings.clone()
-    };
-    let common = Common::new(source.clone(), settings);
+    let common = Common::new(source.clone(), settings.clone());
     let state = State::new(&Arc::new(common), 0, None)?;
-    let (options, commands, defines) = state.core.call_function("declared", ())?;
+    let declared = state.core.call_function("declared", ())?;
+    let (options, commands, defines, hooks, printed): (_, _, _, _, LuaString) = declared;
     Ok(Declared {
         options,
         commands,
         defines,
-        printed: printed.try_iter().collect(),
+        hooks,
+        printed: printed.to_string_lossy(),
     })
 }

@@ -17,6 +17,7 @@ const CLOSE: u32 = 1;
 const FETCH: u32 = 3;
 /// Statements that the script has deferred.
 const EXECUTE: u32 = 5;
+const LAST: u32 = 10;
 const FAIL: u32 = 12;
 
 /// What a script asks for: the number of a request, a connection or seconds, the number of a
@@ -39,6 +40,18 @@ pub(super) type Given = (Results, Option<(u32, Unfetched)>);
 
 /// Hands over to a script, up to what it asks for next.
 pub(super) type Exchange = Box<dyn FnMut(Given) -> Asked>;
+
+/// Has a script print a report: the name of its hook, and the numbers.
+pub(super) fn report(mut exchange: Exchange, report: Vec<String>) -> Result<(), ScriptError> {
+    let none = || Value::Missing;
+    let mut asked = exchange(((true, Value::List(report), none(), none(), none(), none()), None));
+    while ![LAST, FAIL].contains(&asked.0) {
+        let refused = Value::Text("a hook for reports has no database".into());
+        let results = (false, Value::Number(0.0), none(), refused, none(), none());
+        asked = exchange((results, None));
+    }
+    asked.3.map_or(Ok(()), |mistake| Err(ScriptError(mistake)))
+}
 
 /// A virtual user, wherever its script runs.
 pub(super) struct UserProgram {
@@ -153,7 +166,7 @@ fn request(asked: &Asked) -> Request<'_> {
         }
         8 => Request::Ready,
         9 => Request::Done { kind: 0 },
-        10 => Request::Last,
+        LAST => Request::Last,
         11 => Request::Restart,
         _ => Request::Fail(sql),
     }

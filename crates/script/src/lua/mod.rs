@@ -1,13 +1,12 @@
 //! Lua scripts with the API of sysbench 1.0, run by LuaJIT.
 //!
-//! A [`LuaScript`] runs as a load, be it its events or a command, [`declared()`] tells what a
-//! script says of itself, and a [`Reporter`] calls its hooks for reports. The API itself is in
-//! Lua: `prelude.lua` (the life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
+//! A [`LuaScript`] runs as a load, be it its events or a command, and prints reports by its hooks;
+//! [`declared()`] tells what a script says of itself. The API itself is in Lua: `prelude.lua` (the
+//! life of a user), `sql.lua`, `legacy.lua` and `report.lua`.
 
 mod declared;
 mod exchange;
 mod random;
-mod reporter;
 mod settings;
 mod state;
 mod users;
@@ -16,6 +15,7 @@ mod users;
 mod tests;
 
 use std::fmt;
+use std::iter::once;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -25,7 +25,6 @@ use workload::options::OptionsError;
 use workload::program::{self, Program, Script};
 
 pub use declared::{Declared, Kind, OptionDeclaration, declared};
-pub use reporter::{Reporter, Stat};
 pub use settings::{Mode, Print, RESTARTS, Settings, Source, Value, modules};
 
 use exchange::{Asked, Exchange, UserProgram};
@@ -149,12 +148,15 @@ impl LuaScript {
         &self.common.counters
     }
 
-    /// The script's own reports, if it has hooks for them. The reporter stays on its thread.
-    pub fn reporter(&self) -> Option<Reporter> {
-        // A script that cannot be loaded fails elsewhere.
-        let reporter = Reporter::new(&self.common).ok()?;
-        let mut hooks = ["report_intermediate", "report_cumulative"].into_iter();
-        hooks.any(|hook| reporter.has(hook)).then_some(reporter)
+    /// Has a hook of the global state, between two commands, print a report of these numbers, such
+    /// as `events` and `latency_pct`. Times are in seconds; counts are those of the interval. An
+    /// error is the script's own.
+    pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<(), ScriptError> {
+        let numbers = stat.iter().map(|(name, number)| format!("{name}={number}"));
+        let report = once(hook.to_owned()).chain(numbers).collect();
+        let link = self.global.as_ref();
+        let exchange = link.map(|link| users::blocking(link, &self.common.settings.interrupted));
+        exchange.map_or(Ok(()), |exchange| exchange::report(exchange, report))
     }
 }
 

@@ -28,6 +28,13 @@ local function fail(...)
   while true do wait(FAIL, nil, nil, message) end
 end
 
+-- A message with the traceback of the script's calls, without those of this program.
+local function traced(message)
+  local text = debug.traceback(message, 3)
+  text = text:gsub("\n\t%[C%]: in function 'xpcall'(\n\tsysbench:)", "%1")
+  return (text:gsub("\n\tsysbench:[^\n]*", ""))
+end
+
 -- Makes a request of the current user. Returns true and results, or false and what failed.
 local function ask(...)
   if core.is_dry then return true, 0, 0 end
@@ -35,7 +42,7 @@ local function ask(...)
   local user, thread = current, current_thread
   -- A coroutine of the script's own would get the request.
   if not is_blocking and (running() ~= thread or not is_yieldable()) then
-    stuck = debug.traceback("cannot suspend: the script waits where it must not be interrupted", 2)
+    stuck = traced("cannot suspend: the script waits where it must not be interrupted")
     error(stuck, 0)
   end
   if stuck then fail() end
@@ -232,8 +239,8 @@ end
 
 -- Adds the traceback to a mistake; a table is thrown by a statement.
 local function told(err)
-  local is_told = type(err) == "string" and err:find("\nstack traceback:", 1, true)
-  return is_told and err or debug.traceback(err, 2)
+  local is_new = type(err) == "string" and not err:find("\nstack traceback:", 1, true)
+  return is_new and traced(err) or err
 end
 
 -- Calls a function of the script, if there is one; an error ends the load.
@@ -278,15 +285,32 @@ local function run_events(user, tid)
   await(READY)
 end
 
--- Calls the functions and commands that it is told to, one for each transaction.
+-- Prints a report by a hook; returns what went wrong.
+local function report(user, wanted)
+  local stat = {}
+  for i = 2, #wanted do
+    local name, number = wanted[i]:match("(.*)=(.*)")
+    stat[name] = tonumber(number)
+  end
+  local ok, err = pcall(user.sysbench.hooks[wanted[1]], stat)
+  return not ok and tostring(err) or nil
+end
+
+-- Calls the functions and commands that it is told to, one for each transaction, and hooks for
+-- reports between them.
 local function run_commands(user)
   await(READY)
   while true do
     local name = user.wanted
-    local entry = (user.sysbench.cmdline.commands or {})[name]
-    local result = call(name, entry and entry[1] or user.env[name])
-    if entry and result == false then fail("`%s' function failed", name) end
-    await(name and LAST or READY)
+    if type(name) == "table" then
+      user.wanted = select(2, ask(LAST, nil, nil, report(user, name)))
+    else
+      if name == "done" then core.finish_report() end
+      local entry = (user.sysbench.cmdline.commands or {})[name]
+      local result = call(name, entry and entry[1] or user.env[name])
+      if entry and result == false then fail("`%s' function failed", name) end
+      await(name and LAST or READY)
+    end
   end
 end
 

@@ -101,32 +101,18 @@ local function options(declared)
   return list
 end
 
--- Loads the script without a load. The statements of its top level succeed, as in a dry run.
-local function loaded()
-  core.is_dry = core.settings.command
-  local user = core.load(0)
-  core.is_dry = nil
-  return user
-end
-
--- Loads the script; returns its options, commands (whether parallel, by name) and functions.
+-- Loads the script without a load; returns its options, commands (whether parallel, by name),
+-- functions and hooks, and what it printed. Statements of its top level succeed, as in a dry run.
 function core.declared()
-  local user = loaded()
-  local commands, functions = {}, {}
+  local commands, functions, hooks, printed = {}, {}, {}, {}
+  core.is_dry, core.print = core.settings.command, function(text) table.insert(printed, text) end
+  local user = core.load(0)
   for name, entry in pairs(user.sysbench.cmdline.commands or {}) do
     commands[name] = entry[2] == true
   end
   for name, value in pairs(user.env) do
     if type(value) == "function" then functions[#functions + 1] = name end
   end
-  return options(user.sysbench.cmdline.options), commands, functions
-end
-
--- Loads the script for its hooks, without what it prints meanwhile.
-function core.hooks()
-  local print = core.print
-  core.print = function() end
-  local user = loaded()
-  core.print = print
-  return user.sysbench.hooks
+  for name in pairs(user.sysbench.hooks) do hooks[#hooks + 1] = name end
+  return options(user.sysbench.cmdline.options), commands, functions, hooks, table.concat(printed)
 end

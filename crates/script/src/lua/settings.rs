@@ -115,8 +115,7 @@ pub struct Settings {
     pub version: &'static str,
     /// Ends endless loops in the global state.
     pub interrupted: Arc<AtomicBool>,
-    /// Takes what the script prints by `print` or `io.write`; without it, that is lost. So is what
-    /// it prints while a [`Reporter`](super::Reporter) loads it.
+    /// Takes what the script prints by `print` or `io.write`; without it, that is lost.
     pub print: Option<Print>,
 }
 

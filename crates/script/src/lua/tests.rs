@@ -245,6 +245,12 @@ fn an_error_that_is_not_ignored_is_told_with_its_place_and_one_traceback() {
                  no luck\nstack traceback:";
     assert!(end.starts_with(begin), "{end}");
     assert_eq!(end.matches("stack traceback:").count(), 1, "{end}");
+    // Only the script's own calls are in it.
+    assert!(end.contains("\n\tt.lua:3: in function"), "{end}");
+    assert!(
+        !end.contains("\tsysbench:") && !end.contains("xpcall"),
+        "{end}"
+    );
     let fatal = "FATAL: mysql_drv_query() returned error 1051 (no luck) for query 'UPDATE t'\n";
     assert_eq!(take(&printed), fatal);
 }

@@ -1,5 +1,7 @@
 //! Which sysbench a command line was written for.
 
+use workload::distribution::Distribution;
+
 use super::table::{common, declarations};
 use super::values::Values;
 use super::word::Word;
@@ -32,6 +34,14 @@ impl Dialect {
             Self::V05 => "0.5",
             Self::V10 => "1.0.20",
             Self::Master => "1.1.0",
+        }
+    }
+
+    /// What it draws keys from by default.
+    pub fn distribution(self) -> Distribution {
+        match self {
+            Self::Master => Distribution::Uniform,
+            Self::V04 | Self::V05 | Self::V10 => Distribution::default(),
         }
     }
 

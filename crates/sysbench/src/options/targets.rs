@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use plan::{LoginSpec, TlsMode};
+use plan::{LoginSpec, StatementProtocol, TlsMode};
 use workload::session::{FailureKind, SessionError};
 
 use super::error::OptionError;
@@ -15,6 +15,24 @@ const MYSQL_PORT: u16 = 3306;
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 /// The error of a lost connection, which the server did not report.
 const LOST: u32 = 2013;
+const PROTOCOLS: [(&str, StatementProtocol); 2] = [
+    ("auto", StatementProtocol::Prepared),
+    ("disable", StatementProtocol::Text),
+];
+/// What remedies say to users of dyno's own options, and to those of sysbench's; `*` is the driver.
+#[rustfmt::skip] // A line for each.
+const REMEDIES: [(&str, &str); 10] = [
+    ("the port (", "--*-host and --*-port ("),
+    ("name the socket in the URL", "name it with --*-socket"),
+    ("the host, the port,", "--*-host, --*-port,"),
+    ("host and port:", "--*-host and --*-port:"),
+    ("check the path", "check --*-socket"),
+    ("DYNO_PASSWORD or --option-file", "MYSQL_PWD"),
+    (" or use dyno bench --create-database, or name another database in the URL", ", or name another database with --*-db"),
+    ("run with --prepare missing", "run the command prepare"),
+    ("--protocol text", "--db-ps-mode=disable"),
+    ("--tls-mode required", "--mysql-ssl=on"),
+];
 
 /// The servers, and how to use them. Without `Debug`, because of the password.
 pub struct Targets {
@@ -27,8 +45,7 @@ pub struct Targets {
     pub password: String,
     /// The use of TLS.
     pub login: LoginSpec,
-    /// Whether the server prepares statements.
-    pub prepares: bool,
+    pub protocol: StatementProtocol,
     /// Numbers or SQLSTATEs, or `all`.
     pub ignored_errors: Vec<String>,
     /// Whether there are no connections, and every statement succeeds.
@@ -66,10 +83,19 @@ impl Targets {
                 tls_key: file("ssl-key"),
                 ..LoginSpec::default()
             },
-            prepares: values.choose("db-ps-mode", &[("auto", true), ("disable", false)])?,
+            protocol: values.choose("db-ps-mode", &PROTOCOLS)?,
             ignored_errors: values.list(&name("ignore-errors")),
             is_dry_run: values.bool(&name("dry-run")),
         })
+    }
+
+    /// A remedy in terms of sysbench's options.
+    pub fn remedy(&self, text: &str) -> String {
+        let own = |text: String, (dyno, sysbench): &(&str, &str)| text.replace(dyno, sysbench);
+        let text = REMEDIES.iter().fold(text.to_owned(), own);
+        let text = text.replace("--*", &format!("--{}", self.driver));
+        // Its host may be the directory of a socket.
+        text.replace("--pgsql-socket", "--pgsql-host")
     }
 
     /// What sysbench logs as fatal for an error that ends a run.
@@ -116,6 +142,9 @@ fn urls(values: &Values, driver: &str) -> Result<Vec<String>, OptionError> {
             urls.push(match host.as_str() {
                 "localhost" if port == MYSQL_PORT && has_socket => by_socket(MYSQL_SOCKET),
                 _ if host.contains(':') => format!("{scheme}://{user}@[{host}]:{port}/{database}"),
+                _ if host.starts_with('/') => {
+                    format!("{scheme}://{user}@{}:{port}/{database}", encoded(&host))
+                }
                 _ => format!("{scheme}://{user}@{host}:{port}/{database}"),
             });
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plan::TlsMode;
+use plan::{StatementProtocol, TlsMode};
 use proptest::prelude::*;
 use tempfile::NamedTempFile;
 use workload::distribution::Distribution;
@@ -109,7 +109,7 @@ const READ: &str = "
 1.0    | memory --memory-total-size=1.5K run                      | memory_total_size=0
 1.0    | memory --memory-total-size= run                          | memory_total_size=0
 1.0    | memory --memory-total-size=9999999T run                  | memory_total_size=10995115178248372224
-1.0    | memory --memory-total-size=99999999999999999T run        | memory_total_size=18446744073709551615
+1.0    | memory --memory-total-size=99999999999999999T run        | memory_total_size=0
 1.0    | fileio --file-rw-ratio=1.5 run                           | file_rw_ratio=1.5
 1.0    | fileio --file-rw-ratio=2x run                            | file_rw_ratio=0
 1.0    | fileio --file-rw-ratio=1e2 run                           | file_rw_ratio=100
@@ -498,6 +498,25 @@ fn connections_take_every_port_of_a_host_first() {
     let expected = expected.map(|path| format!("mysql://sbtest@localhost/sbtest?socket={path}"));
     assert_eq!(found.urls, expected);
     assert!(targets("--mysql-host= oltp_read_only run").urls.is_empty());
+    let found = targets("--db-driver=pgsql --pgsql-host=/run/pg oltp_read_only run");
+    assert_eq!(found.urls, ["postgres://sbtest@%2Frun%2Fpg:5432/sbtest"]);
+}
+
+#[test]
+fn remedies_name_the_options_of_their_driver() {
+    let [mysql, pgsql] = ["mysql", "pgsql"].map(|name| targets(&format!("--db-driver={name} x")));
+    let refused =
+        "check the port (if it listens only on a Unix socket, name the socket in the URL)";
+    let expected = "check --mysql-host and --mysql-port (if it listens only on a Unix socket, \
+                    name it with --mysql-socket)";
+    assert_eq!(mysql.remedy(refused), expected);
+    let expected = "check --pgsql-host and --pgsql-port (if it listens only on a Unix socket, \
+                    name it with --pgsql-host)";
+    assert_eq!(pgsql.remedy(refused), expected);
+    assert_eq!(
+        mysql.remedy("use --protocol text"),
+        "use --db-ps-mode=disable"
+    );
 }
 
 #[test]
@@ -522,12 +541,13 @@ fn targets_have_the_options_of_their_driver() {
         ("mysql", "sbtest")
     );
     assert_eq!(found.ignored_errors, ["1213", "1020", "1205"]);
-    assert!(found.prepares && !found.is_dry_run);
+    assert_eq!(found.protocol, StatementProtocol::Prepared);
+    assert!(!found.is_dry_run);
     let found = targets("--db-driver=pgsql --pgsql-user=u --pgsql-port=6 --db-ps-mode=disable x");
     assert_eq!((found.driver.as_str(), found.user.as_str()), ("pgsql", "u"));
     assert_eq!(found.ignored_errors, ["40P01", "23505", "40001"]);
     assert_eq!(found.urls, ["postgres://u@localhost:6/sbtest"]);
-    assert!(!found.prepares);
+    assert_eq!(found.protocol, StatementProtocol::Text);
 
     for (options, mode) in [
         ("", TlsMode::Disable),

@@ -101,16 +101,12 @@ impl Values {
         OptionError::invalid(name, self.text(name))
     }
 
-    /// In bytes. A value with an unknown unit is 0, as in sysbench.
+    /// In bytes. Of a unit, only the first letter counts; an unknown one makes 0, as in sysbench.
     pub fn size(&self, name: &str) -> u64 {
         let text = self.text(name);
-        let end = text.find(|c: char| !c.is_ascii_digit());
-        let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
-        let unit = unit.chars().next().map(|unit| unit.to_ascii_uppercase());
-        let mut units = (0..).zip([None, Some('K'), Some('M'), Some('G'), Some('T')]);
-        let power = units.find(|(_, known)| *known == unit);
-        let number: u64 = digits.parse().unwrap_or(0);
-        power.map_or(0, |(power, _)| number.saturating_mul(1024_u64.pow(power)))
+        let unit = text.find(|c: char| !c.is_ascii_digit());
+        let known = unit.map_or(Some(text), |unit| text.get(..=unit));
+        known.and_then(plan::parse_bytes).unwrap_or(0)
     }
 
     /// 0 unless the value is a number, as in sysbench.

@@ -1,21 +1,12 @@
 //! pgbench's own scripts.
 
-use super::Source;
 use crate::dialect::Dialect;
 
-/// A script of pgbench.
-#[derive(Debug)]
-pub struct BuiltIn {
-    pub name: &'static str,
-    /// What precedes the lines of [`TEXT`] that it has.
-    marks: &'static [char],
-}
-
-/// The first is what pgbench runs by default.
-pub static SCRIPTS: [BuiltIn; 3] = [
-    built_in("tpcb-like", &['1', '2', '3']),
-    built_in("simple-update", &['1', '2']),
-    built_in("select-only", &['1']),
+/// Their names, each with what precedes the lines of [`TEXT`] that it has.
+const SCRIPTS: [(&str, &[char]); 3] = [
+    ("tpcb-like", &['1', '2', '3']),
+    ("simple-update", &['1', '2']),
+    ("select-only", &['1']),
 ];
 
 const TEXT: &str = "\
@@ -33,23 +24,19 @@ VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
 2{end};
 ";
 
-const fn built_in(name: &'static str, marks: &'static [char]) -> BuiltIn {
-    BuiltIn { name, marks }
+/// Whether a script is one of them.
+pub fn is_built_in(name: &str) -> bool {
+    SCRIPTS.iter().any(|(known, _)| *known == name)
 }
 
-impl BuiltIn {
-    /// Its text for an engine.
-    pub fn source(&self, dialect: &Dialect, weight: u32) -> Source {
-        let own = |line: &'static str| line.strip_prefix(self.marks);
-        let text: String = TEXT.split_inclusive('\n').filter_map(own).collect();
-        let is_pgbenchs_own = dialect.has_numbered_placeholders;
-        let text = text.replace("{begin}", dialect.begin(true));
-        Source {
-            name: self.name.to_owned(),
-            text: text.replace("{end}", if is_pgbenchs_own { "END" } else { "COMMIT" }),
-            weight,
-        }
-    }
+/// The text of one of them for an engine.
+pub(super) fn text(name: &str, dialect: &Dialect) -> Option<String> {
+    let (_, marks) = SCRIPTS.iter().find(|(known, _)| *known == name)?;
+    let own = |line: &'static str| line.strip_prefix(*marks);
+    let text: String = TEXT.split_inclusive('\n').filter_map(own).collect();
+    let is_pgbenchs_own = dialect.has_numbered_placeholders;
+    let text = text.replace("{begin}", dialect.begin(true));
+    Some(text.replace("{end}", if is_pgbenchs_own { "END" } else { "COMMIT" }))
 }
 
 #[cfg(test)]
@@ -70,15 +57,11 @@ mod tests {
 
     #[test]
     fn built_in_scripts_have_the_statements_of_pgbench() {
-        for (built_in, statements) in SCRIPTS.iter().zip([7, 5, 1]) {
+        for ((name, _), statements) in SCRIPTS.iter().zip([7, 5, 1]) {
             for dialect in [&NUMBERED, &UNNUMBERED] {
-                let source = built_in.source(dialect, 1);
-                let script = Pgbench::new(vec![source], &[], 1, dialect, 1).unwrap();
-                assert_eq!(
-                    script.catalog().statements.len(),
-                    statements,
-                    "{built_in:?}"
-                );
+                let scripts = [plan::Script::new(name, 1)];
+                let script = Pgbench::new(&scripts, &[], 1, dialect, 1).unwrap();
+                assert_eq!(script.catalog().statements.len(), statements, "{name}");
             }
         }
     }
@@ -86,8 +69,8 @@ mod tests {
     #[test]
     fn a_transaction_ends_as_the_engine_understands_it() {
         for (dialect, end) in [(&NUMBERED, "END;"), (&UNNUMBERED, "COMMIT;")] {
-            let source = SCRIPTS[0].source(dialect, 1);
-            assert_eq!(source.text.lines().next_back(), Some(end));
+            let text = text("tpcb-like", dialect).unwrap();
+            assert_eq!(text.lines().next_back(), Some(end));
         }
     }
 }

@@ -28,16 +28,6 @@ use user::User;
 /// Characters of a statement that its label shows.
 const LABEL_CHARS: usize = 60;
 
-/// A script as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// What errors call it: the name of its file.
-    pub name: String,
-    pub text: String,
-    /// How often it runs in proportion to the others; 0 for never.
-    pub weight: u32,
-}
-
 /// Scripts of pgbench that are ready to run. The kind of a transaction is the number of its script.
 #[derive(Debug)]
 pub struct Pgbench(Arc<Shared>);
@@ -57,23 +47,27 @@ struct Shared {
 }
 
 impl Pgbench {
-    /// Reads scripts. `definitions` are variables as `name=value`; `scale` is the variable of that
-    /// name. The same seed results in the same transactions of each user. An error has its place in
-    /// the script.
+    /// Reads scripts, of which those that are built in have no text. `definitions` are variables as
+    /// `name=value`; `scale` is the variable of that name. The same seed results in the same
+    /// transactions of each user. An error has its place in the script.
     pub fn new(
-        sources: Vec<Source>,
+        scripts: &[plan::Script],
         definitions: &[String],
         scale: u32,
         dialect: &Dialect,
         seed: u64,
     ) -> Result<Self, OptionsError> {
-        let weights = WeightedIndex::new(sources.iter().map(|source| source.weight));
+        let weights = WeightedIndex::new(scripts.iter().map(|script| script.weight));
         let no_weight = |_| "total script weight must not be zero".to_owned();
         // The dialect that has REPLACE instead.
         let escapes = !dialect.has_on_conflict;
         let mut names = Names::default();
-        let read = |source: &Source| parse::parse(source, &mut names, escapes);
-        let scripts: Result<Vec<_>, _> = sources.iter().map(read).collect();
+        let read = |script: &plan::Script| {
+            let built_in = built_in::text(&script.path, dialect);
+            let text = built_in.unwrap_or_else(|| script.text.to_string());
+            parse::parse(&script.path, &text, &mut names, escapes)
+        };
+        let scripts: Result<Vec<_>, _> = scripts.iter().map(read).collect();
         let mut scripts = scripts.map_err(OptionsError::Script)?;
         let seeded = |name: &str| format!("{name}={}", seed as i64);
         let mut known = vec![format!("scale={scale}")];

@@ -1,6 +1,5 @@
 //! Reads a script: its statements and meta commands.
 
-use super::Source;
 use super::expr::{self, Expr, Value, syntax_error};
 use super::names::{Names, number, take, take_word};
 use super::sql::Statement;
@@ -25,7 +24,8 @@ pub(crate) enum Action {
 }
 
 struct Parser<'a> {
-    source: &'a Source,
+    name: &'a str,
+    text: &'a str,
     rest: &'a str,
     names: &'a mut Names,
     commands: Vec<Command>,
@@ -36,13 +36,15 @@ struct Parser<'a> {
 /// The commands of a script, or an error with its place. `escapes`: whether a backslash escapes the
 /// next character of every string.
 pub(crate) fn parse(
-    source: &Source,
+    name: &str,
+    text: &str,
     names: &mut Names,
     escapes: bool,
 ) -> Result<Vec<Command>, String> {
     let mut parser = Parser {
-        source,
-        rest: &source.text,
+        name,
+        text,
+        rest: text,
         names,
         commands: Vec::new(),
         open: Vec::new(),
@@ -59,7 +61,7 @@ pub(crate) fn parse(
     let waits = |it: &Command| matches!(it.action, Action::Sql(_) | Action::Sleep(..));
     match commands.iter().any(waits) {
         true => Ok(commands),
-        false => Err(format!("{}: the script has no statement", source.name)),
+        false => Err(format!("{name}: the script has no statement")),
     }
 }
 
@@ -68,9 +70,9 @@ impl Parser<'_> {
     fn read(&mut self, escapes: bool) -> Result<(), String> {
         let is_between = |c: char| c == ';' || c.is_whitespace();
         self.rest = self.rest.trim_start_matches(is_between);
-        let before = self.source.text.len() - self.rest.len();
-        let line = self.source.text[..before].matches('\n').count() + 1;
-        let place = format!("{}:{line}", self.source.name);
+        let before = self.text.len() - self.rest.len();
+        let line = self.text[..before].matches('\n').count() + 1;
+        let place = format!("{}:{line}", self.name);
         if self.rest.starts_with('\\') {
             let action = self.meta_command();
             let action = action.map_err(|problem| format!("{place}: {problem}"))?;
@@ -156,12 +158,7 @@ mod tests {
     use super::*;
 
     fn commands(text: &str) -> Result<Vec<Command>, String> {
-        let source = Source {
-            name: "e.sql".to_owned(),
-            text: text.to_owned(),
-            weight: 1,
-        };
-        parse(&source, &mut Names::default(), false)
+        parse("e.sql", text, &mut Names::default(), false)
     }
 
     #[test]

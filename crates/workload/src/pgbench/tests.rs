@@ -10,18 +10,17 @@ const NUMBERED: Dialect = Dialect {
     ..Dialect::STANDARD
 };
 
-fn source(text: &str, weight: u32) -> Source {
-    Source {
-        name: "e.sql".to_owned(),
-        text: text.to_owned(),
-        weight,
+fn source(text: &str, weight: u32) -> plan::Script {
+    plan::Script {
+        text: text.into(),
+        ..plan::Script::new("e.sql", weight)
     }
 }
 
 fn pgbench(texts: &[&str], definitions: &[&str]) -> Result<Pgbench, OptionsError> {
-    let sources = texts.iter().map(|text| source(text, 1)).collect();
+    let sources: Vec<_> = texts.iter().map(|text| source(text, 1)).collect();
     let definitions: Vec<_> = definitions.iter().map(|it| (*it).to_owned()).collect();
-    Pgbench::new(sources, &definitions, 3, &NUMBERED, 11)
+    Pgbench::new(&sources, &definitions, 3, &NUMBERED, 11)
 }
 
 fn user(texts: &[&str], definitions: &[&str], number: u32) -> Box<dyn Program> {
@@ -172,7 +171,7 @@ fn errors_have_their_place() {
         let error = pgbench(&["A"], &[definition]).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
-    let none = Pgbench::new(vec![source("A", 0)], &[], 1, &NUMBERED, 1).unwrap_err();
+    let none = Pgbench::new(&[source("A", 0)], &[], 1, &NUMBERED, 1).unwrap_err();
     assert_eq!(none.to_string(), "total script weight must not be zero");
 }
 
@@ -231,8 +230,8 @@ fn seed_and_number_decide_what_a_user_does() {
 
 #[test]
 fn scripts_run_by_their_weights() {
-    let sources = vec![source("A", 3), source("B", 0), source("C", 1)];
-    let pgbench = Pgbench::new(sources, &[], 1, &NUMBERED, 5).unwrap();
+    let sources = [source("A", 3), source("B", 0), source("C", 1)];
+    let pgbench = Pgbench::new(&sources, &[], 1, &NUMBERED, 5).unwrap();
     assert_eq!(pgbench.kinds(), 3);
     let mut user = pgbench.programs(0..1).unwrap().remove(0);
     let mut counts = [0; 3];

@@ -205,7 +205,7 @@ fn outcome_of(end: &End) -> Option<Outcome> {
 fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
     match error {
         LoadError::Connect(error) if error.kind == FailureKind::Script => {
-            Some(Failure::usage(error))
+            Some(Failure::usage(error).perhaps(database.remedy(error)))
         }
         LoadError::Connect(error) => {
             let message = format!("cannot open the load's connections: {error}");
@@ -218,7 +218,8 @@ fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
 
 fn statement_failure(database: &Database, error: &SessionError) -> Failure {
     if error.kind == FailureKind::Script {
-        return Failure::interrupted(format!("the load was stopped by its script: {error}"));
+        let message = format!("the load was stopped by its script: {error}");
+        return Failure::interrupted(message).perhaps(database.remedy(error));
     }
     let message = format!("the load was stopped by the server's {error}");
     let code = error.code();

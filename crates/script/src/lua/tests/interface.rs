@@ -136,24 +136,40 @@ fn a_script_declares_options_commands_and_functions() {
 
 #[test]
 fn a_script_writes_reports_of_its_own() {
-    let text = "print('not in a report')
+    let text = "function init() word = 'begun' end
         sysbench.hooks.report_intermediate = sysbench.report_csv
-        function sysbench.hooks.report_cumulative(stat) print(stat.missing.field) end";
+        function sysbench.hooks.report_checkpoint(stat) print(word, stat.events) end
+        function sysbench.hooks.report_cumulative(stat) print(stat.missing.field) end
+        function sysbench.hooks.report_more(stat) sysbench.sql.driver():connect() end";
+    let mut hooks = declared(&source(text), &Settings::default()).unwrap().hooks;
+    hooks.sort_unstable();
+    assert_eq!(hooks[2..], ["report_intermediate", "report_more"]);
     let (script, printed) = script(text, Mode::Coroutines);
-    let reporter = script.reporter().unwrap();
+    let global = script.global().unwrap();
+    let (mut server, mut init) = (Server::default(), user(&global.of_command("init")));
+    for (begin, end) in [
+        (Answer::Start, "Ready"),
+        (Answer::Transaction, "Last"),
+        (Answer::Finish, "Ready"),
+    ] {
+        assert_eq!(server.run(&mut init, begin), end);
+    }
     let names = "threads_running time_interval time_total latency_pct events reads writes other \
                  errors reconnects";
     let stat: Vec<_> = names.split(' ').map(|name| (name, 2.0)).collect();
     let csv = "2,2,1.00,3.00,1.00,1.00,1.00,2000.00,1.00,1.00\n";
-    reporter.report("report_intermediate", &stat).unwrap();
-    assert!(reporter.report("report_cumulative", &stat).is_err());
-    reporter.finish().unwrap();
+    global.report("report_intermediate", &stat).unwrap();
     assert_eq!(take(&printed), csv);
-    assert!(
-        LuaScript::new(source(""), Settings::default(), Mode::Threads)
-            .reporter()
-            .is_none()
-    );
+    for failing in ["report_cumulative", "report_more"] {
+        assert!(global.report(failing, &stat).is_err());
+    }
+    // It knows what `init` has done, and goes on after mistakes.
+    take(&printed);
+    global.report("report_checkpoint", &stat).unwrap();
+    let mut done = user(&global.of_command("done"));
+    assert_eq!(server.run(&mut done, Answer::Start), "Ready");
+    assert_eq!(server.run(&mut done, Answer::Transaction), "Last");
+    assert_eq!(take(&printed), "begun\t2\n");
 }
 
 #[test]
@@ -196,8 +212,7 @@ fn what_needs_threads_shows_in_modules() {
 fn a_script_may_connect_at_its_top_level() {
     let text = "con = sysbench.sql.driver():connect()
         rows = con:query('SELECT 1').nrows
-        function event() con:query('UPDATE t') print(rows) end
-        function sysbench.hooks.report_cumulative() end";
+        function event() con:query('UPDATE t') print(rows) end";
     let (end, log, printed) = run(text, Mode::Coroutines);
     assert_eq!((end.as_str(), printed.as_str()), ("Done", "2\n"));
     assert_eq!(log, "open\n0: SELECT 1\n0: UPDATE t");
@@ -207,6 +222,4 @@ fn a_script_may_connect_at_its_top_level() {
     };
     let declared = declared(&source(text), &settings).unwrap();
     assert_eq!(declared.defines, ["event"]);
-    let script = LuaScript::new(source(text), settings, Mode::Coroutines);
-    assert!(script.reporter().is_some());
 }
