@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long a program may take to answer.
 const START_LIMIT: Duration = Duration::from_secs(300);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Asking may start a program.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts a program that the kernel ends by `signal` when the test dies, and waits until it `is_up`. Its errors
 /// are in `log`.

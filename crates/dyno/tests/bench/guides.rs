@@ -2,7 +2,8 @@
 //!
 //! Blocks marked `console` hold commands after `$ `. Those of a page run one after the other, in one shell and one new
 //! directory. A block marked `toml` whose first line is a comment with a file name is that file; statements of a block
-//! marked `sql` run as the server's administrator. A test replaces the address `127.0.0.1:3306`, and nothing else.
+//! marked `sql` run as the server's administrator. A test replaces the address `127.0.0.1:3306`, and lets virtual users
+//! think, for no page is about how fast its servers are.
 //! A command must succeed, unless the next one is `echo $?`: then its exit code must be the one that is shown.
 
 use std::fs;
@@ -65,11 +66,21 @@ fn files(blocks: &[Block], dir: &Path) {
     }
 }
 
+/// What makes the users of a command's load think. A search would take longer for it.
+fn think(command: &str) -> &'static str {
+    let mut words = command.split(' ');
+    match (words.next(), words.next()) {
+        (Some("dyno"), Some("bench")) if !command.contains("--find-max") => " --think 50ms",
+        (Some("dyno"), Some("run")) => " --set load.think=50ms",
+        _ => "",
+    }
+}
+
 /// One that stops at the first command whose exit code is another.
 fn script(commands: &[(String, u8)], port: u16) -> String {
     let mut script = String::new();
     for (command, code) in commands {
-        let command = command.replace(SERVER, &format!("127.0.0.1:{port}"));
+        let command = command.replace(SERVER, &format!("127.0.0.1:{port}")) + think(command);
         let shown = command.replace('\'', "'\\''");
         script.push_str(&format!(
             "echo '{MARK}{shown}'\n{command}\ncode=$?\n[ $code = {code} ] || {{ echo \"exit code $code\"; exit 99; }}\n"

@@ -3,8 +3,8 @@
 use crate::common::{Program, database, postgres};
 use measure::setup::Outcome;
 
-const SHORT: &str =
-    "--workload oltp_read_only --tables 1 --rows 100 --threads 2 --think 5ms --warmup 1s --time 9s";
+const SHORT: &str = "--workload oltp_point_select --tables 1 --rows 100 --threads 2 --think 5ms \
+                     --warmup 1s --time 9s";
 
 /// Two databases of one server suffice: each has its own connections and load.
 #[test]

@@ -10,9 +10,10 @@ use measure::setup::Outcome;
 use plan::{Point, Value};
 use rustix::process::Signal;
 
-/// A search that is over soon.
+/// A search that is over soon, for the highest rate of users who think.
 const SHORT: &str = "title = \"how much may arrive?\"\ndata.rows = 300\n\
-    [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"400ms\"\n";
+    [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nthink = \"2ms\"\n\
+    warmup = \"0s\"\ntime = \"400ms\"\n";
 
 /// The answer must follow from the steps, whatever they showed.
 #[track_caller]
@@ -80,7 +81,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
 #[test]
 fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     let done = Program::bench("sqlite:")
-        .args("--find-max --mean 1us --threads 2 --rows 300 --warmup 0s --time 300ms")
+        .args("--find-max --mean 1us --threads 2 --think 2ms --rows 300 --warmup 0s --time 300ms")
         .succeeds();
     let result = assert_reported(&done, &done.out());
     let search = &result.searches[0];
@@ -114,7 +115,7 @@ fn is_stopped(search: &FoundMax, why: &str) -> bool {
 #[test]
 fn ctrl_c_keeps_what_a_search_knew() {
     let mut running = Program::bench("sqlite:")
-        .args("--find-max --p99 1us --threads 1 --rows 300 --warmup 0s --time 2s")
+        .args("--find-max --p99 1us --threads 1 --think 2ms --rows 300 --warmup 0s --time 2s")
         .start();
     running.says("[2/27] rate=").signal(Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);

@@ -12,7 +12,7 @@ use measure::summary::TrialSummary;
 use study::Study;
 
 /// What makes a study take seconds.
-const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=20ms \
+const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=50ms \
                      --set load.warmup=0s --set server.config.innodb_flush_log_at_trx_commit=0 \
                      --set server.config.postgres.fsync=off";
 

@@ -20,7 +20,8 @@ fn every_test(server: &impl Served) {
     let address = address(server, "every_test");
     for test in WorkloadName::ALL {
         let command = |command: &str| {
-            let done = sysbench(&format!("{test} {address} {OPTIONS} {command}")).succeeds();
+            let words = format!("{test} {address} {OPTIONS} --events=200 {command}");
+            let done = sysbench(&words).succeeds();
             assert!(done.stdout.starts_with("sysbench 1.0.20 (using "), "{done}");
             done
         };

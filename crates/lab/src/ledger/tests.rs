@@ -15,6 +15,7 @@ fn judged(time_s: u64, during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
     let (node, never) = (crate::for_tests::node(keep.path()), AtomicBool::new(false));
     let mut trial = trial();
     trial.planned.load.time = Duration::from_secs(time_s);
+    trial.planned.load.think = Duration::from_millis(20);
     trial.planned.ledger = Some(plan::Ledger {
         rate: 100.0,
         replica_reads: 0.0,
