@@ -171,7 +171,10 @@ impl<P: Protocol> Session for NetworkSession<P> {
         let (index, known) = (statement as usize, &self.catalog.statements);
         let sql: &str = match known.get(index) {
             Some(known) => &known.sql,
-            None => &self.scripted[index - known.len()],
+            None => {
+                let text = self.scripted.get(index - known.len());
+                text.map_or("", AsRef::as_ref)
+            }
         };
         if let Some(Some(prepared)) = self.prepared.get_mut(index) {
             let done = self.connection.execute(prepared, params, sql).await;
