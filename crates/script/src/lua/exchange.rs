@@ -44,7 +44,8 @@ pub(super) type Exchange = Box<dyn FnMut(Given) -> Asked>;
 /// Has a script print a report: the name of its hook, and the numbers.
 pub(super) fn report(mut exchange: Exchange, report: Vec<String>) -> Result<(), ScriptError> {
     let none = || Value::Missing;
-    let mut asked = exchange(((true, Value::List(report), none(), none(), none(), none()), None));
+    let wanted = (true, Value::List(report), none(), none(), none(), none());
+    let mut asked = exchange((wanted, None));
     while ![LAST, FAIL].contains(&asked.0) {
         let refused = Value::Text("a hook for reports has no database".into());
         let results = (false, Value::Number(0.0), none(), refused, none(), none());
