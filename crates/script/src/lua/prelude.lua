@@ -31,8 +31,14 @@ end
 -- A message with the traceback of the script's calls, without those of this program.
 local function traced(message)
   local text = debug.traceback(message, 3)
-  text = text:gsub("\n\t%[C%]: in function 'xpcall'(\n\tsysbench:)", "%1")
+  text = text:gsub("\n\t%[C%]: in function 'raw_x?pcall'(\n\tsysbench:)", "%1")
   return (text:gsub("\n\tsysbench:[^\n]*", ""))
+end
+
+-- Whether the user can wait: a coroutine of the script's own would get the request, and functions
+-- that C code calls, such as handlers of errors, cannot be suspended.
+function core.can_wait()
+  return is_blocking or running() == current_thread and is_yieldable()
 end
 
 -- Makes a request of the current user. Returns true and results, or false and what failed.
@@ -40,8 +46,7 @@ local function ask(...)
   if core.is_dry then return true, 0, 0 end
   core.execute()
   local user, thread = current, current_thread
-  -- A coroutine of the script's own would get the request.
-  if not is_blocking and (running() ~= thread or not is_yieldable()) then
+  if not core.can_wait() then
     stuck = traced("cannot suspend: the script waits where it must not be interrupted")
     error(stuck, 0)
   end
@@ -62,34 +67,34 @@ local function pause(seconds)
 end
 
 -- What a script can notice of the time at which statements are executed: errors that it catches,
--- what it prints, and clocks.
+-- what it prints, and clocks. Where the user cannot wait, they are executed later.
 local raw_pcall, raw_xpcall = pcall, xpcall
 local function executed(handler, ok, ...)
-  local is_executed, err = raw_xpcall(core.execute, handler)
+  local is_executed, err = raw_xpcall(core.execute, handler, true)
   if not is_executed then return false, err end
   return ok, ...
 end
 
 function xpcall(f, handler, ...)
-  core.execute()
+  core.execute(true)
   return executed(handler, raw_xpcall(f, handler, ...))
 end
 
 local function same(err) return err end
 function pcall(f, ...)
-  core.execute()
+  core.execute(true)
   return executed(same, raw_pcall(f, ...))
 end
 
 for name, clock in pairs({clock = os.clock, date = os.date, time = os.time}) do
   os[name] = function(...)
-    core.execute()
+    core.execute(true)
     return clock(...)
   end
 end
 
 function print(...)
-  core.execute()
+  core.execute(true)
   local texts = {...}
   for i = 1, select("#", ...) do texts[i] = tostring(texts[i]) end
   core.print(table.concat(texts, "\t") .. "\n")
@@ -97,7 +102,7 @@ end
 
 local write = io.write
 function io.write(...)
-  core.execute()
+  core.execute(true)
   if io.output() ~= io.stdout then return write(...) end
   core.print(table.concat({...}))
   return true
@@ -179,6 +184,12 @@ local C = {
     return pause(tonumber(length.tv_sec) + tonumber(length.tv_nsec) / 1e9)
   end,
 }
+for _, clock in ipairs({"clock_gettime", "gettimeofday", "time"}) do
+  C[clock] = function(...)
+    core.execute(true)
+    return ffi.C[clock](...)
+  end
+end
 ffi.cdef[[
 typedef enum { SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR,
   SB_CNT_RECONNECT, SB_CNT_MAX, SB_CNT_EVENT = SB_CNT_TRX } sb_counter_type;

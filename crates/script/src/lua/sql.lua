@@ -63,14 +63,15 @@ local function settle(con, query, ok, first, second, third, fourth)
   return result
 end
 
--- The statements that the user has deferred, all of one connection: for each its number, the number
--- of its values, and these. Whoever looks at a result, catches an error, or waits for something else
--- has them executed first, so that only the time at which the script goes on shows it.
+-- The statements that the user has deferred, all of one connection: for each its number, how many
+-- values it has, and these. Whoever looks at a result, catches an error, or waits for something
+-- else has them executed first, so that only the time at which the script goes on shows it.
 local deferred, values, deferring = 0, {}, nil
 
--- Executes them. An error has no place: the script has gone on. Their texts tell which one failed.
-function core.execute()
-  if deferred == 0 then return end
+-- Executes them, unless the user cannot wait and need not. An error has no place: the script has
+-- gone on. Their texts tell which one failed.
+function core.execute(is_optional)
+  if deferred == 0 or is_optional and not core.can_wait() then return end
   local con, count = deferring, deferred
   deferred, deferring = 0, nil
   local ok, first, second, third, fourth, text =
@@ -209,7 +210,7 @@ function Statement:bind_param(...)
   return 0
 end
 
--- Parameters have the values that they have now. Those of the functions of 0.5 are values themselves.
+-- Parameters have the values that they have now. Those of the functions of 0.5 are the values.
 function Statement:execute()
   local con, params, is_long = self.connection, self.params or self, not core.defers
   opened(con)

@@ -358,10 +358,7 @@ fn a_statement_needs_little_memory() {
 }
 
 /// A script with two prepared statements, `a` and `b`, which has started.
-fn prepared(
-    event: &str,
-    mode: Mode,
-) -> (Arc<LuaScript>, Server, Box<dyn Program>, Arc<Mutex<String>>) {
+fn prepared(event: &str, mode: Mode) -> (Server, Box<dyn Program>, Arc<Mutex<String>>) {
     let text = format!(
         "function thread_init()
           con = sysbench.sql.driver():connect()
@@ -375,7 +372,7 @@ fn prepared(
     let (mut server, mut user) = (Server::default(), user(&script));
     assert_eq!(server.run(&mut user, Answer::Start), "Ready");
     server.log();
-    (script, server, user, printed)
+    (server, user, printed)
 }
 
 #[test]
@@ -391,7 +388,7 @@ fn deferred_statements_keep_their_order_and_values() {
     }
     expected.extend(["0: COMMIT".to_owned(), "0: #1 []".to_owned()]);
     for mode in [Mode::Coroutines, Mode::Threads] {
-        let (_script, mut server, mut user, _) = prepared(event, mode);
+        let (mut server, mut user, _) = prepared(event, mode);
         assert_eq!(server.run(&mut user, Answer::Transaction), "Done");
         assert_eq!(server.log(), expected.join("\n"));
     }
@@ -405,7 +402,7 @@ fn a_deferred_statement_fails_where_the_script_catches_it() {
         local is_same = select(2, xpcall(function() a:execute() error('own') end, type))
         print(ok, err.sql_errno, is_same)";
     for mode in [Mode::Coroutines, Mode::Threads] {
-        let (_script, mut server, mut user, printed) = prepared(event, mode);
+        let (mut server, mut user, printed) = prepared(event, mode);
         server.failing = Some(("#1", error(1213, FailureKind::Restart)));
         assert_eq!(server.run(&mut user, Answer::Transaction), "Done");
         assert_eq!(take(&printed), "false\t1213\tstring\n");
@@ -418,7 +415,7 @@ fn a_deferred_statement_fails_where_the_script_catches_it() {
 fn a_deferred_statement_that_fails_ends_its_event() {
     let event = "a:execute() b:execute() a:execute() count = (count or 0) + 1
         if count == 2 then print(count) end";
-    let (_script, mut server, mut user, printed) = prepared(event, Mode::Coroutines);
+    let (mut server, mut user, printed) = prepared(event, Mode::Coroutines);
     server.failing = Some(("#1", error(1213, FailureKind::Restart)));
     assert_eq!(server.run(&mut user, Answer::Transaction), "Restart");
     let update = format!("0: #0 {:?}", [Param::Int(0)]);
@@ -433,6 +430,19 @@ fn a_deferred_statement_that_fails_ends_its_event() {
     assert!(end.starts_with(begin), "{end}");
     let fatal = "FATAL: mysql_stmt_execute() returned error 1051 (no luck) for query 'UPDATE t'\n";
     assert_eq!(take(&printed), format!("2\n{fatal}"));
+}
+
+#[test]
+fn deferred_statements_wait_where_the_script_cannot() {
+    let event = "
+        a:execute()
+        string.gsub('x', 'x', function() print(pcall(type, 1)) end)
+        xpcall(function() b:execute() error('own', 0) end, function(err) print(err) end)";
+    let (mut server, mut user, printed) = prepared(event, Mode::Coroutines);
+    assert_eq!(server.run(&mut user, Answer::Transaction), "Done");
+    assert_eq!(take(&printed), "true\tnumber\nown\n");
+    let update = format!("0: #0 {:?}", [Param::Int(0)]);
+    assert_eq!(server.log(), format!("{update}\n0: #1 []"));
 }
 
 #[test]
