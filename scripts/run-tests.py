@@ -87,12 +87,13 @@ OPTIONS = ["-Z", "unstable-options", "--report-time", "--test-threads=1", "--exa
 
 
 def programs(built):
-    """The test programs that cargo has built, each with its package's directory and its source."""
+    """The test programs that cargo has built, each with its package's directory and its source; benchmarks are only linted."""
     messages = [json.loads(line) for line in pathlib.Path(built).read_text().splitlines()]
     if not messages or messages[-1] != {"reason": "build-finished", "success": True}:
         sys.exit("run-tests: the build failed")
     for message in messages:
-        if message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]:
+        is_test = message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]
+        if is_test and message["target"]["kind"] != ["bench"]:
             directory = pathlib.Path(message["manifest_path"]).parent
             yield directory, pathlib.Path(message["target"]["src_path"]), message["executable"]
 

@@ -68,15 +68,17 @@ end
 -- else has them executed first, so that only the time at which the script goes on shows it.
 local deferred, values, deferring = 0, {}, nil
 
--- Executes them, unless the user cannot wait and need not. An error has no place: the script has
--- gone on. Their texts tell which one failed.
+-- Executes them, unless the user cannot wait and need not. The error of one that was deferred has no
+-- place: the script has gone on. Its text tells which one failed.
 function core.execute(is_optional)
   if deferred == 0 or is_optional and not core.can_wait() then return end
   local con, count = deferring, deferred
   deferred, deferring = 0, nil
   local ok, first, second, third, fourth, text =
     ask(EXECUTE, con.number, nil, nil, unpack(values, 1, count))
-  if not ok then error(failure(con, PREPARED, first, second, third, fourth, text), 0) end
+  if not ok then
+    error(failure(con, PREPARED, first, second, third, fourth, text), core.defers and 0 or 3)
+  end
   con.result.nrows, con.result.nfields = first, second
 end
 
