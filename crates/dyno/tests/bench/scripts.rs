@@ -137,7 +137,10 @@ fn a_script_that_blocks_has_a_thread_for_each_user() {
     let text = format!("{OWN}\nfunction thread_done() os.execute('true') end\n");
     fs::write(program.dir().join("own.lua"), text).unwrap();
     let done = program.args("--workload own.lua").succeeds();
-    done.tells(&["each virtual user has a thread", "it uses os.execute"]);
+    done.tells(&[
+        "each virtual user has a thread",
+        "the script uses os.execute",
+    ]);
     assert_eq!(done.trial().setup.workers, 3);
 }
 

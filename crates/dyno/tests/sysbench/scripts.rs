@@ -186,7 +186,7 @@ fn modules_are_found_beside_the_script() {
     let other = program.dir().join("other.lua");
     std::fs::write(other, "function used() os.execute('true') end").unwrap();
     let done = program.succeeds();
-    done.prints(&["thread of its own: it uses os.execute"]);
+    done.prints(&["thread of its own: the script uses os.execute"]);
     let by_name = sysbench("own --events=3 run");
     std::fs::write(by_name.dir().join("own.lua"), "function event() end").unwrap();
     by_name.succeeds();

@@ -78,7 +78,8 @@ fn must_block(text: &str) -> Option<String> {
     let mut used = ["os.execute", "io.popen", "coroutine"].into_iter();
     let used = used.find(|name| text.contains(name)).map(str::to_owned);
     let foreign = || called.find(is_foreign).map(|name| format!("ffi.C.{name}"));
-    used.or_else(foreign).map(|name| format!("it uses {name}"))
+    used.or_else(foreign)
+        .map(|name| format!("the script uses {name}"))
 }
 
 /// How the users of a script wait.

@@ -175,16 +175,16 @@ fn a_script_writes_reports_of_its_own() {
 #[test]
 fn what_needs_threads_shows_in_the_text() {
     for (text, reason) in [
-        ("os.execute('sleep 1')", Some("it uses os.execute")),
+        ("os.execute('sleep 1')", Some("the script uses os.execute")),
         (
             "local co = coroutine.create(print)",
-            Some("it uses coroutine"),
+            Some("the script uses coroutine"),
         ),
         (
             "ffi.C.usleep(1) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ)",
             None,
         ),
-        ("ffi.C.poll(nil, 0, 1)", Some("it uses ffi.C.poll")),
+        ("ffi.C.poll(nil, 0, 1)", Some("the script uses ffi.C.poll")),
     ] {
         assert_eq!(source(text).must_block().as_deref(), reason);
     }
@@ -205,7 +205,7 @@ fn what_needs_threads_shows_in_modules() {
     for name in [outer, inner] {
         std::fs::remove_file(path(&name)).unwrap();
     }
-    assert_eq!(reason.as_deref(), Some("it uses io.popen"));
+    assert_eq!(reason.as_deref(), Some("the script uses io.popen"));
 }
 
 #[test]
