@@ -75,7 +75,7 @@ pub(super) fn run(it: &mut Invocation, source: Source) -> Result<u8, OptionError
     let why = call.source.must_block();
     let ended = match call.run(it, why.as_deref()) {
         Err(error) if why.is_none() && error.message.contains(CANNOT_SUSPEND) => {
-            call.run(it, Some("it waits where it cannot be interrupted"))
+            call.run(it, Some("the script waits where it cannot be interrupted"))
         }
         ended => ended,
     };

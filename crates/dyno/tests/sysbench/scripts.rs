@@ -150,13 +150,13 @@ fn an_endless_loop_before_the_run_ends_with_ctrl_c() {
 fn a_script_that_blocks_has_a_thread_for_each_user() {
     let text = "function event() os.execute('sleep 0.2') end";
     let done = script(text, "--threads=8 --events=16 run").succeeds();
-    done.prints(&["WARNING: Each virtual user has a thread of its own: it"]);
+    done.prints(&["WARNING: Each virtual user has a thread of its own: the script uses"]);
     assert!(number(&done.stdout, "total time:") < 3.0, "{done}");
     let text = "function event()
           table.sort({3, 2, 1}, function(a, b) ffi.C.usleep(1000) return a < b end)
         end";
     let done = script(text, "--threads=2 --events=4 run").succeeds();
-    done.prints(&["WARNING: Each virtual user has a thread of its own: it waits where"]);
+    done.prints(&["WARNING: Each virtual user has a thread of its own: the script waits where"]);
     assert_eq!(number(&done.stdout, "total number of events:"), 4.0);
 }
 
@@ -171,7 +171,7 @@ fn a_script_that_begins_again_with_threads_has_one_result() {
     let address = address(&*server, "sbtest");
     let words = format!("{address} --threads=2 --events=4 --dyno-out=out run");
     let done = script(text, &words).succeeds();
-    done.prints(&["WARNING: Each virtual user has a thread of its own: it waits where"]);
+    done.prints(&["WARNING: Each virtual user has a thread of its own: the script waits where"]);
     let trial = done.trial();
     assert_eq!((trial.transactions.count, trial.setup.tables), (4, 0));
     assert_eq!(trial.setup.workers, 2);
