@@ -75,7 +75,10 @@ impl User {
         let (from, to) = if std::mem::take(&mut self.repeats) {
             (&self.before, &mut self.state)
         } else {
-            self.script = self.shared.weights.sample(&mut self.state.rng);
+            // To draw from one takes as long as to draw from several.
+            if self.shared.scripts.len() > 1 {
+                self.script = self.shared.weights.sample(&mut self.state.rng);
+            }
             (&self.state, &mut self.before)
         };
         to.rng = from.rng.clone();
