@@ -156,7 +156,11 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     // A load that is slower before the fault than after it makes up for what it lost.
     assert!(found.lost_transactions.unwrap() > 0.0 || found.back_s.is_none());
     let mut codes = found.errors.iter().map(|error| error.errors.code.as_str());
-    assert!(codes.any(|code| code == "network"), "{found:?}");
+    // A server process that waits notices the end of the others, and says so.
+    assert!(
+        codes.any(|code| ["network", "57P01"].contains(&code)),
+        "{found:?}"
+    );
     assert!(found.before.unwrap().value > 0.0);
     let unavailable_s = found.unavailable_longest_s.unwrap();
     assert!(unavailable_s >= 2.0 && found.unavailable_s.unwrap() >= unavailable_s);

@@ -80,9 +80,9 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
         let home = private::home_in(&root);
         assert_eq!(home.swept().run_dirs, 1);
         assert!(home.swept().bytes > 1 << 20);
-        // A busy child of the server did not notice its end.
+        // A busy child of the server need not have noticed its end.
         let had_children = home.swept().processes > 0;
-        assert_eq!(had_children, does == POSTGRES_SERVER);
+        assert!(!had_children || does == POSTGRES_SERVER);
         assert_eq!(private::shared_memory(servers[0]), 0, "{does}");
         assert_eq!(runs(&root).len(), 1);
         drop(home);
