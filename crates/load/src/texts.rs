@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Unused texts stay up to this many bytes beyond those in use.
+/// Unused texts may take as much memory as those in use, and this many bytes more.
 const UNUSED_BYTES: usize = 64 * 1024;
 
 /// One copy of each text that users have.
@@ -29,7 +29,7 @@ impl Texts {
         Arc::clone(text)
     }
 
-    /// Leaves room for as much again: otherwise, each new text could cost a look at all others.
+    /// Doubles the limit, so that not every new text leads to a search through all others.
     fn remove_unused(&mut self) {
         self.known.retain(|text| Arc::strong_count(text) > 1);
         self.bytes = self.known.iter().map(|text| text.len()).sum();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a program may take to answer.
 const START_LIMIT: Duration = Duration::from_secs(300);
-/// Asking may start a program.
+/// Each check may start a process.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts a program that the kernel ends by `signal` when the test dies, and waits until it `is_up`. Its errors

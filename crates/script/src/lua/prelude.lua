@@ -66,8 +66,8 @@ local function pause(seconds)
   return 0
 end
 
--- What a script can notice of the time at which statements are executed: errors that it catches,
--- what it prints, and clocks. Where the user cannot wait, they are executed later.
+-- A script can tell when its statements are executed by the errors that it catches, by what it
+-- prints, and by clocks, so these come after them, unless the user cannot wait.
 local raw_pcall, raw_xpcall = pcall, xpcall
 local function executed(handler, ok, ...)
   local is_executed, err = raw_xpcall(core.execute, handler, true)
@@ -335,6 +335,6 @@ function core.life(tid, is_command)
 end
 
 core.sysbench, core.cmdline, core.load, core.ask = sysbench, cmdline, load, ask
--- Only what waits on a thread of its own gains nothing by it.
+-- With a thread for each user, deferring statements saves nothing.
 core.defers = not is_blocking
 function core.user() return current end

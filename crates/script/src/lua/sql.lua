@@ -3,7 +3,7 @@ local core = ...
 local OPEN, CLOSE, RUN, FETCH, PREPARE, EXECUTE, FREE, PAUSE = 0, 1, 2, 3, 4, 5, 6, 7
 -- As much as sysbench sends at once in a bulk insert.
 local MAX_PACKET = 524288
--- So many values of deferred statements are executed together, and so long a text at once.
+-- The limit of deferred values, and the length from which a text is not deferred.
 local MOST_VALUES, LONG_TEXT = 240, 4096
 local PREPARED = "<prepared statement>"
 local ask, sysbench, driver_name = core.ask, core.sysbench, core.settings.driver
@@ -64,12 +64,12 @@ local function settle(con, query, ok, first, second, third, fourth)
 end
 
 -- The statements that the user has deferred, all of one connection: for each its number, how many
--- values it has, and these. Whoever looks at a result, catches an error, or waits for something
--- else has them executed first, so that only the time at which the script goes on shows it.
+-- values it has, and the values. They are executed before the script uses a result, catches an
+-- error, or waits for something else.
 local deferred, values, deferring = 0, {}, nil
 
--- Executes them, unless the user cannot wait and need not. The error of one that was deferred has no
--- place: the script has gone on. Its text tells which one failed.
+-- Executes them; if that is optional, only where the user can wait. The error of a deferred
+-- statement has no place, because the script has gone on; its text tells which one failed.
 function core.execute(is_optional)
   if deferred == 0 or is_optional and not core.can_wait() then return end
   local con, count = deferring, deferred

@@ -39,8 +39,8 @@ pub(super) fn threads(values: &Values) -> Result<Event, OptionError> {
 
 /// Locks mutexes at random, with work in between.
 pub(super) fn mutex(values: &Values) -> Result<Event, OptionError> {
-    // Threads that hold different mutexes race for it, as in sysbench. Away from `loops`, so that
-    // the race does not slow down the loops.
+    // Threads that hold different mutexes race for it, as in sysbench. In a cache line
+    // other than that of `loops`, which would be slower otherwise.
     static SHARED: AtomicU64 = AtomicU64::new(0);
     let mutexes = mutexes(values, "mutex-num")?;
     let locks = values.within("mutex-locks", 0..=u32::MAX)?;

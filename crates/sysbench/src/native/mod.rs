@@ -158,7 +158,7 @@ impl VirtualUser for Thread {
 
 /// A whole number below `limit`, which is at most 2^53, drawn as sysbench draws it.
 fn below(random: &mut Random, limit: u64) -> u64 {
-    // C converts with an instruction or two. Rust clamps, which takes a dozen for unsigned numbers.
+    // A conversion to `u64` clamps, which takes a dozen instructions; C needs one or two.
     (unit(random) * limit as f64) as i64 as u64
 }
 

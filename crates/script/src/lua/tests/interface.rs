@@ -163,7 +163,7 @@ fn a_script_writes_reports_of_its_own() {
     for failing in ["report_cumulative", "report_more"] {
         assert!(global.report(failing, &stat).is_err());
     }
-    // It knows what `init` has done, and goes on after mistakes.
+    // A hook sees what `init` has set, and one that fails does not end the state.
     take(&printed);
     global.report("report_checkpoint", &stat).unwrap();
     let mut done = user(&global.of_command("done"));
