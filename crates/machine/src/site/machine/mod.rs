@@ -15,6 +15,7 @@ pub(super) mod disk;
 mod site;
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
+use super::far::Link;
 use super::launched::Process;
 use super::vm::Guest;
 use crate::account::Account;
@@ -38,6 +40,10 @@ use agent::{Agent, address};
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
+/// Reads the program of dyno into the file $1.
+const PUSH: &str = "umask 077; cat >\"$1\" && chmod 700 \"$1\"";
+/// Unpacks data into the new directory $1, which the account $2 (UID:GID) gets if that is another.
+const RECEIVE: &str = "umask 077; mkdir \"$1\" && tar -C \"$1\" -xpof - && { [ -z \"$2\" ] || chown -R \"$2\" \"$1\"; }";
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
@@ -137,6 +143,38 @@ impl Machine {
         &self.user
     }
 
+    /// Copies a program of this host to the machine, and runs it there with arguments, to be asked.
+    pub fn program(
+        &self,
+        file: &Path,
+        arguments: &[impl AsRef<OsStr>],
+        interrupted: &AtomicBool,
+    ) -> Result<Link, Failure> {
+        let there = self.dir.join("program");
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(PUSH, &[&there]));
+        ssh.stdin(File::open(file).map_err(Failure::at("read", file))?);
+        ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+        let mut ssh = self.client(&[]);
+        let words = arguments.iter().map(quoted);
+        let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
+        ssh.arg(format!("exec {}", words.join(" ")));
+        Link::open(&self.to, ssh, &self.log.with_extension("program"))
+    }
+
+    /// Copies a directory of this host to a new one on the machine, which gets the owner `UID:GID`
+    /// unless that is empty.
+    pub fn copy(
+        &self,
+        from: &Path,
+        there: &Path,
+        owner: &str,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        self.unpack(from, &[], script(RECEIVE, &arguments), interrupted)
+    }
+
     /// What a program prints that was started with a path and plain arguments.
     pub fn printed(&self, words: &[impl AsRef<OsStr>]) -> Result<String, Failure> {
         let words: Vec<String> = words.iter().map(quoted).collect();
@@ -182,23 +220,31 @@ impl Machine {
         with_own: bool,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let there = self.path(dir);
+        let (there, owner) = (self.path(dir), self.account.owner());
+        let excluded: &[&str] = if with_own { &[] } else { &["--exclude=./own"] };
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        self.unpack(dir, excluded, script(BRING, &arguments), interrupted)
+    }
+
+    /// Packs a directory of this host for a command of the machine.
+    fn unpack(
+        &self,
+        from: &Path,
+        options: &[&str],
+        command: String,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
         let mut tar = process::own_command(Path::new("tar"));
-        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
-        tar.stderr(Stdio::null());
-        if !with_own {
-            tar.arg("--exclude=./own");
-        }
-        tar.arg(".").stdout(Stdio::piped());
+        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(from);
+        tar.args(options).arg(".");
+        tar.stderr(Stdio::null()).stdout(Stdio::piped());
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
             return Err(self.to.error(""));
         };
-        let owner = self.account.owner();
-        let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
-        ssh.arg(script(BRING, &arguments)).stdin(archive);
+        ssh.arg(command).stdin(archive);
         let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
@@ -318,7 +364,7 @@ impl Drop for Machine {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs;
 
     use super::*;
 
