@@ -13,6 +13,7 @@ mod engine;
 mod failure;
 mod fault;
 mod fault_kind;
+mod hosts;
 pub mod key;
 mod load;
 mod mix;
@@ -41,6 +42,7 @@ pub use engine::{
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Need};
+pub use hosts::{Host, Hosts, On};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
@@ -54,7 +56,7 @@ pub use random::SplitMix64;
 pub use redact::{Redacted, redact, redact_url};
 pub use script::{Script, digest, is_lua, parse_scripts};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
-pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
+pub use site::{CpuSet, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{alternatives, did_you_mean, listed, nearest, shown};
 pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};

@@ -1,11 +1,9 @@
 //! Where nodes run, and how much of the machine they may use.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
-use crate::Spanned;
 use crate::choice::choice;
+use crate::{Hosts, Spanned};
 
 choice! {
     #[derive(Default)]
@@ -39,28 +37,9 @@ pub struct Site {
     pub runtime: Runtime,
     #[serde(default)]
     pub limits: Limits,
-    /// The other host of a site of the kind `ssh`, which always has one.
+    /// The other hosts of a site of the kind `ssh`, which always has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<Host>,
-}
-
-/// Another host, which ssh reaches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Host {
-    /// Its name for ssh, which [`Host::is_name`] accepts.
-    pub name: Spanned<String>,
-    /// ssh's configuration file, an absolute path; `None`: the user's.
-    pub ssh_config: Option<PathBuf>,
-    /// The directory on the host, an absolute path, below which dyno creates its own.
-    pub directory: PathBuf,
-}
-
-impl Host {
-    /// Whether the name is safe to pass to ssh, whose configuration may pass it to a shell.
-    pub fn is_name(text: &str) -> bool {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:".contains(c);
-        (1..=255).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_plain)
-    }
+    pub hosts: Option<Hosts>,
 }
 
 /// Limits of a node's resources. `None`: no limit.
@@ -139,16 +118,6 @@ impl TryFrom<String> for CpuSet {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_is_named_without_what_a_shell_could_run() {
-        for name in ["db1", "me@db-1.example.org", "10.0.0.7", "fe80::1"] {
-            assert!(Host::is_name(name), "{name}");
-        }
-        for name in ["", "-oProxyCommand=x", "a b", "$(x)", "a;b", "`x`"] {
-            assert!(!Host::is_name(name), "{name}");
-        }
-    }
 
     #[test]
     fn cpus_are_listed_as_the_kernel_lists_them() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::{optional_text, text};
-use crate::{Fault, Site, Spanned, Volume};
+use crate::{Devices, Fault, Site, Spanned, Volume};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
@@ -45,10 +45,48 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
-    /// How the members of each cluster reach each other.
+    /// How the members of each cluster reach each other. Those on other hosts have addresses of
+    /// their own.
     pub fn network(&self) -> Network {
-        let cluster = self.cluster.as_ref();
+        let is_here = |_: &&Cluster| self.node.site.hosts.is_none();
+        let cluster = self.cluster.as_ref().filter(is_here);
         cluster.map_or_else(Network::default, |cluster| cluster.network.value)
+    }
+
+    /// The place in the list of other hosts, of the one that a member of an instance runs on; both
+    /// are numbered from 0.
+    pub fn host_of(&self, instance: u32, member: u32) -> usize {
+        let hosts = self.node.site.hosts.as_ref();
+        hosts.map_or(0, |hosts| hosts.place(instance, member, self.members()))
+    }
+
+    /// The node of a member of an instance, as it is on its host.
+    pub fn node_of(&self, instance: u32, member: u32) -> Node {
+        let hosts = self.node.site.hosts.as_ref();
+        let host = hosts.and_then(|hosts| hosts.list.get(self.host_of(instance, member)));
+        let mut node = self.node.clone();
+        let Some(host) = host else { return node };
+        if let Some(cpus) = host.cpus {
+            node.site.limits.cpus = Some(Spanned::new(cpus, host.address.span));
+        }
+        if let (Some(device), Some(made)) = (&host.device, &mut node.volume.file_system) {
+            made.devices = Devices::Named(Spanned::new(device.clone(), host.address.span));
+        }
+        node
+    }
+
+    /// Most nodes that share a host.
+    pub fn nodes_on_a_host(&self) -> u32 {
+        let hosts = self.node.site.hosts.as_ref();
+        let mut nodes = vec![0; hosts.map_or(1, |hosts| hosts.list.len())];
+        for instance in 0..self.instances {
+            for member in 0..self.members() {
+                if let Some(count) = nodes.get_mut(self.host_of(instance, member)) {
+                    *count += 1;
+                }
+            }
+        }
+        nodes.into_iter().max().unwrap_or_default()
     }
 
     /// Nodes of all instances, at least 1.

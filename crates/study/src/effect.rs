@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::{Content, Entries};
 use crate::error::{Diagnostics, Report};
+use crate::hosts;
 use crate::name::Name;
 use crate::point::{ENGINE, Point, URL};
 use plan::Span;
@@ -136,7 +137,12 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
         help: help.to_owned(),
     };
     let is_of_server = matches!(name.key.needs, Needs::StartedServer | Needs::Process);
-    match (name.key.needs, at.in_process(), at.cluster()) {
+    let needs = match name.key.needs {
+        // Only a key for members has no use on hosts.
+        Needs::Hosts if hosts::has_any(at) => Needs::Cluster,
+        needs => needs,
+    };
+    match (needs, at.in_process(), at.cluster()) {
         (Needs::Manager, _, Some(kind)) => Gap {
             on: Some(kind.name),
             why: format!(
@@ -172,12 +178,13 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
 
 /// Why a key has no use without what it needs, and the remedy.
 #[rustfmt::skip] // A line for each.
-const LACKS: [(Needs, &str, &str); 12] = [
+const LACKS: [(Needs, &str, &str); 13] = [
     (Needs::Rate, " without `load.rate`", "add rate = … (transactions per second), or remove `arrivals`"),
     (Needs::Phases, " without `load.phase`", "add [[load.phase]] with a time and a rate, or remove it"),
     (Needs::Until, " without `load.until.ci`", "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }"),
     (Needs::Cluster, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
     (Needs::Manager, " without `topology.cluster`", "write how the servers replicate with cluster = …, or remove it"),
+    (Needs::Hosts, " without other hosts", "name them with hosts = [\"db1\", …] under [site], or remove it"),
     (Needs::Members, " on a single server",
         "form a cluster with `topology.cluster`, or name several hosts in `server.url`"),
     (Needs::Tables, " on a script, which has tables of its own", "remove it, or use a workload that is built in"),

@@ -15,6 +15,11 @@ const OF_MIX: Fields = &[
     ["weight", ":", ""],
     ["rate", ":", "/s"],
 ];
+const OF_HOST: Fields = &[
+    ["address", "", ""],
+    ["cpus", " cpus=", ""],
+    ["device", " device=", ""],
+];
 const OF_PHASE: Fields = &[
     ["name", "", ": "],
     ["time", "", " "],
@@ -42,6 +47,7 @@ fn of_table(key: &Name, table: &DeTable<'_>) -> Result<String, TextError> {
     let fields = match key.key.kind {
         Kind::Mix => OF_MIX,
         Kind::Phases => OF_PHASE,
+        Kind::Hosts => OF_HOST,
         _ => &[],
     };
     let names = || fields.iter().map(|[name, ..]| *name);

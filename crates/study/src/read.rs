@@ -75,9 +75,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
                 format!("list CPUs by number or range, up to {max}: {short} = \"0-1,3\"")
             })
         }
-        Kind::Host => only_if(Host::is_name, string()?, "is not a host's name", || {
-            format!("write a name without spaces and quotes, as ssh takes it: {short} = \"me@db1\"")
-        }),
+        Kind::Hosts => list(key, value, Host::parse_list),
         Kind::Settings | Kind::Options | Kind::Tables => Err(wrong_type(key, value)),
     }
 }

@@ -10,7 +10,7 @@ use crate::content::Content;
 use crate::error::Report;
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::read::not_one_of;
-use crate::{chaos, faults, volume};
+use crate::{chaos, faults, hosts, volume};
 
 /// Keys that limit what a site may use.
 const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
@@ -38,7 +38,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     ports_for_all(at, trial);
     running_servers_have_urls(at);
     processes_have_no_limits(at);
-    hosts(at);
+    hosts::check(at, trial);
     guests(at);
     measurement_ends(at, trial);
     replaced(at, trial);
@@ -232,33 +232,6 @@ fn processes_have_no_limits(at: &Point<'_>) {
             at.refuse_two(limit.span, kind.span, message, help);
         }
     }
-}
-
-/// What servers on another host need and cannot have.
-fn hosts(at: &Point<'_>) {
-    let (kind, host) = (at.given("site.kind"), at.given("site.host"));
-    let is_ssh = kind.is_some_and(|kind| kind.as_text() == Some(SiteKind::Ssh.name()));
-    let cause = match (kind, host) {
-        (Some(kind), None) if is_ssh => {
-            let message = "a site of the kind `ssh` needs a host";
-            let help = "under [site], write its name for ssh: host = \"me@db1\"";
-            return at.refuse(kind.span, message, help);
-        }
-        (Some(kind), Some(host)) if !is_ssh => {
-            let message = format!("a site of the kind `{}` has no host", kind.value);
-            let help = "remove `host`, or use kind = \"ssh\"";
-            return at.refuse_two(host.span, kind.span, message, help);
-        }
-        (_, None) => return,
-        (kind, Some(host)) => kind.unwrap_or(host).span,
-    };
-    let words = "on another host";
-    let place = Place { at, words, cause };
-    let help = "remove the limit, or let servers run on this host";
-    place.has_no(SITE_LIMITS, help);
-    let help = "name the directory on that host: directory = \"/…\" under [site]";
-    place.has_no(["volume.directory"], help);
-    place.is_elsewhere("remove it, or let servers run on this host: remove the host");
 }
 
 /// What servers in a guest need and cannot have.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::chaos;
 use crate::error::Report;
+use crate::hosts;
 use crate::point::{CLUSTER, DEFAULTS, ENGINE, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
@@ -13,7 +14,7 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, Node, Phases, Reset, Script, ServerSpec, Site, SiteKind,
+    Ledger, Limited, Limits, Load, Node, Phases, Reset, Script, ServerSpec, Site, SiteKind,
     Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting, parse_frequency,
     parse_scripts,
 };
@@ -181,13 +182,8 @@ fn site(at: &Point<'_>) -> Site {
         cpuset: at.maybe_spanned("site.cpuset"),
         memory: at.maybe_spanned("site.memory"),
     };
-    let (ssh_config, directory) = (at.maybe("site.ssh_config"), at.get("site.directory"));
-    let host = at.maybe_spanned("site.host").map(|name| Host {
-        name,
-        ssh_config,
-        directory,
-    });
-    let implied = match (&host, limits == Limits::default()) {
+    let hosts = hosts::hosts(at);
+    let implied = match (&hosts, limits == Limits::default()) {
         (Some(_), _) => SiteKind::Ssh,
         (None, true) => SiteKind::Process,
         (None, false) => SiteKind::Limited,
@@ -199,7 +195,7 @@ fn site(at: &Point<'_>) -> Site {
             _ => plan::Runtime::default(),
         },
         kind,
-        host,
+        hosts,
         limits,
     }
 }

@@ -28,14 +28,18 @@ pub fn set_up(
     let mut faults = topology.faults.iter();
     let limits_io = volumes.any(|volume| !volume.limits.is_none())
         || faults.any(|fault| fault.kind().has("limits"));
-    let site = |_| -> Result<Arc<dyn Site>, Failure> {
-        Ok(match (planned.kind.value, &planned.host) {
-            (SiteKind::Ssh, Some(host)) => {
+    let site = |number| -> Result<Arc<dyn Site>, Failure> {
+        let members = topology.members();
+        let place = topology.host_of(number / members, number % members);
+        let hosts = planned.hosts.as_ref();
+        let host = hosts.and_then(|hosts| Some((hosts, hosts.list.get(place)?)));
+        Ok(match (planned.kind.value, host) {
+            (SiteKind::Ssh, Some((hosts, host))) => {
                 let to = Destination {
-                    host: host.name.value.clone(),
-                    ssh_config: host.ssh_config.clone(),
+                    host: host.address.value.clone(),
+                    ssh_config: hosts.ssh_config.clone(),
                 };
-                Arc::new(Machine::new(home, &to, &host.directory)?)
+                Arc::new(Machine::new(home, &to, &hosts.directory)?)
             }
             (SiteKind::Vm, _) => {
                 let limits = &planned.limits;

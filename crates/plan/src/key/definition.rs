@@ -98,7 +98,8 @@ pub enum Kind {
     },
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
-    Host,
+    /// Hosts for ssh, with what differs there, see [`crate::Host::parse_list`].
+    Hosts,
     Mix,
     Phases,
 }
@@ -116,6 +117,8 @@ pub enum Needs {
     /// A trial that ends once its result is precise enough.
     Until,
     Cluster,
+    /// Servers on other hosts.
+    Hosts,
     /// Servers that replicate, each beside a cluster manager.
     Manager,
     /// Servers that replicate, or the addresses of several servers.
@@ -168,7 +171,7 @@ impl Key {
             Kind::Frequency => ["a frequency", "a number of faults per duration", "\"1 per 30s\""],
             Kind::Bytes { .. } => ["a size in bytes", "a size in bytes", "\"512M\""],
             Kind::CpuSet => ["a list of CPUs", "CPUs and ranges of CPUs, such as `\"0-1,3\"`", "\"0-1\""],
-            Kind::Host => ["a host", "a host's name for ssh, such as `\"me@db1\"`", ""],
+            Kind::Hosts => ["a host or a list of hosts", "a host's name for ssh, such as `\"me@db1\"`, or a list of them", "[\"db1\", \"me@db2\"]"],
             Kind::Mix => ["a list of workloads", "workloads with weights or rates, such as `\"oltp_read_only:3, oltp_insert:1\"`", "\"oltp_read_only:3, oltp_insert:1\""],
             Kind::Phases => ["a list of phases", "phases, such as `\"60s 200/s, spike: 10s 200..1000/s\"`", "\"60s 200/s, 10s 200..1000/s\""],
         }
