@@ -75,6 +75,14 @@ impl Topology {
         node
     }
 
+    /// Whether the requests of servers to devices may be limited, from the beginning or by a fault.
+    pub fn limits_io(&self) -> bool {
+        let mut volumes = self.node.volumes();
+        let mut faults = self.faults.iter();
+        volumes.any(|volume| !volume.limits.is_none())
+            || faults.any(|fault| fault.kind().has("limits"))
+    }
+
     /// Most nodes that share a host.
     pub fn nodes_on_a_host(&self) -> u32 {
         let hosts = self.node.site.hosts.as_ref();

@@ -2,8 +2,7 @@
 
 mod volumes;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -17,7 +16,6 @@ use super::program::run_program;
 use crate::failure::not_running;
 use crate::servers::Services;
 use crate::site::Machine;
-use crate::volume::Job;
 use crate::{Fact, Failure, Instance};
 
 /// Does something, and returns when it was done.
@@ -78,9 +76,8 @@ enum Undo {
     Repair(BrokenLinks),
     /// A paused server can neither be asked nor shut down.
     Resume,
-    /// Removes the file that fills a disk.
-    Remove(PathBuf),
-    Cancel(Job),
+    FreeDisk,
+    CancelJob,
     Run(Vec<String>),
 }
 
@@ -147,11 +144,11 @@ impl<'a> Effect<'a> {
             None => Ok(Instant::now()),
             Some(Undo::Repair(links)) => links.heal(),
             Some(Undo::Resume) => context.node()?.resume(),
-            Some(Undo::Remove(path)) => remove(&path),
-            Some(Undo::Cancel(job)) => context.with_volume(self.options.volume, |made| {
-                made.cancel(job);
+            Some(Undo::FreeDisk) => context.node()?.free_disk(),
+            Some(Undo::CancelJob) => {
+                context.node()?.cancel_job(self.options.volume)?;
                 Ok(Instant::now())
-            }),
+            }
             // What was broken must not stay so because the load ends meanwhile.
             Some(Undo::Run(program)) => {
                 run_program(&program, &self.output, &context, &AtomicBool::new(false))
@@ -290,11 +287,6 @@ fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<Instant, Failure> {
-    fs::remove_file(path).map_err(Failure::at("remove", path))?;
-    Ok(Instant::now())
-}
-
 fn services(instance: &Instance) -> Result<&Services, Failure> {
     let services = instance.cluster.services.as_ref();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
@@ -307,6 +299,8 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use plan::FaultAction;
 
     use super::*;

@@ -38,7 +38,7 @@ pub fn serve<A: DeserializeOwned>(
         // If the connection is lost, reading notices it.
         let _ = frame::write(&mut *locked(to), &Reply { id, answer });
     };
-    let served = thread::scope(|scope| {
+    thread::scope(|scope| {
         let served = loop {
             match frame::read(&mut from) {
                 Ok(None) => break Ok(()),
@@ -76,8 +76,7 @@ pub fn serve<A: DeserializeOwned>(
             over.store(true, Ordering::Relaxed);
         }
         served
-    });
-    served
+    })
 }
 
 fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {

@@ -16,6 +16,7 @@ mod site;
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -35,7 +36,7 @@ use crate::home::journal::Step;
 use crate::home::remote::{self, END, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
-use agent::{Agent, address};
+use agent::{Agent, addresses};
 
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -63,6 +64,8 @@ pub struct Machine {
     user: String,
     /// The address that servers listen on, with the network from which they are reached.
     address: Ipv4Net,
+    /// This host's address in that network.
+    client: Ipv4Addr,
     /// The run directory on this host, which contains the nodes' directories.
     run: PathBuf,
     /// The mount point of the guest's disk.
@@ -100,7 +103,7 @@ impl Machine {
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }
-        let address = address(&greeting.connection).ok_or_else(|| {
+        let (client, address) = addresses(&greeting.connection).ok_or_else(|| {
             let why = format!("ssh is not connected by IPv4: {}", greeting.connection);
             to.unusable(why, "give its IPv4 address or a name that has one")
         })?;
@@ -127,6 +130,7 @@ impl Machine {
             account,
             user: greeting.user,
             address,
+            client,
             run: home.run_dir().to_owned(),
             mounted: OnceLock::new(),
             guest,
@@ -136,6 +140,11 @@ impl Machine {
     /// Whether it is a guest on this host.
     pub fn is_guest(&self) -> bool {
         self.guest.is_some()
+    }
+
+    /// The address from which this host connects to it.
+    pub fn reached_from(&self) -> Ipv4Addr {
+        self.client
     }
 
     /// The user that ssh logs in as.
@@ -258,16 +267,10 @@ impl Machine {
         }
     }
 
-    /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
-    pub fn settle(&self, data: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
-        // The guest's disk was written before the guest read it.
-        let command = match self.is_guest() || !cold {
-            true => "sync",
-            false => {
-                "sync && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none ';'"
-            }
-        };
-        self.session(script(command, &[self.path(data)]), interrupted)
+    /// Writes a node's data to the guest's disk, which was written before the guest read it: nothing
+    /// of it is in the page cache.
+    pub fn settle(&self, data: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+        self.session(script("sync", &[self.path(data)]), interrupted)
     }
 
     /// Zero if something was written to the directory `within` this time; otherwise `None`.
