@@ -14,8 +14,8 @@
 #   podman    Debian's packages podman and runc, which run containers. Run as root, it starts no service.
 #   docker    Debian's package docker.io, which runs containers. Run as root, it starts no service and leaves none enabled.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
-#   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
-#             leaves none enabled.
+#   ssh       Debian's packages openssh-server, nftables, and faketime, for tests of servers on other hosts. Run as root,
+#             it starts no service and leaves none enabled.
 #   vm        Debian's package qemu-system-x86 and OpenSSH's client, for servers in guests, and the guest's image
 #             (scripts/build-guest.sh) with the server programs that are installed by then.
 #
@@ -174,6 +174,9 @@ install_ssh() {
 
 ssh_packages() {
     apt_install openssh-server /usr/sbin/sshd openssh-client
+    # Debian leaves its service disabled.
+    apt_install nftables /usr/sbin/nft
+    apt_install faketime /usr/bin/faketime
 }
 
 # install_vm: installs QEMU, and builds the image of the guest.

@@ -1,7 +1,7 @@
 //! An SSH server on this host, as if it were another one.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -14,41 +14,68 @@ const SSHD: &str = "/usr/sbin/sshd";
 /// Root's servers drop their privileges in an empty directory, which the package's service creates.
 const PRIVILEGE_SEPARATION: &str = "/run/sshd";
 
-/// OpenSSH's server from the system's package on a free port of 127.0.0.1, with keys of its own. Only
-/// this process's user can log in, with a key that only [`SshHost::config`] names.
+/// OpenSSH's server from the system's package, with keys of its own. Only this process's user can log
+/// in, with a key that only [`SshHost::config`] names.
 #[derive(Debug)]
 pub struct SshHost {
     process: Child,
-    port: u16,
+    place: Place,
     directory: TempDir,
+}
+
+/// Where a server runs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) port: u16,
+    /// The command that starts the program that follows.
+    pub(crate) entry: Vec<String>,
+    /// Further lines of the server's configuration.
+    pub(crate) options: String,
 }
 
 impl SshHost {
     /// Its name in [`SshHost::config`].
     pub const NAME: &str = "elsewhere";
 
+    /// Starts one on a free port of 127.0.0.1.
     pub fn start() -> Self {
-        let port = daemon::free_port();
-        let directory = tempfile::tempdir().unwrap();
+        Self::start_at(Place {
+            name: Self::NAME.to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            port: daemon::free_port(),
+            entry: Vec::new(),
+            options: String::new(),
+        })
+    }
+
+    pub(crate) fn start_at(place: Place) -> Self {
         let host = Self {
             process: Command::new("true").spawn().unwrap(),
-            port,
-            directory,
+            place,
+            directory: tempfile::tempdir().unwrap(),
         };
+        let Place {
+            name,
+            address,
+            port,
+            options,
+            ..
+        } = &host.place;
         host.make_key("user");
         host.make_key("host");
         let path = |name: &str| host.path(name).display().to_string();
         let server = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
-             StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n",
+            "ListenAddress {address}:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
+             StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n{options}",
             path("host"),
             path("user.pub")
         );
         fs::write(host.path("sshd_config"), server).unwrap();
         let client = format!(
-            "Host {}\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
+            "Host {name}\n  HostName {address}\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
              UserKnownHostsFile {}\n  GlobalKnownHostsFile none\n",
-            Self::NAME,
             path("user"),
             path("known_hosts")
         );
@@ -95,7 +122,7 @@ impl SshHost {
 
     fn trust_key(&self) {
         let key = fs::read_to_string(self.path("host.pub")).unwrap();
-        let known = format!("[127.0.0.1]:{} {key}", self.port);
+        let known = format!("[{}]:{} {key}", self.place.address, self.place.port);
         fs::write(self.known_hosts(), known).unwrap();
     }
 
@@ -107,11 +134,27 @@ impl SshHost {
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(PRIVILEGE_SEPARATION, mode).expect(PRIVILEGE_SEPARATION);
         }
-        let (log, port) = (self.path("sshd.log"), self.port);
-        let config = self.path("sshd_config").display().to_string();
-        let is_up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
-        self.process = daemon::start("KILL", SSHD, &["-D", "-e", "-f", &config], &log, is_up);
+        let Place {
+            address,
+            port,
+            entry,
+            ..
+        } = &self.place;
+        let (log, config) = (self.path("sshd.log"), self.path("sshd_config"));
+        let server = [SSHD, "-D", "-e", "-f", config.to_str().unwrap()];
+        let command: Vec<&str> = entry.iter().map(String::as_str).chain(server).collect();
+        let is_up = || TcpStream::connect((*address, *port)).is_ok();
+        self.process = daemon::start("KILL", command[0], &command[1..], &log, is_up);
         self
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until its process has ended.
+    pub(crate) fn wait(&mut self) {
+        let _ = self.process.wait();
     }
 }
 

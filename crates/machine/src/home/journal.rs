@@ -61,6 +61,8 @@ pub(crate) enum Kind {
     Namespace,
     /// A container that podman or docker creates.
     Container,
+    /// A table of the packet filter, named like the last part of its path.
+    Table,
     /// A directory with its contents.
     Directory,
 }

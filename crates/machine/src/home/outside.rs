@@ -1,5 +1,5 @@
-//! What a run creates outside its directory: control groups, network namespaces, containers, and
-//! directories on other disks. Each is a step in the run's [`journal`](super::journal); a directory
+//! What a run creates outside its directory: control groups, network namespaces, containers, tables of
+//! the packet filter, and directories on other disks. Each is a step in the run's [`journal`](super::journal); a directory
 //! contains dyno's marker, without which nothing in it is removed.
 
 use std::fs;
@@ -16,6 +16,7 @@ use super::{Home, containers, marker, mounted, root};
 use crate::failure::{Fact, Failure};
 use crate::ip;
 use crate::process;
+use crate::site::silence;
 use crate::tree;
 
 /// How long the kernel may take to notice that a group's last process has ended.
@@ -52,6 +53,7 @@ impl Outside {
             Kind::Group => fs::create_dir(path).map_err(failed),
             Kind::Namespace => ip::run("ip", &format!("netns add {name}")).map(drop),
             Kind::Container => Ok(()),
+            Kind::Table => silence::add_table(&name),
             Kind::Directory => root::make_dir(path).map_err(failed),
         };
         if let Err(error) = made {
@@ -72,8 +74,7 @@ impl Outside {
 
     /// The last part of the target's path, which is unique.
     pub(crate) fn name(&self) -> String {
-        let name = self.path().file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+        last_part(self.path())
     }
 
     /// Removes the target, unless its disk is not mounted.
@@ -89,6 +90,11 @@ impl Drop for Outside {
     }
 }
 
+fn last_part(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// The prefix of the names of everything that a run creates.
 pub fn own_prefix(run: &Path) -> String {
     let run = run.file_name().unwrap_or_default().to_string_lossy();
@@ -102,6 +108,7 @@ pub(super) fn remove(target: &Target) -> Result<bool, Failure> {
         Kind::Group => remove_group(path).map_err(Failure::at("remove", path)),
         Kind::Namespace => remove_namespace(path).map_err(Failure::at("remove", path)),
         Kind::Container => containers::remove(path),
+        Kind::Table => silence::remove_table(&last_part(path)),
         Kind::Directory => remove_directory(path),
     };
     let is_gone = || fs::symlink_metadata(path).is_err();

@@ -15,6 +15,7 @@ pub use crate::ssh::{Destination, shown};
 pub use any::{LOOPBACK, Site};
 pub use launched::{Launched, Process, Program};
 pub use machine::Machine;
-pub use network::{Namespace, Switch};
+pub(crate) use network::silence;
+pub use network::{Namespace, Silence, Switch};
 pub use set_up::{beside, set_up};
 pub use this_host::ThisHost;

@@ -6,5 +6,6 @@
     reason = "helpers of tests may fail loudly"
 )]
 
+mod hosts;
 mod servers;
 mod skips;

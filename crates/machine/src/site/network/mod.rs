@@ -7,10 +7,12 @@
 mod delay;
 mod namespace;
 mod neighbors;
+pub(crate) mod silence;
 mod slow;
 mod switch;
 
 pub use namespace::Namespace;
+pub use silence::Silence;
 pub use switch::Switch;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use ipnet::Ipv4Net;
 use plan::{Loss, SlowLink, SplitMix64};
 
 use super::switch::free_subnets;
-use super::{Namespace, Switch};
+use super::{Namespace, Silence, Switch};
 use crate::home::Home;
 use crate::ip::inside;
 
@@ -44,7 +45,11 @@ fn socket(site: &Namespace) -> UdpSocket {
 /// Sends a packet; returns how long it took to arrive, `None` if it did not within the limit.
 fn travels(from: &UdpSocket, to: &UdpSocket, limit: Duration) -> Option<Duration> {
     let began = Instant::now();
-    from.send_to(b"hello", to.local_addr().unwrap()).unwrap();
+    match from.send_to(b"hello", to.local_addr().unwrap()) {
+        // A rule of this host dropped it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+        sent => sent.unwrap(),
+    };
     to.set_read_timeout(Some(limit)).unwrap();
     match to.recv_from(&mut [0; 16]) {
         Ok((5, sender)) if sender == from.local_addr().unwrap() => Some(began.elapsed()),
@@ -74,6 +79,113 @@ fn from_the_cut_on_nothing_arrives_and_the_sender_learns_nothing() {
         assert!(travels(&to, &from, LIMIT).is_some());
         one.restore(&[ip(&to)]).unwrap();
         assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
+
+/// How many seconds a played dyno is silent.
+const SECONDS: &str = "DYNO_TEST_SILENT_SECONDS";
+
+/// Plays dyno on a host that falls silent until a line of its input ends.
+#[test]
+fn a_silent_dyno() {
+    let Ok(seconds) = std::env::var(SECONDS) else {
+        return;
+    };
+    let (_dir, home) = crate::testing::home();
+    let limit = Duration::from_secs(seconds.parse().unwrap());
+    let silence = Silence::begin(&home, limit).unwrap();
+    eprintln!("silent");
+    io::stdin().read_line(&mut String::new()).unwrap();
+    silence.end().unwrap();
+    eprintln!("heard");
+}
+
+fn play(site: &Namespace, session: &str, seconds: u32) -> Child {
+    let entry = site.entry();
+    let mut played = Command::new(&entry[0]);
+    played
+        .args(&entry[1..])
+        .arg(std::env::current_exe().unwrap());
+    played.args([
+        "--exact",
+        "site::network::tests::a_silent_dyno",
+        "--nocapture",
+    ]);
+    played
+        .env("SSH_CONNECTION", session)
+        .env(SECONDS, seconds.to_string());
+    played
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut played = played.spawn().unwrap();
+    says(&mut played, "silent");
+    played
+}
+
+fn says(played: &mut Child, expected: &str) {
+    let (mut said, mut byte) = (String::new(), [0]);
+    while !said.contains(expected) {
+        let from = played.stderr.as_mut().unwrap();
+        assert_eq!(
+            from.read(&mut byte).unwrap(),
+            1,
+            "{said} (scripts/install-servers.sh ssh)"
+        );
+        said.push(byte[0].into());
+    }
+}
+
+/// Both directions, all protocols, and no longer than its time; dyno's connection is spared.
+#[test]
+fn a_silent_host_is_heard_again_without_help() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (own, theirs) = (socket(&one), socket(&other));
+    let address = one.address().addr();
+    let listener = inside(one.namespace.path(), move || {
+        TcpListener::bind((address, 0))
+    })
+    .unwrap();
+    let to = listener.local_addr().unwrap();
+    let connect = |limit| {
+        inside(other.namespace.path(), move || {
+            TcpStream::connect_timeout(&to, limit)
+        })
+    };
+    let mut spared = connect(LIMIT).unwrap();
+    let client = spared.local_addr().unwrap();
+    let session = format!(
+        "{} {} {} {}",
+        client.ip(),
+        client.port(),
+        to.ip(),
+        to.port()
+    );
+    let (mut accepted, _) = listener.accept().unwrap();
+    assert!(travels(&own, &theirs, LIMIT).is_some());
+
+    let mut played = play(&one, &session, 600);
+    assert_eq!(travels(&own, &theirs, SILENCE), None);
+    assert_eq!(travels(&theirs, &own, SILENCE), None);
+    assert!(connect(SILENCE).is_err());
+    spared.write_all(b"a").unwrap();
+    accepted.read_exact(&mut [0]).unwrap();
+    accepted.write_all(b"b").unwrap();
+    spared.read_exact(&mut [0]).unwrap();
+    drop(played.stdin.take());
+    says(&mut played, "heard");
+    assert!(travels(&theirs, &own, LIMIT).is_some());
+    played.wait().unwrap();
+
+    // Killed, it can end nothing.
+    let mut played = play(&one, &session, 1);
+    played.kill().unwrap();
+    played.wait().unwrap();
+    let until = Instant::now() + LIMIT;
+    while travels(&own, &theirs, SILENCE).is_none() {
+        assert!(Instant::now() < until, "it is silent for good");
     }
 }
 
