@@ -44,6 +44,7 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::ReplaceDevice => (Effect::replace_device, Effect::finish_job, stay),
         FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
         FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, join),
+        FaultKind::Silence => (Effect::fall_silent, Effect::undo, return_to_cluster),
         FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
         FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
         FaultKind::Command => (Effect::run_command, Effect::undo, stay),
