@@ -8,7 +8,7 @@ mod options;
 mod study;
 mod value;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -84,6 +84,9 @@ pub(crate) enum Command {
         after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."
     )]
     Clean(CleanArgs),
+    /// Answer dyno on another machine, which runs this on hosts of its servers.
+    #[command(hide = true)]
+    Host(HostArgs),
     /// Print shell completions.
     #[command(
         after_help = "Example:\n  dyno completions bash > ~/.local/share/bash-completion/completions/dyno"
@@ -183,6 +186,12 @@ pub(crate) struct SysbenchArgs {
     /// Options, a test, and a command, as sysbench takes them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// The directory of dyno's cache on this host.
+    pub(crate) cache: PathBuf,
 }
 
 #[derive(Debug, Args)]

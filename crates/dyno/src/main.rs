@@ -19,6 +19,7 @@ mod doctor;
 mod doctor_noise;
 mod failure;
 mod fault_schedule;
+mod host;
 mod noise;
 mod plan;
 mod progress;
@@ -69,6 +70,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::History(args) => answer::history(args),
         Command::Size(args) => answer::size(args),
         Command::Clean(args) => clean::clean(args),
+        Command::Host(args) => host::host(args),
         Command::Completions(args) => completions::completions(args),
         Command::Sysbench(args) => return Ok(sysbench::sysbench(&args.words)),
         Command::Man => completions::man(),

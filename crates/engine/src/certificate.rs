@@ -7,6 +7,7 @@ use rcgen::{
     BasicConstraints, Certificate as Signed, CertificateParams, DnType, Error,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::launch::ServerFile;
 
@@ -19,7 +20,7 @@ pub(crate) const KEY_FILE: &str = "dyno-key.pem";
 /// A certificate and key for one run, and the authority that signed it, whose own key is gone. All
 /// servers and services of a cluster use this certificate and trust no other: only holders of the
 /// key are admitted.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Certificate {
     pub authority: String,
     pub certificate: String,

@@ -9,6 +9,7 @@ use client::connection::LOGIN_LIMIT;
 use client::{Connection, Error};
 pub use measure::recovery::Role;
 use plan::{ClusterTraits, Failure, StaticSettings};
+use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::http;
@@ -355,7 +356,7 @@ impl Member<'_> {
 }
 
 /// What the members of a cluster know about each other.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct ClusterLayout {
     /// 32 hexadecimal digits that are unique to the cluster.
     pub id: String,
@@ -370,7 +371,7 @@ pub struct ClusterLayout {
     pub ttl: Duration,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberAddress {
     /// For clients and for other members.
     pub ip: IpAddr,

@@ -12,7 +12,8 @@ use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
 use crate::home::Home;
-use crate::servers::{Membership, Node, NodeSpec};
+use crate::port::several;
+use crate::servers::{MemberPlace, Membership, Node, NodeSpec};
 use crate::site::{Site, ThisHost};
 use crate::template::Templates;
 use crate::{Cluster, Failure, Observer, Progress, Run, Target, Trial, Workload, servers};
@@ -95,14 +96,15 @@ pub(crate) fn nodes(
     let config = config.iter();
     let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let config: Vec<_> = config.collect();
-    let places: Vec<_> = sites
-        .iter()
-        .map(|site| (site.address().addr(), None))
-        .collect();
     let members = kind.map(|kind| {
         let replication = engine.replicates_as(kind).unwrap();
-        let shared = Ipv4Addr::LOCALHOST;
-        Membership::of_cluster(replication, &places, shared, Duration::ZERO).unwrap()
+        let place = |site: &Arc<dyn Site>| MemberPlace {
+            ip: site.address().addr(),
+            port: None,
+            free: several(Membership::ports(replication)).unwrap(),
+        };
+        let (places, shared) = (sites.iter().map(place).collect(), Ipv4Addr::LOCALHOST);
+        Membership::of_cluster(replication, places, shared, Duration::ZERO).unwrap()
     });
     let mut members = members.into_iter().flatten();
     let started = (1..).zip(sites).map(|(number, site)| {

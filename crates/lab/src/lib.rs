@@ -12,6 +12,7 @@ mod failure;
 mod faults;
 #[cfg(test)]
 mod for_tests;
+mod hosts;
 mod ledger;
 mod observe;
 mod observer;
@@ -37,6 +38,7 @@ pub use drive::find_max::{MAX_SEARCH_TRIALS, find_max};
 pub use drive::start::counted;
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
+pub use hosts::serve as serve_host;
 pub use observe::monitors;
 pub use observer::{Observer, Progress, Run};
 pub use plan::shown_bytes;

@@ -65,7 +65,7 @@ impl Account {
     }
 
     /// User and group IDs in `chown`'s format; empty for this process's user.
-    pub(crate) fn owner(&self) -> String {
+    pub fn owner(&self) -> String {
         let owner = |other: &Other| format!("{}:{}", other.uid, other.gid);
         self.other.as_ref().map(owner).unwrap_or_default()
     }

@@ -4,10 +4,12 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Span;
 
 /// How dyno ends after a failure. The numbers are exit codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     Threshold = 1,
     /// Bad usage or a bad study. Includes a study that this host cannot run, if that is known
@@ -22,9 +24,9 @@ pub enum Exit {
 }
 
 /// Distinctions that callers need besides [`Exit`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fact {
-    Io(ErrorKind),
+    Io(#[serde(with = "io_kind")] ErrorKind),
     NoProgram,
     Endless,
     PortTaken,
@@ -36,13 +38,14 @@ pub enum Fact {
 }
 
 /// What failed, why, and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub exit: Exit,
     /// What failed, where, and why, with the server's message if there is one.
     pub message: String,
     pub remedy: Option<String>,
     pub key: Option<String>,
+    #[serde(skip)]
     pub span: Option<Span>,
     pub fact: Option<Fact>,
 }
@@ -142,6 +145,30 @@ impl Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// Kinds of errors as words, of which only those are kept that callers distinguish.
+mod io_kind {
+    use std::io::ErrorKind;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const KINDS: [(&str, ErrorKind); 3] = [
+        ("full", ErrorKind::StorageFull),
+        ("quota", ErrorKind::QuotaExceeded),
+        ("missing", ErrorKind::NotFound),
+    ];
+
+    pub(super) fn serialize<S: Serializer>(kind: &ErrorKind, to: S) -> Result<S::Ok, S::Error> {
+        let known = KINDS.iter().find(|(_, known)| known == kind);
+        to.serialize_str(known.map_or("other", |(word, _)| word))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<ErrorKind, D::Error> {
+        let word = String::deserialize(from)?;
+        let known = KINDS.iter().find(|(known, _)| *known == word);
+        Ok(known.map_or(ErrorKind::Other, |(_, kind)| *kind))
+    }
+}
 
 fn io_remedy(error: ErrorKind) -> Option<&'static str> {
     Some(match error {

@@ -75,6 +75,14 @@ impl Topology {
         node
     }
 
+    /// Whether the requests of servers to devices may be limited, from the beginning or by a fault.
+    pub fn limits_io(&self) -> bool {
+        let mut volumes = self.node.volumes();
+        let mut faults = self.faults.iter();
+        volumes.any(|volume| !volume.limits.is_none())
+            || faults.any(|fault| fault.kind().has("limits"))
+    }
+
     /// The instances of the nodes on each host, one for each node; without other hosts, all are on one.
     pub fn instances_by_host(&self) -> Vec<Vec<u32>> {
         let hosts = self.node.site.hosts.as_ref();

@@ -7,14 +7,13 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
-use plan::{FaultTarget, FaultVolume, SplitMix64};
+use plan::{FaultTarget, SplitMix64};
 
 use crate::failure::{canceled, unless_canceled};
+use crate::hosts::MemberNode;
 use crate::observe::probe::view_of;
-use crate::servers::Node;
 use crate::setup::cluster::not_started;
 use crate::site::Site;
-use crate::volume::Made;
 use crate::{Cluster, Failure, Instance, Member};
 
 /// How long a node may take to replicate again, and how often it is asked.
@@ -64,7 +63,7 @@ impl<'a> FaultContext<'a> {
     }
 
     /// The node that is hit, once nothing else happens to it.
-    pub(super) fn node(&self) -> Result<MutexGuard<'a, Node>, Failure> {
+    pub(super) fn node(&self) -> Result<MutexGuard<'a, MemberNode>, Failure> {
         self.member()?.lock()
     }
 
@@ -91,41 +90,6 @@ impl<'a> FaultContext<'a> {
     pub(super) fn start_and_join(&self) -> Result<(), Failure> {
         self.start()?;
         self.join()
-    }
-
-    /// Does something with the file system that was made for a volume of the node.
-    pub(super) fn with_volume<T>(
-        &self,
-        which: FaultVolume,
-        work: impl FnOnce(&Made) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let volume = self.node()?.data().volume(which);
-        let volume = volume
-            .ok_or_else(|| Failure::server("the log has no volume of its own: use [log_volume]"))?;
-        work(volume.made().ok_or_else(|| {
-            let message = "only a volume that dyno makes has devices that can fail: use \
-                           volume.filesystem";
-            Failure::server(message)
-        })?)
-    }
-
-    /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
-    /// more writes; returns when it was well, which it has been since `since` otherwise, and
-    /// whether it was started.
-    pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), Failure> {
-        let volumes: Vec<_> = self.node()?.data().volumes().cloned().collect();
-        let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
-        let is_broken = made.iter().any(|made| !made.takes_writes());
-        {
-            let mut node = self.node()?;
-            if node.died(false).is_none() && node.is_running() && !is_broken {
-                return Ok((since, false));
-            }
-            node.kill();
-        }
-        // The kernel's cache may have what was never written.
-        made.into_iter().try_for_each(Made::remount)?;
-        Ok((self.start()?, true))
     }
 
     /// Has the node, which has been started again, join its cluster.
@@ -157,7 +121,7 @@ impl<'a> FaultContext<'a> {
     /// Has the node, which ran all the time, return to its cluster.
     pub(super) fn return_to_cluster(&self) -> Result<(), Failure> {
         if let Some(primary) = self.successor() {
-            let is_copied = self.was_primary && self.node()?.copying(primary).is_some();
+            let is_copied = self.was_primary && self.node()?.must_copy(primary);
             if is_copied {
                 self.node()?.kill();
                 self.start()?;

@@ -1,11 +1,11 @@
 //! What each kind of fault does, what heals it, and what must not outlive the load.
 
+mod host;
 mod volumes;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
 use plan::{Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget};
@@ -17,7 +17,6 @@ use super::program::run_program;
 use crate::failure::not_running;
 use crate::servers::Services;
 use crate::site::Machine;
-use crate::volume::Job;
 use crate::{Fact, Failure, Instance};
 
 /// Does something, and returns when it was done.
@@ -43,7 +42,7 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::SlowDevice => (Effect::slow_device, Effect::speed_up_device, stay),
         FaultKind::ReplaceDevice => (Effect::replace_device, Effect::finish_job, stay),
         FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
-        FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, join),
+        FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, host::join),
         FaultKind::Silence => (Effect::fall_silent, Effect::undo, return_to_cluster),
         FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
         FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
@@ -62,6 +61,8 @@ pub(super) struct Effect<'a> {
     pub(super) context: FaultContext<'a>,
     kind: FaultKind,
     options: FaultOptions,
+    /// Until it is healed, or the load ends.
+    lasts: Duration,
     hits_coordinator: bool,
     output: PathBuf,
     pub(super) sides: Sides,
@@ -79,9 +80,9 @@ enum Undo {
     Repair(BrokenLinks),
     /// A paused server can neither be asked nor shut down.
     Resume,
-    /// Removes the file that fills a disk.
-    Remove(PathBuf),
-    Cancel(Job),
+    Hear,
+    FreeDisk,
+    CancelJob,
     Run(Vec<String>),
 }
 
@@ -90,6 +91,7 @@ impl<'a> Effect<'a> {
     pub(super) fn aim(
         number: u32,
         fault: &Fault,
+        lasts: Duration,
         output: PathBuf,
         context: FaultContext<'a>,
     ) -> Result<Self, Failure> {
@@ -100,8 +102,9 @@ impl<'a> Effect<'a> {
             kind: fault.kind(),
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
-            sides: Sides::choose(&options, &context)?,
+            sides: Sides::choose(fault.kind(), &options, &context)?,
             options,
+            lasts,
             undo: None,
             old_primary: None,
             has_restarted: false,
@@ -147,12 +150,13 @@ impl<'a> Effect<'a> {
         match self.undo.take() {
             None => Ok(Instant::now()),
             Some(Undo::Repair(links)) => links.heal(),
+            Some(Undo::Hear) => context.node()?.be_heard(),
             Some(Undo::Resume) => context.node()?.resume(),
-            Some(Undo::Remove(path)) => remove(&path),
-            Some(Undo::Cancel(job)) => context.with_volume(self.options.volume, |made| {
-                made.cancel(job);
+            Some(Undo::FreeDisk) => context.node()?.free_disk(),
+            Some(Undo::CancelJob) => {
+                context.node()?.cancel_job(self.options.volume)?;
                 Ok(Instant::now())
-            }),
+            }
             // What was broken must not stay so because the load ends meanwhile.
             Some(Undo::Run(program)) => {
                 run_program(&program, &self.output, &context, &AtomicBool::new(false))
@@ -199,18 +203,6 @@ impl Effect<'_> {
         let at = self.context.node()?.resume()?;
         self.undo = None;
         Ok(at)
-    }
-
-    fn fail_host(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        let mut node = context.node()?;
-        self.separate(Lost::All)?;
-        node.kill_process(FaultProcess::Both)
-    }
-
-    fn restore_host(&mut self) -> Result<Instant, Failure> {
-        self.undo()?;
-        self.context.start()
     }
 
     /// What the guest had not written to its disk is lost with its memory, whatever its server was
@@ -291,11 +283,6 @@ fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<Instant, Failure> {
-    fs::remove_file(path).map_err(Failure::at("remove", path))?;
-    Ok(Instant::now())
-}
-
 fn services(instance: &Instance) -> Result<&Services, Failure> {
     let services = instance.cluster.services.as_ref();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
@@ -308,6 +295,8 @@ fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use plan::FaultAction;
 
     use super::*;
@@ -337,7 +326,7 @@ mod tests {
             over: &AtomicBool::new(true),
         };
         let output = dir.path().join("output");
-        let mut effect = Effect::aim(1, &fault, output, context).unwrap();
+        let mut effect = Effect::aim(1, &fault, Duration::ZERO, output, context).unwrap();
         // It is interrupted, but may have begun.
         let _ = effect.inject();
         effect.heal().unwrap();

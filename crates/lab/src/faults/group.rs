@@ -74,11 +74,11 @@ impl<'a> FaultContext<'a> {
             return Ok(None);
         };
         match members[first].try_lock() {
-            Some(mut node) if node.is_running() => {
-                node.begin_group(self.over).map(|()| Some(false))
-            }
-            Some(_) if self.index == Some(first) => Ok(Some(true)),
-            _ => Ok(None),
+            Some(mut node) => match node.is_running() {
+                true => node.begin_group(self.over).map(|()| Some(false)),
+                false => Ok((self.index == Some(first)).then_some(true)),
+            },
+            None => Ok(None),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Group {
         for member in members {
             match member.try_lock() {
                 None => present += 1,
-                Some(node) => {
+                Some(mut node) => {
                     let seen = node.group_size().ok().flatten();
                     present += u32::from(seen.is_some());
                     size = size.max(seen);

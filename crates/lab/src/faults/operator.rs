@@ -12,8 +12,8 @@ use measure::fault::{FaultRecord, Promotion};
 use super::context::{FaultContext, role_of};
 use super::injection::Injection;
 use crate::failure::unless_canceled;
+use crate::hosts::MemberNode;
 use crate::observe::probe::MemberProbe;
-use crate::servers::Node;
 use crate::{Cluster, Failure, Member};
 
 /// How long the new primary may take to receive what the old one wrote, and how often it is asked.
@@ -167,7 +167,7 @@ fn replace(
         return Ok((refuses_at, true));
     }
     let refuses_at = Instant::now();
-    if let Err(failure) = catch_up(&node, new, context.over) {
+    if let Err(failure) = catch_up(&mut node, new, context.over) {
         // The old one remains the primary.
         let _ = node.reinstate();
         return Err(failure);
@@ -178,7 +178,7 @@ fn replace(
 }
 
 /// Waits until the new primary has everything that the old one wrote.
-fn catch_up(old: &Node, new: &Member, over: &AtomicBool) -> Result<(), Failure> {
+fn catch_up(old: &mut MemberNode, new: &Member, over: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + CATCH_UP_LIMIT;
     let written = old.received()?;
     while new.lock()?.received()? < written {

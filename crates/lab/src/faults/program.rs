@@ -48,7 +48,7 @@ pub(super) fn run_program(
 
 /// What a program is told of its target; of a server that runs already, dyno knows nothing.
 fn about(context: &FaultContext<'_>) -> Vec<(&'static str, String)> {
-    let Some(node) = context.member().ok().and_then(Member::try_lock) else {
+    let Some(mut node) = context.member().ok().and_then(Member::try_lock) else {
         return Vec::new();
     };
     let address = node.address();

@@ -1,7 +1,6 @@
 //! Turns an installed program into instances, each with its own data and node.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Installed;
@@ -10,7 +9,9 @@ use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
 use crate::home::Home;
-use crate::servers::{DataDir, Membership, Node, NodeSpec, Services};
+use crate::hosts::{Data, FarNode, MemberNode, ServerStart, Source, Spot, own_address};
+use crate::port::several;
+use crate::servers::{MemberPlace, Membership, NodeSpec, Services};
 use crate::setup::data::settle;
 use crate::setup::rig::reset;
 use crate::setup::spec::port;
@@ -32,25 +33,35 @@ impl Building<'_, '_> {
     pub(crate) fn rebuilt(
         &mut self,
         home: &Home,
-        sites: &[Arc<dyn Site>],
-    ) -> Result<(Vec<DataDir>, Reset), Failure> {
+        spots: &[Spot],
+    ) -> Result<(Vec<Data>, Reset), Failure> {
         let began = Instant::now();
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.planned.topology.instances {
+        for (number, spot) in (1..).zip(spots) {
             let mut listener = Listener {
                 tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
                 interrupted: self.run.interrupted,
             };
-            let node = &self.trial.planned.topology.node;
+            let node = node_of(&self.trial.planned.topology, number);
+            let here = plan::Node::default();
+            let volumes = spot.host().map_or(&node, |_| &here);
             let templates = Templates::new(home, &self.installed, &self.config)?;
-            let built = templates.build(&wanted, node, &mut listener)?;
+            let built = templates.build(&wanted, volumes, &mut listener)?;
             each = built.took;
-            data.push(built.data);
+            data.push(match spot.host() {
+                None => Data::Here(built.data),
+                Some(host) => {
+                    let received = host.receive(&built.data.data(), self.run.interrupted)?;
+                    let from = Source::Received(received);
+                    let filled = host.fill(number, self.spec, node, from, self.run.interrupted);
+                    Data::There(filled?)
+                }
+            });
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
-        let settle_s = self.place(sites, &data)?;
+        let settle_s = self.place(spots, &data)?;
         Ok((data, Reset { settle_s, ..reset }))
     }
 
@@ -58,9 +69,9 @@ impl Building<'_, '_> {
     pub(crate) fn copied(
         &mut self,
         home: &Home,
-        sites: &[Arc<dyn Site>],
+        spots: &[Spot],
         held: &mut Option<Template>,
-    ) -> Result<(Vec<DataDir>, Reset), Failure> {
+    ) -> Result<(Vec<Data>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
         let listener = Listener {
             tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
@@ -72,13 +83,10 @@ impl Building<'_, '_> {
         let load_s = template.was_built.then(|| began.elapsed().as_secs_f64());
         self.run.observer.stage("copying the data");
         let began = Instant::now();
-        let node = &self.trial.planned.topology.node;
-        let this_host = ThisHost::default();
-        let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, node, this_host.files(), self.run.interrupted);
-            Ok(copy?.0)
-        });
-        let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
+        let copies = (1..)
+            .zip(spots)
+            .map(|(number, spot)| self.copy(&template, number, spot));
+        let copies: Vec<Data> = copies.collect::<Result<_, Failure>>()?;
         let how = match template.was_built {
             true => ResetHow::BuiltAndCopied,
             false => ResetHow::Copied,
@@ -88,38 +96,50 @@ impl Building<'_, '_> {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
             load_s,
-            settle_s: self.place(sites, &copies)?,
+            settle_s: self.place(spots, &copies)?,
             ..reset
         };
         *held = Some(template);
         Ok((copies, reset))
     }
 
-    /// Deduplicates blocks if the study asks for it, copies new data to sites on other machines,
-    /// writes it to disk, and drops it from the page cache unless the study wants a warm cache.
+    /// Copies the template for server `number`: where it runs, if that is another host, which keeps it.
+    fn copy(&self, template: &Template, number: u32, spot: &Spot) -> Result<Data, Failure> {
+        let interrupted = self.run.interrupted;
+        let node = node_of(&self.trial.planned.topology, number);
+        let Some(host) = spot.host() else {
+            let here = ThisHost::default();
+            let (data, _) = template.copy_to(number, &node, here.files(), interrupted)?;
+            return Ok(Data::Here(data));
+        };
+        let about = template.about()?;
+        host.hold((template, &about), self.spec, interrupted)?;
+        let from = Source::Template(&about);
+        let filled = host.fill(number, self.spec, node, from, interrupted);
+        filled.map(Data::There)
+    }
+
+    /// Deduplicates blocks if the study asks for it, copies new data to guests, writes it to disk, and drops it from the page cache unless the study wants a warm cache.
     /// Returns how long that took, in seconds.
-    fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
-        for one in data {
-            one.deduplicate(self.run.interrupted)?;
-        }
-        for (site, one) in sites.iter().zip(data) {
-            let Some(machine) = site.machine() else {
-                continue;
-            };
-            self.run.observer.stage("copying the data to the hosts");
-            one.place(machine, self.run.interrupted)?;
+    fn place(&mut self, spots: &[Spot], data: &[Data]) -> Result<Option<f64>, Failure> {
+        let interrupted = self.run.interrupted;
+        for (spot, one) in spots.iter().zip(data) {
+            let Data::Here(one) = one else { continue };
+            one.deduplicate(interrupted)?;
+            if let Some(machine) = spot.site.machine() {
+                self.run.observer.stage("copying the data to the guests");
+                one.place(machine, interrupted)?;
+            }
         }
         self.run.observer.stage("writing the data to disk");
-        let began = Instant::now();
-        for (site, one) in sites.iter().zip(data) {
-            match site.machine() {
-                None => {
-                    for directory in one.directories() {
-                        settle(&directory, self.spec.cold_data, self.run.interrupted)?;
-                    }
-                }
-                Some(machine) => {
-                    machine.settle(&one.data(), self.spec.cold_data, self.run.interrupted)?
+        let (began, cold) = (Instant::now(), self.spec.cold_data);
+        for (spot, one) in spots.iter().zip(data) {
+            match (one, spot.site.machine()) {
+                (Data::There(one), _) => one.settle(cold, interrupted)?,
+                (Data::Here(one), Some(machine)) => machine.settle(&one.data(), interrupted)?,
+                (Data::Here(one), None) => {
+                    let mut directories = one.directories().into_iter();
+                    directories.try_for_each(|one| settle(&one, cold, interrupted))?;
                 }
             }
         }
@@ -130,25 +150,26 @@ impl Building<'_, '_> {
     /// step fails, the earlier ones are undone in reverse order.
     pub(crate) fn instances(
         &mut self,
-        sites: Vec<Arc<dyn Site>>,
-        data: Vec<DataDir>,
+        home: &Home,
+        spots: Vec<Spot>,
+        data: Vec<Data>,
     ) -> Result<Vec<Instance>, Failure> {
         self.run.observer.stage("starting the servers");
         let topology = &self.trial.planned.topology;
-        let mut places = (1..).zip(sites.iter().cloned().zip(data)).peekable();
+        let mut places = (1..).zip(spots.iter().cloned().zip(data)).peekable();
         let mut formed = Vec::new();
         for _ in 0..topology.instances {
-            let Some((first, (_, data))) = places.peek() else {
+            let Some((first, _)) = places.peek() else {
                 break;
             };
-            let (first, home) = (*first, data.home().clone());
+            let first = *first;
             let began = Instant::now();
             // The services are declared before the nodes, so that the nodes end first if one of
             // them does not start.
-            let (memberships, services) = self.cluster(first, &sites, &home)?;
+            let (memberships, services) = self.cluster(first, &spots, home)?;
             let mut nodes = Vec::new();
-            for (membership, (number, (site, data))) in memberships.into_iter().zip(&mut places) {
-                let mut node = self.node(number, site, data, membership)?;
+            for (membership, (number, (spot, data))) in memberships.into_iter().zip(&mut places) {
+                let mut node = self.node(number, spot, data, membership)?;
                 node.join(self.run.interrupted)?;
                 nodes.push(node);
             }
@@ -165,12 +186,12 @@ impl Building<'_, '_> {
     }
 
     /// What makes the servers from number `first` on members of one cluster, and the services that
-    /// they share. An instance that is a single server has one node that is no member. `sites` are
+    /// they share. An instance that is a single server has one node that is no member. `spots` are
     /// those of all servers.
     fn cluster(
         &mut self,
         first: u32,
-        sites: &[Arc<dyn Site>],
+        spots: &[Spot],
         home: &Home,
     ) -> Result<(Vec<Option<Membership>>, Option<Services>), Failure> {
         let Some(cluster) = &self.trial.planned.topology.cluster else {
@@ -182,18 +203,29 @@ impl Building<'_, '_> {
             let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
             Failure::usage(message).span(cluster.kind.span)
         })?;
-        let shared = match sites.first() {
-            Some(site) if replication.traits().service_ports > 0 => {
-                Some(site::beside(&**site, home)?)
+        let shared = match spots.first() {
+            Some(spot) if replication.traits().service_ports > 0 => {
+                Some(site::beside(&*spot.site, home, own_address(spot))?)
             }
             _ => None,
         };
         let address = shared.as_ref().map(|site| site.address().addr());
         let address = address.unwrap_or(Ipv4Addr::LOCALHOST);
-        let places = (1..).zip(sites).skip(first as usize - 1);
-        let places = places.map(|(number, site)| (site.address().addr(), port(self.spec, number)));
-        let places: Vec<_> = places.take(cluster.members as usize).collect();
-        let members = Membership::of_cluster(replication, &places, address, cluster.ttl)?;
+        let places = (1..).zip(spots).skip(first as usize - 1);
+        let count = Membership::ports(replication);
+        let place = |(number, spot): (u32, &Spot)| {
+            Ok(MemberPlace {
+                ip: spot.site.address().addr(),
+                port: port(self.spec, number),
+                free: match spot.host() {
+                    None => several(count)?,
+                    Some(host) => host.ports(count)?,
+                },
+            })
+        };
+        let places = places.take(cluster.members as usize).map(place);
+        let places = places.collect::<Result<Vec<_>, Failure>>()?;
+        let members = Membership::of_cluster(replication, places, address, cluster.ttl)?;
         let services = match (shared, members.first()) {
             (Some(site), Some(member)) => {
                 let keep = self.run.observer.server_dir(first)?;
@@ -208,23 +240,42 @@ impl Building<'_, '_> {
     fn node(
         &mut self,
         number: u32,
-        site: Arc<dyn Site>,
-        data: DataDir,
+        spot: Spot,
+        data: Data,
         membership: Option<Membership>,
-    ) -> Result<Node, Failure> {
+    ) -> Result<MemberNode, Failure> {
         let keep = self.run.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
-        data.limit_io(&*site, &topology.node)?;
+        let interrupted = self.run.interrupted;
+        let node = node_of(topology, number);
         let spec = NodeSpec {
             config: self.config.clone(),
             port: port(self.spec, number),
             membership,
-            ..NodeSpec::new(number, self.trial.connections(), site, &keep)
+            ..NodeSpec::new(number, self.trial.connections(), spot.site, &keep)
         };
-        let node = servers::start(&self.installed, spec, data, self.run.interrupted)?;
+        let node = match (data, spot.far) {
+            (Data::There(data), Some(far)) => {
+                let server = ServerStart::new(&spec, self.spec, node, topology.limits_io());
+                let engine = self.installed.engine;
+                let started = FarNode::start(data, server, spec, &far, engine, interrupted);
+                MemberNode::There(Box::new(started?))
+            }
+            (Data::There(_), None) => return Err(Failure::internal("data without its host")),
+            (Data::Here(data), _) => {
+                data.limit_io(&*spec.site, &node)?;
+                servers::start(&self.installed, spec, data, interrupted)?.into()
+            }
+        };
         for note in node.notes() {
             self.run.observer.note(note);
         }
         Ok(node)
     }
+}
+
+/// The node of server `number`, as it is on its host.
+fn node_of(topology: &plan::Topology, number: u32) -> plan::Node {
+    let (index, members) = (number - 1, topology.members());
+    topology.node_of(index / members, index % members)
 }

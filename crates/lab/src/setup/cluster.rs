@@ -11,8 +11,9 @@ use measure::instance::ServerProcess;
 use plan::Follow;
 use workload::session::SessionError;
 
+use crate::hosts::MemberNode;
 use crate::observe::monitors::MonitoredServer;
-use crate::servers::{Node, Services};
+use crate::servers::Services;
 use crate::setup::server_process::{self, FoundProcess};
 use crate::site::{Site, ThisHost};
 use crate::template::DATABASE;
@@ -51,7 +52,7 @@ enum Server {
     Started {
         site: Arc<dyn Site>,
         /// Locked while a fault or a change of roles acts on it.
-        node: Box<Mutex<Node>>,
+        node: Box<Mutex<MemberNode>>,
     },
     /// dyno did not start it: its process, or why that was not found; `None` before the search.
     Found(Option<Result<FoundProcess, String>>),
@@ -60,7 +61,11 @@ enum Server {
 impl Cluster {
     /// Forms a cluster of nodes that have joined it; returns once all of them replicate. The first
     /// node is the primary.
-    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        nodes: Vec<impl Into<MemberNode>>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let nodes: Vec<MemberNode> = nodes.into_iter().map(Into::into).collect();
         let first = nodes.first();
         let first = first.ok_or_else(|| Failure::internal("a cluster without members"))?;
         let replication = first.replication();
@@ -217,7 +222,7 @@ impl Cluster {
     }
 
     /// The nodes, in the order of their numbers, and the services that they share.
-    pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
+    pub(crate) fn into_parts(self) -> (Vec<MemberNode>, Option<Services>) {
         let nodes = self.members.into_iter().filter_map(Member::into_node);
         (nodes.collect(), self.services)
     }
@@ -233,7 +238,7 @@ impl Member {
     }
 
     /// The node that dyno started, once nothing else acts on it.
-    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Node>, Failure> {
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, MemberNode>, Failure> {
         match &self.server {
             Server::Started { node, .. } => Ok(locked(node)),
             Server::Found(_) => Err(not_started()),
@@ -241,7 +246,7 @@ impl Member {
     }
 
     /// `None` while something else acts on the node, and if dyno did not start the server.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Node>> {
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, MemberNode>> {
         let Server::Started { node, .. } = &self.server else {
             return None;
         };
@@ -272,7 +277,7 @@ impl Member {
             Server::Started { site, node } => {
                 let node = locked(node);
                 let directories = node.directories();
-                (Arc::clone(site), node.process().clone(), directories)
+                (Arc::clone(site), node.process(), directories)
             }
             Server::Found(found) => {
                 let found = found.as_ref().and_then(|found| found.as_ref().ok());
@@ -294,7 +299,7 @@ impl Member {
         }
     }
 
-    fn into_node(self) -> Option<Node> {
+    fn into_node(self) -> Option<MemberNode> {
         match self.server {
             Server::Started { node, .. } => {
                 Some(node.into_inner().unwrap_or_else(PoisonError::into_inner))

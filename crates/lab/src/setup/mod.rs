@@ -13,15 +13,17 @@ pub mod template;
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::Mode;
-use engine::{Access, InProcess};
+use engine::{Access, InProcess, Installed};
 use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
 use crate::home::{Cleaned, Home};
+use crate::hosts::{Data, Hosts, Spot, spots, together};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
@@ -39,6 +41,8 @@ pub struct Lab {
     kept: Option<Rig>,
     /// The last template that was copied, held so that no other dyno removes it between trials.
     template: Option<Template>,
+    /// The hosts that servers run on, connected when first needed.
+    hosts: RefCell<Hosts>,
     /// Opened when first needed: a benchmark of a running server needs no cache.
     home: OnceCell<Home>,
     /// What [`Lab::check_platform`] has checked, since connecting to a host or booting a guest
@@ -70,7 +74,7 @@ impl Lab {
         if self.checked.borrow().contains(&checked) {
             return Ok(());
         }
-        can_have(home, spec, topology, interrupted)
+        self.can_have(home, spec, topology, interrupted)
             .map_err(|failure| placed(failure, spec, topology))?;
         self.checked.borrow_mut().push(checked);
         Ok(())
@@ -202,7 +206,8 @@ impl Lab {
                 run.observer
                     .stage("restarting the servers with other settings");
                 let reset = kept.reset.clone();
-                Some(kept.into_data(run.interrupted)?).zip(reset)
+                let data = kept.into_data(run.interrupted)?;
+                Some(data.into_iter().map(Data::Here).collect()).zip(reset)
             }
             None => None,
         };
@@ -215,16 +220,16 @@ impl Lab {
             run,
         };
         let began = Instant::now();
-        let (nodes, interrupted) = (topology.nodes(), building.run.interrupted);
-        let sites = site::set_up(&home, topology, nodes, &guest_image(), interrupted)?;
+        let interrupted = building.run.interrupted;
+        let spots = spots(&home, topology, &mut self.hosts.borrow_mut(), interrupted)?;
         let sites_took = began.elapsed();
         let (data, reset) = match kept {
             Some(kept) => kept,
-            None if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
-            None => building.copied(&home, &sites, &mut self.template)?,
+            None if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &spots)?,
+            None => building.copied(&home, &spots, &mut self.template)?,
         };
         let began = Instant::now();
-        let instances = building.instances(sites, data)?;
+        let instances = building.instances(&home, spots, data)?;
         let startup_s = Some((sites_took + began.elapsed()).as_secs_f64());
         Ok(Rig {
             instances,
@@ -232,22 +237,53 @@ impl Lab {
             reuse_key: Some(reuse_key),
         })
     }
+
+    /// Checks that the study's sites and volumes can be created.
+    fn can_have(
+        &self,
+        home: &Home,
+        spec: &EngineSpec,
+        topology: &Topology,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        if topology.node.site.hosts.is_some() {
+            let installed = installed(spec)?;
+            let spots = spots(home, topology, &mut self.hosts.borrow_mut(), interrupted)?;
+            return check_hosts(&spots, spec, &installed, topology, interrupted);
+        }
+        for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
+            if let Some(machine) = site.machine() {
+                servers::check_program(machine, &installed(spec)?)?;
+            }
+        }
+        volume::check(&topology.node, home.account())?;
+        volume::fillable::check_all(topology, home.root())
+    }
 }
 
-/// Checks that the study's sites and volumes can be created.
-fn can_have(
-    home: &Home,
+/// Checks each host with the node that it gets, and names all that cannot have theirs.
+fn check_hosts(
+    spots: &[Spot],
     spec: &EngineSpec,
+    installed: &Installed,
     topology: &Topology,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
-        if let Some(machine) = site.machine() {
-            servers::check_program(machine, &installed(spec)?)?;
+    let mut lacks = Vec::new();
+    let mut checked = Vec::new();
+    let members = topology.members();
+    for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
+        if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
+            continue;
         }
+        checked.push(Arc::clone(host));
+        let there = Topology {
+            node: topology.node_of(index / members, index % members),
+            ..topology.clone()
+        };
+        lacks.extend(host.check(spec, installed, &there, interrupted).err());
     }
-    volume::check(&topology.node, home.account())?;
-    volume::fillable::check_all(topology, home.root())
+    together(lacks).map_or(Ok(()), Err)
 }
 
 /// The previous trial's servers, if all are alive and their data is what the next trial needs;

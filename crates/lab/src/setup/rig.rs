@@ -9,8 +9,9 @@ use measure::warning::Warning;
 use plan::EngineSpec;
 
 use crate::faults::ActiveFaults;
+use crate::hosts::MemberNode;
 use crate::process;
-use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
+use crate::servers::{DataDir, REPORT_LIMIT, Services};
 use crate::template::Recipe;
 use crate::{Cluster, Database, Failure, Member, Observer, Trial};
 
@@ -107,7 +108,7 @@ impl Rig {
     pub(crate) fn strangers(&self) -> Option<Warning> {
         let nodes = self.members().filter_map(|member| member.lock().ok());
         let seen: Vec<String> = nodes
-            .flat_map(|node| {
+            .flat_map(|mut node| {
                 let (number, seen) = (node.number(), node.strangers());
                 let words = move |what| format!("server {number}: {what}");
                 seen.into_iter().map(words)
@@ -169,7 +170,7 @@ impl Rig {
             })
     }
 
-    fn into_clusters(self) -> impl Iterator<Item = (Vec<Node>, Option<Services>)> {
+    fn into_clusters(self) -> impl Iterator<Item = (Vec<MemberNode>, Option<Services>)> {
         let instances = self.instances.into_iter();
         instances.map(|instance| instance.cluster.into_parts())
     }

@@ -55,9 +55,12 @@ pub fn preview(
     let look = || -> Result<Option<u64>, Failure> {
         let engine = engine_of(spec)?;
         engine::exists(engine, basedir(spec))?;
-        volume::check(&topology.node, &servers::account()?)?;
         let cache = home::place()?;
-        volume::fillable::check_all(topology, &cache)?;
+        // Other hosts are asked when they are connected.
+        if topology.node.site.hosts.is_none() {
+            volume::check(&topology.node, &servers::account()?)?;
+            volume::fillable::check_all(topology, &cache)?;
+        }
         let config = config(spec);
         let fits = |recipe: &Recipe| {
             recipe.is_of(engine, &config, wanted) && spec.has_version(&recipe.version)

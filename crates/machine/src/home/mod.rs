@@ -132,6 +132,11 @@ impl Home {
         Self::open_in(&root::from_environment()?, cache_limit()?, account)
     }
 
+    /// Like [`Home::open`], in the directory `root`.
+    pub fn open_at(root: &Path, account: Account) -> Result<Self, Failure> {
+        Self::open_in(root, cache_limit()?, account)
+    }
+
     /// Like [`Home::open`], in the directory `root` and with a given limit.
     pub fn open_in(root: &Path, cache_limit_bytes: u64, account: Account) -> Result<Self, Failure> {
         let root = root::prepare(root, &account)?;

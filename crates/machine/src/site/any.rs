@@ -56,6 +56,11 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What the processes of the site's control groups use; `None` without control groups.
+    fn usage(&self) -> Option<Usage> {
+        Some(self.this_host()?.groups.as_ref()?.usage(self.files()))
+    }
+
     /// `None` if the site is on this host.
     fn machine(&self) -> Option<&Machine> {
         None
@@ -156,11 +161,6 @@ impl dyn Site + '_ {
     /// The links to the other sites of its network; `None` if they cannot be broken.
     pub fn links(&self) -> Option<&Namespace> {
         self.this_host()?.network.as_ref()
-    }
-
-    /// What the processes of the site's control groups use; `None` without control groups.
-    pub fn usage(&self) -> Option<Usage> {
-        Some(self.this_host()?.groups.as_ref()?.usage(self.files()))
     }
 
     /// Limits what processes read and write on these devices, given by their major and minor

@@ -3,6 +3,7 @@
 mod any;
 mod cgroup;
 mod container;
+pub mod far;
 mod launched;
 mod machine;
 mod network;

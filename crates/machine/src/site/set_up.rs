@@ -1,5 +1,6 @@
 //! Sets up the sites of a trial.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,9 +10,8 @@ use plan::SiteKind;
 use super::{Machine, Site, Switch, ThisHost};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::ssh::Destination;
 
-/// Sets up a site for each node; `guest_image` is the directory that `scripts/build-guest.sh` fills.
+/// Sets up a site of this host, or a guest on it, for each node; `guest_image` is the directory that `scripts/build-guest.sh` fills.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
@@ -24,24 +24,10 @@ pub fn set_up(
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
-    let mut volumes = topology.node.volumes();
-    let mut faults = topology.faults.iter();
-    let limits_io = volumes.any(|volume| !volume.limits.is_none())
-        || faults.any(|fault| fault.kind().has("limits"));
-    let site = |number| -> Result<Arc<dyn Site>, Failure> {
-        let members = topology.members();
-        let place = topology.host_of(number / members, number % members);
-        let hosts = planned.hosts.as_ref();
-        let host = hosts.and_then(|hosts| Some((hosts, hosts.list.get(place)?)));
-        Ok(match (planned.kind.value, host) {
-            (SiteKind::Ssh, Some((hosts, host))) => {
-                let to = Destination {
-                    host: host.address.value.clone(),
-                    ssh_config: hosts.ssh_config.clone(),
-                };
-                Arc::new(Machine::new(home, &to, &hosts.directory)?)
-            }
-            (SiteKind::Vm, _) => {
+    let limits_io = topology.limits_io();
+    let site = |_| -> Result<Arc<dyn Site>, Failure> {
+        Ok(match planned.kind.value {
+            SiteKind::Vm => {
                 let limits = &planned.limits;
                 Arc::new(Machine::guest(home, limits, guest_image, interrupted)?)
             }
@@ -52,9 +38,16 @@ pub fn set_up(
 }
 
 /// Sets up another site in the same network, but without limits, for services that the servers of
-/// several sites share.
-pub fn beside(site: &dyn Site, home: &Home) -> Result<Arc<dyn Site>, Failure> {
+/// several sites share. `reached_at`: this host's address, if those are on others.
+pub fn beside(
+    site: &dyn Site,
+    home: &Home,
+    reached_at: Option<Ipv4Addr>,
+) -> Result<Arc<dyn Site>, Failure> {
     let switch = site.links().map(|namespace| &namespace.switch);
     let beside = ThisHost::new(home, &plan::Site::default(), false, switch)?;
-    Ok(Arc::new(beside))
+    Ok(Arc::new(match reached_at {
+        Some(address) => beside.at(address.into()),
+        None => beside,
+    }))
 }

@@ -1,6 +1,7 @@
 //! This host, with or without limits, a container, and a network of its own.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::{Files, LOCAL};
@@ -23,6 +24,8 @@ pub struct ThisHost {
     pub(super) container: Option<Container>,
     /// The network that programs are in; `None` for the host's.
     pub(super) network: Option<Namespace>,
+    /// The address that servers listen on without a network of their own; `None`: loopback.
+    pub(super) address: Option<Ipv4Net>,
 }
 
 impl ThisHost {
@@ -50,7 +53,19 @@ impl ThisHost {
             groups,
             container,
             network: network.transpose()?,
+            address: None,
         })
+    }
+
+    /// Has servers listen on an address that other hosts reach.
+    pub fn at(self, address: Ipv4Net) -> Self {
+        let address = Some(address);
+        Self { address, ..self }
+    }
+
+    /// The control groups of the site.
+    pub fn group_dirs(&self) -> Vec<PathBuf> {
+        self.groups.as_ref().map(Groups::dirs).unwrap_or_default()
     }
 }
 
@@ -91,7 +106,8 @@ impl Site for ThisHost {
     }
 
     fn address(&self) -> Ipv4Net {
-        self.network.as_ref().map_or(LOOPBACK, Namespace::address)
+        let own = self.network.as_ref().map(Namespace::address);
+        own.or(self.address).unwrap_or(LOOPBACK)
     }
 
     fn platform(&self) -> Option<String> {

@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Output};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use measure::fault::Scrub;
@@ -13,7 +12,7 @@ use super::Volume;
 use super::loop_device::LoopDevice;
 use super::made::Made;
 use crate::device;
-use crate::failure::{Failure, canceled};
+use crate::failure::Failure;
 use crate::locked;
 use crate::process;
 use crate::tool::{Tool, shown};
@@ -86,15 +85,14 @@ impl Made {
         })
     }
 
-    /// Waits until a job is done; returns the result of a scrub.
-    pub fn finish(&self, job: &mut Job, over: &AtomicBool) -> Result<Option<Scrub>, Failure> {
-        let status = loop {
-            if let Some(status) = process::wait(&mut job.child, process::POLL_INTERVAL) {
-                break status;
-            }
-            if over.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
+    /// Ends a job that is done; returns the result of a scrub, `None` if the job is not done.
+    pub fn try_finish(&self, job: &mut Job) -> Result<Option<Option<Scrub>>, Failure> {
+        let status = job
+            .child
+            .try_wait()
+            .map_err(Failure::at("wait for", self.path()))?;
+        let Some(status) = status else {
+            return Ok(None);
         };
         let output = Output {
             status,
@@ -109,7 +107,9 @@ impl Made {
         if let Some((device, new)) = job.replacement.take() {
             self.put_in_place(device, new)?;
         }
-        Ok(is_scrub.then(|| found(&String::from_utf8_lossy(&output.stdout))))
+        Ok(Some(
+            is_scrub.then(|| found(&String::from_utf8_lossy(&output.stdout))),
+        ))
     }
 
     pub fn cancel(&self, mut job: Job) {

@@ -4,10 +4,10 @@
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use measure::fault::Scrub;
 use plan::FileSystemKind::{self, Btrfs, Ext4, Xfs};
 use plan::{Compression, Devices, Profile, Spanned};
 use rustix::process::{Pid, Signal, kill_process};
@@ -394,23 +394,22 @@ fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
     let volume = volume_of(plan_of(Btrfs, 2, Profile::Raid1));
     let volume = or_skip!(made(&home, &volume));
     let made = volume.made().unwrap();
-    let never = AtomicBool::new(false);
     made.fail(2).unwrap();
     assert!(made.takes_writes());
     let file = made.path().join("data");
     fs::write(&file, content(4_000_000)).unwrap();
     fs::File::open(&file).unwrap().sync_all().unwrap();
     made.restore(2).unwrap();
-    let scrub = || made.finish(&mut made.scrub().unwrap(), &never).unwrap();
+    let scrub = || finish(made, made.scrub().unwrap());
     let found = scrub().unwrap();
     assert!(found.corrected > 0 && found.uncorrectable == 0, "{found}");
     assert_eq!(scrub().unwrap().found, 0);
 
     made.fail(1).unwrap();
     let before = made.numbers(1).unwrap();
-    let mut job = made.replace(1).unwrap();
+    let job = made.replace(1).unwrap();
     let new = job.new_device().unwrap().unwrap();
-    assert_eq!(made.finish(&mut job, &never).unwrap(), None);
+    assert_eq!(finish(made, job), None);
     assert_eq!(made.numbers(1).unwrap(), new);
     assert_ne!(new, before);
     assert_eq!(scrub().unwrap().found, 0);
@@ -423,14 +422,15 @@ fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
     assert!(wrong.contains("no device 3"), "{wrong}");
     // A running job ends with the volume.
     made.cancel(made.replace(2).unwrap());
-    let stopped = AtomicBool::new(true);
-    let mut job = made.replace(2).unwrap();
-    if let Err(error) = made.finish(&mut job, &stopped) {
-        assert!(error.is_interrupted(), "{error}");
-    }
-    made.cancel(job);
     volume.end().unwrap();
     assert_nothing_left(home.run_dir());
+}
+
+/// Waits until a job is done; returns the result of a scrub.
+fn finish(made: &Made, mut job: Job) -> Option<Scrub> {
+    let limit = Duration::from_secs(300);
+    let found = crate::process::poll(limit, || made.try_finish(&mut job).unwrap());
+    found.unwrap()
 }
 
 #[test]

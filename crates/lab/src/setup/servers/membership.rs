@@ -8,10 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::Server;
 use engine::certificate::Certificate;
 use engine::replication::{ClusterLayout, MemberAddress, Replication};
 
 use crate::failure::Failure;
+use crate::hosts::SentMembership;
 use crate::port;
 
 /// Hexadecimal digits of a cluster's ID.
@@ -36,30 +38,33 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// The memberships of a new cluster, one for each address and port; a free port where the study
-    /// sets none. Shared services listen on `shared`.
+    /// Number of ports that a member needs.
+    pub(crate) fn ports(replication: &'static dyn Replication) -> usize {
+        1 + replication.traits().group_ports
+    }
+
+    /// The memberships of a new cluster, one for each place. Shared services listen on `shared`.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
-        places: &[(Ipv4Addr, Option<u16>)],
+        places: Vec<MemberPlace>,
         shared: Ipv4Addr,
         ttl: Duration,
     ) -> Result<Vec<Self>, Failure> {
         let traits = replication.traits();
-        let group_ports = traits.group_ports;
-        let count = places.len() * (1 + group_ports) + traits.service_ports;
-        let mut free = port::several(count)?.into_iter();
-        let members = places.iter().map(|(ip, port)| {
+        let members = places.into_iter().map(|place| {
+            let mut free = place.free.into_iter();
             let own = free.next();
             MemberAddress {
-                ip: (*ip).into(),
-                port: port.or(own).unwrap_or_default(),
-                group_ports: free.by_ref().take(group_ports).collect(),
+                ip: place.ip.into(),
+                port: place.port.or(own).unwrap_or_default(),
+                group_ports: free.collect(),
             }
         });
         let members: Vec<_> = members.collect();
         let ips = members.iter().map(|member: &MemberAddress| member.ip);
         let certificate = Certificate::generate(ips.chain([shared.into()]))?;
-        let services = free.map(|port| SocketAddr::from((shared, port)));
+        let services = port::several(traits.service_ports)?.into_iter();
+        let services = services.map(|port| SocketAddr::from((shared, port)));
         let layout = Arc::new(ClusterLayout {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members,
@@ -77,6 +82,43 @@ impl Membership {
         };
         Ok((1..=layout.count()).map(member).collect())
     }
+
+    pub(crate) fn replication(&self) -> &'static dyn Replication {
+        self.replication
+    }
+
+    /// What another host needs to know of it.
+    pub(crate) fn to_send(&self) -> SentMembership {
+        SentMembership {
+            kind: self.replication.traits().cluster.name.to_owned(),
+            layout: (*self.layout).clone(),
+            number: self.number,
+            password: self.password.text().to_owned(),
+        }
+    }
+
+    /// From another host.
+    pub(crate) fn of(sent: SentMembership, engine: &dyn Server) -> Result<Self, Failure> {
+        let is_member = (1..=sent.layout.count()).contains(&sent.number);
+        let replication = engine.replicates_as(&sent.kind).filter(|_| is_member);
+        let unknown = || Failure::internal(format!("unknown kind of cluster: {}", sent.kind));
+        Ok(Self {
+            replication: replication.ok_or_else(unknown)?,
+            layout: Arc::new(sent.layout),
+            number: sent.number,
+            password: Password(sent.password),
+        })
+    }
+}
+
+/// Where a member listens.
+#[derive(Debug)]
+pub(crate) struct MemberPlace {
+    pub(crate) ip: Ipv4Addr,
+    /// The study's port; `None` for a free one.
+    pub(crate) port: Option<u16>,
+    /// Free ports there, as many as [`Membership::ports`].
+    pub(crate) free: Vec<u16>,
 }
 
 /// The password of a private server's only account: random, for one run; never printed.

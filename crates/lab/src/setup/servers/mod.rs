@@ -16,6 +16,7 @@ mod service;
 
 pub use data_dir::DataDir;
 pub use find::{account, check_program, find, open_home};
+pub(crate) use membership::MemberPlace;
 pub use membership::Membership;
 pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
@@ -23,5 +24,5 @@ pub use process::ProcessId;
 pub(crate) use check::check;
 pub(crate) use files::{append, write_for_server, write_readable};
 pub(crate) use log::{failure, read_end, read_tail};
-pub(crate) use process::{REPORT_LIMIT, freeze};
+pub(crate) use process::{FarProcesses, REPORT_LIMIT, freeze};
 pub(crate) use service::Services;

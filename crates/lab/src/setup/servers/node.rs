@@ -1,5 +1,6 @@
 //! A node: a server process on a site, with its data on a volume.
 
+mod disk;
 mod role;
 mod start;
 
@@ -21,6 +22,7 @@ use crate::setup::servers::membership::Password;
 use crate::setup::servers::process::{ProcessId, ServerProcess};
 use crate::site::Site;
 
+use disk::DiskFaults;
 use start::Start;
 pub use start::{NodeSpec, start};
 
@@ -47,6 +49,7 @@ pub struct Node {
     /// The position in the group's log that the server's program reported while the server was
     /// down.
     recovered: Option<u64>,
+    disk: DiskFaults,
     data: DataDir,
 }
 
@@ -102,10 +105,6 @@ impl Node {
     /// Disk space of the data; `None` if it cannot be read or is on another machine.
     pub(crate) fn space(&self) -> Option<Space> {
         self.data.space().filter(|_| self.site().is_here())
-    }
-
-    pub(crate) fn data(&self) -> &DataDir {
-        &self.data
     }
 
     /// The error log in the result directory, which outlives the node.

@@ -1,5 +1,6 @@
 //! The processes of a node, or of a service that the members of a cluster share.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -36,6 +37,17 @@ pub struct ProcessId {
     /// Where a server that a cluster manager starts records its process ID. `child` is then the
     /// manager.
     server: Option<Arc<ProcessFile>>,
+    /// Knows the processes on another host.
+    far: Option<Arc<dyn FarProcesses>>,
+}
+
+/// The processes of a node on another host, where dyno's program knows them.
+pub(crate) trait FarProcesses: fmt::Debug + Send + Sync {
+    /// The server's process ID there, and the cluster manager's.
+    fn ids(&self) -> [Option<u32>; 2];
+
+    /// Stops or resumes all of them with a signal; returns whether they obeyed.
+    fn freeze(&self, frozen: bool) -> bool;
 }
 
 /// A file that begins with a process ID.
@@ -58,11 +70,22 @@ impl ProcessId {
                 dir: data.dir().to_owned(),
                 account: data.home().account().clone(),
             })),
+            far: None,
+        }
+    }
+
+    pub(crate) fn elsewhere(far: Arc<dyn FarProcesses>) -> Self {
+        Self {
+            far: Some(far),
+            ..Self::default()
         }
     }
 
     /// The server's process ID; `None` while there is no process.
     pub fn get(&self) -> Option<u32> {
+        if let Some(far) = &self.far {
+            return far.ids()[0];
+        }
         match &self.server {
             Some(file) => file.process(),
             None => self.child(),
@@ -71,6 +94,9 @@ impl ProcessId {
 
     /// The cluster manager's process ID; `None` while there is no process.
     pub fn manager(&self) -> Option<u32> {
+        if let Some(far) = &self.far {
+            return far.ids()[1];
+        }
         self.server.as_ref().and_then(|_| self.child())
     }
 
@@ -87,7 +113,7 @@ impl From<Option<u32>> for ProcessId {
     fn from(id: Option<u32>) -> Self {
         Self {
             child: Arc::new(AtomicU32::new(id.unwrap_or(0))),
-            server: None,
+            ..Self::default()
         }
     }
 }
@@ -288,6 +314,9 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
 
 /// Stops or resumes all processes of a server with a signal; returns whether all of them obeyed.
 pub(crate) fn freeze(site: &dyn Site, id: &ProcessId, frozen: bool) -> bool {
+    if let Some(far) = &id.far {
+        return far.freeze(frozen);
+    }
     let trees = [id.manager(), id.get()].into_iter().flatten().map(|pid| {
         let is_own = || [id.manager(), id.get()].contains(&Some(pid));
         ProcessTree::of(site, pid, is_own)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::data::{self, Listener, Wanted};
 use engine::{Invocation, LOOPBACK};
 
-use super::{DATABASE, Template, Templates};
+use super::{About, DATABASE, Template, Templates};
 use crate::failure::{Fact, Failure, canceled, disk_full, is_disk_full};
 use crate::process;
 use crate::setup::needs;
@@ -29,6 +29,17 @@ pub struct Built {
     pub data: DataDir,
     pub took: Duration,
     pub(super) checksum: Option<String>,
+}
+
+impl Built {
+    /// Data that another host has built.
+    pub(super) fn elsewhere(data: DataDir, about: &About) -> Self {
+        Self {
+            data,
+            took: about.build_time(),
+            checksum: about.checksum.clone(),
+        }
+    }
 }
 
 impl Templates<'_> {

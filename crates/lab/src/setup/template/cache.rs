@@ -24,9 +24,9 @@ const ABOUT: &str = "template.json";
 const ABOUT_BYTES: u64 = 64 * 1024;
 
 /// The description of a template.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct About {
-    recipe: Recipe,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(super) recipe: Recipe,
     /// Disk space of the template.
     pub(super) bytes: u64,
     build_s: f64,
@@ -34,6 +34,11 @@ pub(super) struct About {
 }
 
 impl About {
+    /// Whether both are of the same data.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.recipe == other.recipe
+    }
+
     pub(super) fn build_time(&self) -> Duration {
         Duration::try_from_secs_f64(self.build_s).unwrap_or_default()
     }
@@ -60,7 +65,7 @@ pub(crate) fn bytes_of(templates: &Path, fits: impl Fn(&Recipe) -> bool) -> Opti
     fitting.next().map(|about| about.bytes)
 }
 
-fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
+pub(super) fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
     let path = dir.join(ABOUT);
     let file = match File::open(&path) {
         Ok(file) => file,

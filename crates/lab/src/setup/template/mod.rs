@@ -32,6 +32,7 @@ use crate::setup::servers::DataDir;
 use crate::site::{Site, ThisHost};
 use crate::volume;
 pub use build::Built;
+pub(crate) use cache::About;
 pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
@@ -91,6 +92,31 @@ impl<'a> Templates<'a> {
         self.get(&recipe, &mut listener, &mut |listener| {
             self.build(wanted, &plan::Node::default(), listener)
         })
+    }
+
+    /// The template that another host has prepared: from the cache, or of the data that was received
+    /// from there; `None` without either.
+    pub(crate) fn prepared(
+        &self,
+        about: &About,
+        received: Option<DataDir>,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Template>, Failure> {
+        let (mut received, mut is_missing) = (received, false);
+        let mut listener = Listener {
+            tell: &mut |_| {},
+            interrupted,
+        };
+        let got = self.get(&about.recipe, &mut listener, &mut |_| {
+            is_missing = received.is_none();
+            let data = received.take();
+            let data = data.ok_or_else(|| Failure::internal("no data was received"))?;
+            Ok(build::Built::elsewhere(data, about))
+        });
+        match is_missing {
+            true => Ok(None),
+            false => got.map(Some),
+        }
     }
 
     /// Returns a template without tables: an initialized server with an empty database.
@@ -158,6 +184,15 @@ impl<'a> Templates<'a> {
 }
 
 impl Template {
+    pub(crate) fn about(&self) -> Result<About, Failure> {
+        let missing = || Failure::internal("a template in use was removed");
+        cache::read_any(&self.dir)?.ok_or_else(missing)
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
     /// Copies the data for server `number`, within the cache.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
         let node = plan::Node::default();
@@ -173,7 +208,7 @@ impl Template {
         interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
-        match target.fill(&self.dir.join("data"), self.engine, interrupted) {
+        match target.fill(&self.data(), self.engine, interrupted) {
             Ok(copied) => Ok((target, copied)),
             Err(error) if is_disk_full(&error) => {
                 drop(target);

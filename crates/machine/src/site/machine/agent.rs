@@ -341,17 +341,18 @@ impl Greeting {
     }
 }
 
-/// The address that servers listen on: the one that the client connected to, with the smallest
-/// network that also contains the client's.
-pub(super) fn address(connection: &str) -> Option<Ipv4Net> {
+/// The client's address, and the one that servers listen on: that which the client connected to, with
+/// the smallest network that also contains the client's.
+pub(super) fn addresses(connection: &str) -> Option<(Ipv4Addr, Ipv4Net)> {
     let mut words = connection.split_whitespace();
     let client: Ipv4Addr = words.next()?.parse().ok()?;
     let server: Ipv4Addr = words.nth(1)?.parse().ok()?;
     if server.is_loopback() {
-        return Some(Ipv4Addr::LOCALHOST.into());
+        return Some((client, Ipv4Addr::LOCALHOST.into()));
     }
     let differing = (u32::from(client) ^ u32::from(server)).leading_zeros();
-    Ipv4Net::new(server, u8::try_from(differing).ok()?).ok()
+    let network = Ipv4Net::new(server, u8::try_from(differing).ok()?);
+    Some((client, network.ok()?))
 }
 
 #[cfg(test)]
@@ -399,7 +400,7 @@ mod tests {
 
     #[test]
     fn servers_admit_the_smallest_network_with_the_client() {
-        let of = |connection| address(connection).map(|net| net.to_string());
+        let of = |connection| addresses(connection).map(|(_, net)| net.to_string());
         assert_eq!(of("127.0.0.1 50 127.0.0.1 22"), Some("127.0.0.1/32".into()));
         assert_eq!(of("10.0.0.7 50 10.0.0.5 22"), Some("10.0.0.5/30".into()));
         assert_eq!(of("10.0.0.5 50 10.0.0.5 22"), Some("10.0.0.5/32".into()));

@@ -15,6 +15,8 @@ pub(super) mod disk;
 mod site;
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -24,6 +26,7 @@ use std::time::Duration;
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
+use super::far::Link;
 use super::launched::Process;
 use super::vm::Guest;
 use crate::account::Account;
@@ -33,11 +36,15 @@ use crate::home::journal::Step;
 use crate::home::remote::{self, END, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
-use agent::{Agent, address};
+use agent::{Agent, addresses};
 
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
+/// Reads the program of dyno into the file $1.
+const PUSH: &str = "umask 077; cat >\"$1\" && chmod 700 \"$1\"";
+/// Unpacks data into the new directory $1, which the account $2 (UID:GID) gets if that is another.
+const RECEIVE: &str = "umask 077; mkdir \"$1\" && tar -C \"$1\" -xpof - && { [ -z \"$2\" ] || chown -R \"$2\" \"$1\"; }";
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
@@ -57,6 +64,8 @@ pub struct Machine {
     user: String,
     /// The address that servers listen on, with the network from which they are reached.
     address: Ipv4Net,
+    /// This host's address in that network.
+    client: Ipv4Addr,
     /// The run directory on this host, which contains the nodes' directories.
     run: PathBuf,
     /// The mount point of the guest's disk.
@@ -94,7 +103,7 @@ impl Machine {
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }
-        let address = address(&greeting.connection).ok_or_else(|| {
+        let (client, address) = addresses(&greeting.connection).ok_or_else(|| {
             let why = format!("ssh is not connected by IPv4: {}", greeting.connection);
             to.unusable(why, "give its IPv4 address or a name that has one")
         })?;
@@ -121,6 +130,7 @@ impl Machine {
             account,
             user: greeting.user,
             address,
+            client,
             run: home.run_dir().to_owned(),
             mounted: OnceLock::new(),
             guest,
@@ -132,9 +142,46 @@ impl Machine {
         self.guest.is_some()
     }
 
+    /// The address from which this host connects to it.
+    pub fn reached_from(&self) -> Ipv4Addr {
+        self.client
+    }
+
     /// The user that ssh logs in as.
     pub fn user(&self) -> &str {
         &self.user
+    }
+
+    /// Copies a program of this host to the machine, and runs it there with arguments, to be asked.
+    pub fn program(
+        &self,
+        file: &Path,
+        arguments: &[impl AsRef<OsStr>],
+        interrupted: &AtomicBool,
+    ) -> Result<Link, Failure> {
+        let there = self.dir.join("program");
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(PUSH, &[&there]));
+        ssh.stdin(File::open(file).map_err(Failure::at("read", file))?);
+        ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+        let mut ssh = self.client(&[]);
+        let words = arguments.iter().map(quoted);
+        let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
+        ssh.arg(format!("exec {}", words.join(" ")));
+        Link::open(&self.to, ssh, &self.log.with_extension("program"))
+    }
+
+    /// Copies a directory of this host to a new one on the machine, which gets the owner `UID:GID`
+    /// unless that is empty.
+    pub fn copy(
+        &self,
+        from: &Path,
+        there: &Path,
+        owner: &str,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        self.unpack(from, &[], script(RECEIVE, &arguments), interrupted)
     }
 
     /// What a program prints that was started with a path and plain arguments.
@@ -182,23 +229,31 @@ impl Machine {
         with_own: bool,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let there = self.path(dir);
+        let (there, owner) = (self.path(dir), self.account.owner());
+        let excluded: &[&str] = if with_own { &[] } else { &["--exclude=./own"] };
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        self.unpack(dir, excluded, script(BRING, &arguments), interrupted)
+    }
+
+    /// Packs a directory of this host for a command of the machine.
+    fn unpack(
+        &self,
+        from: &Path,
+        options: &[&str],
+        command: String,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
         let mut tar = process::own_command(Path::new("tar"));
-        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
-        tar.stderr(Stdio::null());
-        if !with_own {
-            tar.arg("--exclude=./own");
-        }
-        tar.arg(".").stdout(Stdio::piped());
+        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(from);
+        tar.args(options).arg(".");
+        tar.stderr(Stdio::null()).stdout(Stdio::piped());
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
             return Err(self.to.error(""));
         };
-        let owner = self.account.owner();
-        let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
-        ssh.arg(script(BRING, &arguments)).stdin(archive);
+        ssh.arg(command).stdin(archive);
         let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
@@ -212,16 +267,10 @@ impl Machine {
         }
     }
 
-    /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
-    pub fn settle(&self, data: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
-        // The guest's disk was written before the guest read it.
-        let command = match self.is_guest() || !cold {
-            true => "sync",
-            false => {
-                "sync && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none ';'"
-            }
-        };
-        self.session(script(command, &[self.path(data)]), interrupted)
+    /// Writes a node's data to the guest's disk, which was written before the guest read it: nothing
+    /// of it is in the page cache.
+    pub fn settle(&self, data: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+        self.session(script("sync", &[self.path(data)]), interrupted)
     }
 
     /// Zero if something was written to the directory `within` this time; otherwise `None`.
@@ -318,7 +367,7 @@ impl Drop for Machine {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs;
 
     use super::*;
 

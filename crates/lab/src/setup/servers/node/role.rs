@@ -271,8 +271,13 @@ impl Node {
         self.too_slow("replicate", limit)
     }
 
+    /// Whether [`Node::copy_from`] would copy anything.
+    pub(crate) fn must_copy(&self, primary: u32) -> bool {
+        self.copying(primary).is_some()
+    }
+
     /// What [`Node::copy_from`] would do; `None` if it would copy nothing.
-    pub(crate) fn copying(&self, primary: u32) -> Option<Copying> {
+    fn copying(&self, primary: u32) -> Option<Copying> {
         let member = self.spec.membership.as_ref()?;
         let failover = member.replication.traits().failover?;
         let program = &self.installed.program;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use engine::replication::{ManagedServer, Manager};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
-use super::Node;
+use super::{DiskFaults, Node};
 use crate::failure::{Fact, Failure, unless_canceled};
 use crate::port;
 use crate::process::POLL_INTERVAL;
@@ -116,6 +116,7 @@ pub fn start(
         notes: Vec::new(),
         public_key: None,
         recovered: None,
+        disk: DiskFaults::default(),
         spec,
         data,
     };

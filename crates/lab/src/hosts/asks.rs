@@ -1,0 +1,168 @@
+//! What dyno asks its program on another host.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::replication::ClusterLayout;
+use ipnet::Ipv4Net;
+use plan::{EngineSpec, Node, Topology};
+use serde::{Deserialize, Serialize};
+
+use super::calls::Call;
+use crate::servers::{Membership, NodeSpec};
+use crate::template::About;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    /// Finds the server's program.
+    Find(EngineSpec),
+    /// Checks that a study's sites and volumes can be created.
+    Check(Box<Topology>),
+    /// Keeps a template, and makes one of the data that was received if there is none; returns
+    /// whether there is one.
+    Hold {
+        spec: EngineSpec,
+        about: Box<About>,
+        received: Option<u64>,
+    },
+    /// Makes room for a data directory that is copied to the host.
+    Receive(u64),
+    /// Copies data for a server: what was received, or the template.
+    Fill {
+        id: u64,
+        number: u32,
+        spec: EngineSpec,
+        node: Box<Node>,
+        about: Option<Box<About>>,
+        received: Option<u64>,
+    },
+    /// Writes the data to disk, and drops it from the page cache if that is to be cold.
+    Settle {
+        id: u64,
+        cold: bool,
+    },
+    /// Free ports.
+    Ports(usize),
+    Start {
+        id: u64,
+        server: Box<ServerStart>,
+    },
+    Call {
+        id: u64,
+        call: Call,
+    },
+    /// The IDs of the server's process and of its cluster manager's.
+    Processes(u64),
+    Freeze {
+        id: u64,
+        frozen: bool,
+    },
+    /// What the server's log and configuration say, from these places on.
+    Kept {
+        id: u64,
+        from: Vec<(String, u64)>,
+    },
+    /// Cuts the host off for at most this time.
+    FallSilent(Duration),
+    BeHeard,
+    /// Kills the server, and removes its data.
+    End(u64),
+    Forget(u64),
+}
+
+/// What a server is started with.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ServerStart {
+    pub(super) number: u32,
+    pub(super) spec: EngineSpec,
+    pub(super) node: Node,
+    /// Whether requests to devices may be limited later.
+    pub(super) limits_io: bool,
+    /// The address to listen on.
+    pub(super) address: Ipv4Net,
+    pub(super) config: Vec<(String, String)>,
+    pub(super) port: Option<u16>,
+    pub(super) connections: u32,
+    pub(super) membership: Option<SentMembership>,
+}
+
+impl ServerStart {
+    /// `spec` has the site as this host sees it.
+    pub(crate) fn new(spec: &NodeSpec, engine: &EngineSpec, node: Node, limits_io: bool) -> Self {
+        Self {
+            number: spec.number,
+            spec: engine.clone(),
+            node,
+            limits_io,
+            address: spec.site.address(),
+            config: spec.config.clone(),
+            port: spec.port,
+            connections: spec.connections,
+            membership: spec.membership.as_ref().map(Membership::to_send),
+        }
+    }
+}
+
+/// A `Membership`, which names its kind of cluster.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SentMembership {
+    pub(crate) kind: String,
+    pub(crate) layout: ClusterLayout,
+    pub(crate) number: u32,
+    pub(crate) password: String,
+}
+
+impl fmt::Debug for SentMembership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SentMembership")
+            .field("kind", &self.kind)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) build: String,
+    pub(super) program: String,
+}
+
+/// Where a data directory is received.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Received {
+    /// It does not exist yet.
+    pub(super) data: PathBuf,
+    /// As `UID:GID`; empty for the user that dyno runs as.
+    pub(super) owner: String,
+}
+
+/// What is known of a server that has started.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Started {
+    pub(super) name: String,
+    pub(super) port: u16,
+    pub(super) password: String,
+    pub(super) public_key: Option<Vec<u8>>,
+    pub(super) notes: Vec<String>,
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) groups: Vec<PathBuf>,
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Started")
+            .field("name", &self.name)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A part of a file of a server's directory in the result.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct KeptPart {
+    pub(super) name: String,
+    pub(super) start: u64,
+    pub(super) text: String,
+    pub(super) end: u64,
+}

@@ -1,0 +1,341 @@
+//! dyno's program on another host: does what it is asked, and takes everything down when the
+//! connection ends.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use engine::Installed;
+use machine::site::far;
+use plan::{EngineSpec, Node as NodePlan, SiteKind, Topology};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::asks::{Ask, Found, KeptPart, Received, ServerStart, Started};
+use crate::failure::{Failure, not_running};
+use crate::home::Home;
+use crate::process::NEVER;
+use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze};
+use crate::setup::data::settle;
+use crate::setup::spec::{config, engine_of, installed};
+use crate::site::{LOOPBACK, Silence, Site, ThisHost};
+use crate::template::{About, Template, Templates};
+use crate::{locked, port, tree, volume};
+
+/// Bytes of a file that are sent at once.
+const PART_BYTES: u64 = 1 << 20;
+/// Templates that no other dyno removes: those of trials that run at once.
+const MAX_HELD: usize = 4;
+
+/// Answers dyno on another host, with the cache at `root`, until the connection ends.
+pub fn serve(root: &Path, from: impl Read, to: impl Write + Send) -> Result<(), Failure> {
+    let desk = Desk {
+        servers: Mutex::default(),
+        processes: Mutex::default(),
+        received: Mutex::default(),
+        held: Mutex::default(),
+        found: Mutex::default(),
+        silence: Mutex::default(),
+        home: Home::open_at(root, servers::account()?)?,
+        origin: Instant::now(),
+    };
+    far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over))
+}
+
+/// What was set up. Servers end first, the cache last.
+#[derive(Debug)]
+struct Desk {
+    servers: Mutex<BTreeMap<u64, Arc<Mutex<Server>>>>,
+    /// The processes of the servers, which are asked for while something happens to the nodes.
+    processes: Mutex<BTreeMap<u64, ProcessId>>,
+    received: Mutex<BTreeMap<u64, DataDir>>,
+    held: Mutex<Vec<(About, Template)>>,
+    found: Mutex<Vec<(EngineSpec, Installed)>>,
+    silence: Mutex<Option<Silence>>,
+    home: Home,
+    origin: Instant,
+}
+
+#[derive(Debug)]
+enum Server {
+    Data(DataDir),
+    Runs(Box<Node>),
+    Ended,
+}
+
+impl Desk {
+    fn answer(&self, ask: Ask, over: &AtomicBool) -> Result<Value, Failure> {
+        match ask {
+            Ask::Find(spec) => packed(self.find(&spec).map(|found| Found {
+                program: found.program.display().to_string(),
+                build: found.build,
+            })),
+            Ask::Check(topology) => packed(can_have(&self.home, &topology)),
+            Ask::Hold {
+                spec,
+                about,
+                received,
+            } => packed(self.hold(&spec, *about, received, over)),
+            Ask::Receive(id) => packed(self.receive(id)),
+            Ask::Fill {
+                id,
+                number,
+                spec,
+                node,
+                about,
+                received,
+            } => packed(self.fill((id, number), &spec, &node, about.as_deref(), received, over)),
+            Ask::Settle { id, cold } => packed(self.settle(id, cold, over)),
+            Ask::Ports(count) => packed(port::several(count)),
+            Ask::Start { id, server } => packed(self.start(id, *server, over)),
+            Ask::Call { id, call } => {
+                self.with_node(id, |node| call.answer(node, self.origin, over))
+            }
+            Ask::Processes(id) => {
+                let process = locked(&self.processes).get(&id).cloned();
+                let ids = process.map(|process| [process.get(), process.manager()]);
+                packed(Ok(ids.unwrap_or_default()))
+            }
+            Ask::Freeze { id, frozen } => {
+                let process = locked(&self.processes).get(&id).cloned();
+                let frozen = process.map(|one| freeze(&ThisHost::default(), &one, frozen));
+                packed(Ok(frozen.unwrap_or_default()))
+            }
+            Ask::Kept { id, from } => packed(kept(&self.kept(id), &from)),
+            Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
+            Ask::BeHeard => self.be_heard().sent(self.origin),
+            Ask::End(id) => packed(self.end(id)),
+            Ask::Forget(id) => packed(self.forget(id)),
+        }
+    }
+
+    fn find(&self, spec: &EngineSpec) -> Result<Installed, Failure> {
+        let mut found = locked(&self.found);
+        if let Some((_, found)) = found.iter().find(|(known, _)| known == spec) {
+            return Ok(found.clone());
+        }
+        let new = installed(spec)?;
+        found.push((spec.clone(), new.clone()));
+        Ok(new)
+    }
+
+    fn hold(
+        &self,
+        spec: &EngineSpec,
+        about: About,
+        received: Option<u64>,
+        over: &AtomicBool,
+    ) -> Result<bool, Failure> {
+        let is_held = |(known, _): &(About, Template)| known.is_same(&about);
+        if locked(&self.held).iter().any(is_held) {
+            return Ok(true);
+        }
+        let received = received.and_then(|id| locked(&self.received).remove(&id));
+        let (found, config) = (self.find(spec)?, config(spec));
+        let templates = Templates::new(&self.home, &found, &config)?;
+        let Some(template) = templates.prepared(&about, received, over)? else {
+            return Ok(false);
+        };
+        let mut held = locked(&self.held);
+        held.push((about, template));
+        let first = held.len().saturating_sub(MAX_HELD);
+        held.drain(..first);
+        Ok(true)
+    }
+
+    fn receive(&self, id: u64) -> Result<Received, Failure> {
+        let data = DataDir::new(&self.home, "received", &NodePlan::default(), &NEVER)?;
+        let received = Received {
+            data: data.data(),
+            owner: self.home.account().owner(),
+        };
+        locked(&self.received).insert(id, data);
+        Ok(received)
+    }
+
+    fn fill(
+        &self,
+        (id, number): (u64, u32),
+        spec: &EngineSpec,
+        node: &NodePlan,
+        about: Option<&About>,
+        received: Option<u64>,
+        over: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let received = received.and_then(|id| locked(&self.received).remove(&id));
+        let data = match received {
+            Some(received) => {
+                let data = DataDir::new(&self.home, &format!("s{number}."), node, over)?;
+                data.fill(&received.data(), engine_of(spec)?, over)?;
+                data
+            }
+            None => {
+                let held = locked(&self.held);
+                let is_wanted = |known: &About| about.is_some_and(|about| known.is_same(about));
+                let template = held.iter().find(|(known, _)| is_wanted(known));
+                let missing = || Failure::internal("the data was not copied to the host");
+                let (_, template) = template.ok_or_else(missing)?;
+                let here = ThisHost::default();
+                template.copy_to(number, node, here.files(), over)?.0
+            }
+        };
+        data.deduplicate(over)?;
+        let server = Arc::new(Mutex::new(Server::Data(data)));
+        locked(&self.servers).insert(id, server);
+        Ok(())
+    }
+
+    fn settle(&self, id: u64, cold: bool, over: &AtomicBool) -> Result<(), Failure> {
+        let server = self.server(id)?;
+        let Server::Data(data) = &*locked(&server) else {
+            return Ok(());
+        };
+        let mut directories = data.directories().into_iter();
+        directories.try_for_each(|directory| settle(&directory, cold, over))
+    }
+
+    fn start(&self, id: u64, ask: ServerStart, over: &AtomicBool) -> Result<Started, Failure> {
+        let found = self.find(&ask.spec)?;
+        let server = self.server(id)?;
+        let mut server = locked(&server);
+        let Server::Data(data) = std::mem::replace(&mut *server, Server::Ended) else {
+            return Err(Failure::internal("the server has no data"));
+        };
+        let limits_io = ask.limits_io;
+        let site = site(&ask.node.site, limits_io, &self.home)?.at(ask.address);
+        let groups = site.group_dirs();
+        data.limit_io(&site, &ask.node)?;
+        let membership = ask
+            .membership
+            .map(|sent| Membership::of(sent, found.engine));
+        let spec = NodeSpec {
+            config: ask.config,
+            port: ask.port,
+            membership: membership.transpose()?,
+            ..NodeSpec::new(ask.number, ask.connections, Arc::new(site), &self.kept(id))
+        };
+        let node = servers::start(&found, spec, data, over)?;
+        locked(&self.processes).insert(id, node.process().clone());
+        let started = Started {
+            name: node.name(),
+            port: node.port(),
+            password: node.password().to_owned(),
+            public_key: node.public_key().map(<[u8]>::to_vec),
+            notes: node.notes().to_vec(),
+            directories: node.directories(),
+            groups,
+        };
+        *server = Server::Runs(Box::new(node));
+        Ok(started)
+    }
+
+    fn with_node<T>(
+        &self,
+        id: u64,
+        work: impl FnOnce(&mut Node) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let server = self.server(id)?;
+        match &mut *locked(&server) {
+            Server::Runs(node) => work(node),
+            _ => Err(not_running("the server")),
+        }
+    }
+
+    fn server(&self, id: u64) -> Result<Arc<Mutex<Server>>, Failure> {
+        let server = locked(&self.servers).get(&id).cloned();
+        server.ok_or_else(|| not_running("the server"))
+    }
+
+    fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
+        let mut silence = locked(&self.silence);
+        match *silence {
+            Some(_) => Err(Failure::server("the host is silent already")),
+            None => Ok(silence.insert(Silence::begin(&self.home, limit)?).since),
+        }
+    }
+
+    fn be_heard(&self) -> Result<Instant, Failure> {
+        let silence = locked(&self.silence).take();
+        silence.map_or_else(|| Ok(Instant::now()), Silence::end)
+    }
+
+    fn end(&self, id: u64) -> Result<(), Failure> {
+        locked(&self.processes).remove(&id);
+        let Some(server) = locked(&self.servers).remove(&id) else {
+            return Ok(());
+        };
+        match std::mem::replace(&mut *locked(&server), Server::Ended) {
+            Server::Runs(node) => node.end(),
+            Server::Data(data) => data.end(),
+            Server::Ended => Ok(()),
+        }
+    }
+
+    fn forget(&self, id: u64) -> Result<(), Failure> {
+        let ended = self.end(id);
+        drop(locked(&self.received).remove(&id));
+        let kept = self.kept(id);
+        let removed = kept.exists().then(|| tree::remove(&kept));
+        ended.and(removed.unwrap_or(Ok(())))
+    }
+
+    /// Stands for the server's directory in the result.
+    fn kept(&self, id: u64) -> PathBuf {
+        self.home.run_dir().join(format!("kept{id}"))
+    }
+}
+
+/// A site of this host for a server of another one.
+fn site(planned: &plan::Site, limits_io: bool, home: &Home) -> Result<ThisHost, Failure> {
+    let mut planned = planned.clone();
+    planned.kind.value = match planned.limits == plan::Limits::default() {
+        true => SiteKind::Process,
+        false => SiteKind::Limited,
+    };
+    ThisHost::new(home, &planned, limits_io, None)
+}
+
+fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
+    site(&topology.node.site, topology.limits_io(), home)?
+        .at(LOOPBACK)
+        .end()?;
+    volume::check(&topology.node, home.account())?;
+    volume::fillable::check_all(topology, home.root())
+}
+
+/// The files of a directory. Logs, which only grow, from these places on.
+fn kept(dir: &Path, from: &[(String, u64)]) -> Result<Vec<KeptPart>, Failure> {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Ok(Vec::new());
+    };
+    let part = |path: &Path| -> std::io::Result<Option<KeptPart>> {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let known = from.iter().find(|(known, _)| *known == name);
+        let start = known.map_or(0, |(_, end)| *end);
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        let length = file.take(PART_BYTES).read_to_end(&mut bytes)?;
+        Ok((length > 0).then(|| KeptPart {
+            name,
+            start,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            end: start + length as u64,
+        }))
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let files = paths.filter(|path| path.is_file());
+    Ok(files
+        .filter_map(|path| part(&path).ok().flatten())
+        .collect())
+}
+
+fn packed<T: Serialize>(answer: Result<T, Failure>) -> Result<Value, Failure> {
+    serde_json::to_value(answer?).map_err(Failure::internal)
+}

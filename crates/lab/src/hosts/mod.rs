@@ -1,0 +1,205 @@
+//! Servers on other hosts. Each host runs dyno's own program (`machine::site::far`), which does there
+//! what this process does here: it has a cache with templates, and volumes, limits, and nodes of its
+//! own ([`desk`]). This side asks it ([`asks`]), and treats a node there ([`node`]) like one here.
+//!
+//! ```text
+//! HOST:/var/tmp/dyno-5e1c…-7/program    dyno's program, for this run
+//! HOST:/var/tmp/dyno-cache/             its cache: see `machine::home`
+//! ```
+
+mod answer;
+mod asks;
+mod calls;
+mod desk;
+mod node;
+mod place;
+mod site;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use engine::Installed;
+use ipnet::Ipv4Net;
+use machine::site::far::Link;
+use plan::{EngineSpec, Topology};
+use serde::de::DeserializeOwned;
+
+use crate::Failure;
+use crate::home::Home;
+use crate::process::NEVER;
+use crate::site::{Destination, Machine, Site};
+use crate::template::{About, Template};
+
+pub(crate) use asks::Ask;
+use asks::{Found, Received};
+pub(crate) use asks::{SentMembership, ServerStart};
+pub use desk::serve;
+pub(crate) use node::{FarNode, MemberNode};
+pub(crate) use place::{Data, FarData, Spot, own_address, spots, together};
+
+/// The name of dyno's cache on other hosts, in the study's directory there.
+const CACHE: &str = "dyno-cache";
+
+/// A host that runs dyno's program. Dropping it ends everything that the program has set up.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// The first field, so that the program ends before its directory is removed.
+    link: Link,
+    machine: Machine,
+    name: String,
+    last: AtomicU64,
+}
+
+/// What a server's data is copied from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Template(&'a About),
+    Received(u64),
+}
+
+/// The hosts that this run is connected to.
+pub(crate) type Hosts = BTreeMap<(String, Option<PathBuf>, PathBuf), Arc<Host>>;
+
+impl Host {
+    pub(crate) fn connect(
+        home: &Home,
+        to: &Destination,
+        below: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let machine = Machine::new(home, to, below)?;
+        let own = std::env::current_exe().map_err(|error| {
+            Failure::internal(format!("cannot find dyno's own program: {error}"))
+        })?;
+        let cache = below.join(CACHE).into_os_string();
+        let link = machine.program(&own, &["host".into(), cache], interrupted)?;
+        Ok(Self {
+            link,
+            machine,
+            name: to.host.clone(),
+            last: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    pub(crate) fn address(&self) -> Ipv4Net {
+        self.machine.address()
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn new_id(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn ask<T: DeserializeOwned>(&self, ask: &Ask, interrupted: &AtomicBool) -> Result<T, Failure> {
+        self.link.ask(ask, interrupted)
+    }
+
+    /// Like [`Host::ask`]; a failure names the host.
+    fn prepare<T: DeserializeOwned>(
+        &self,
+        ask: &Ask,
+        interrupted: &AtomicBool,
+    ) -> Result<T, Failure> {
+        let name = &self.name;
+        self.ask(ask, interrupted)
+            .map_err(|failure| match failure.is_interrupted() {
+                true => failure,
+                false => failure.context(format!("on host {name}")),
+            })
+    }
+
+    /// Checks that the host has the server's program, of the same build as this host's, and can have
+    /// the sites and volumes of a study.
+    pub(crate) fn check(
+        &self,
+        spec: &EngineSpec,
+        installed: &Installed,
+        topology: &Topology,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let found: Found = self.prepare(&Ask::Find(spec.clone()), interrupted)?;
+        if found.build != installed.build {
+            let why = format!(
+                "its {} is version {}, but the data was prepared by {}",
+                found.program, found.build, installed.build
+            );
+            let remedy = format!("install {} there as on this host", installed.shown());
+            return Err(self.machine.unusable(why, &remedy));
+        }
+        self.prepare(&Ask::Check(Box::new(topology.clone())), interrupted)
+    }
+
+    /// Has the host keep a template, which is copied to it unless it is there.
+    pub(crate) fn hold(
+        &self,
+        (template, about): (&Template, &About),
+        spec: &EngineSpec,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let ask = |received| Ask::Hold {
+            spec: spec.clone(),
+            about: Box::new(about.clone()),
+            received,
+        };
+        let has: bool = self.prepare(&ask(None), interrupted)?;
+        if has {
+            return Ok(());
+        }
+        let received = self.receive(&template.data(), interrupted)?;
+        self.prepare::<bool>(&ask(Some(received)), interrupted)?;
+        Ok(())
+    }
+
+    /// Copies a data directory to the host; returns its number there.
+    pub(crate) fn receive(&self, data: &Path, interrupted: &AtomicBool) -> Result<u64, Failure> {
+        let id = self.new_id();
+        let received: Received = self.prepare(&Ask::Receive(id), interrupted)?;
+        self.machine
+            .copy(data, &received.data, &received.owner, interrupted)?;
+        Ok(id)
+    }
+
+    /// Copies data for a server on the host: what was received, or the template.
+    pub(crate) fn fill(
+        self: &Arc<Self>,
+        number: u32,
+        spec: &EngineSpec,
+        node: plan::Node,
+        from: Source<'_>,
+        interrupted: &AtomicBool,
+    ) -> Result<FarData, Failure> {
+        let id = self.new_id();
+        let data = FarData {
+            host: Arc::clone(self),
+            id,
+        };
+        let (about, received) = match from {
+            Source::Template(about) => (Some(Box::new(about.clone())), None),
+            Source::Received(received) => (None, Some(received)),
+        };
+        let ask = Ask::Fill {
+            id,
+            number,
+            spec: spec.clone(),
+            node: Box::new(node),
+            about,
+            received,
+        };
+        self.prepare::<()>(&ask, interrupted)?;
+        Ok(data)
+    }
+
+    /// Free ports of the host.
+    pub(crate) fn ports(&self, count: usize) -> Result<Vec<u16>, Failure> {
+        self.prepare(&Ask::Ports(count), &NEVER)
+    }
+}

@@ -1,0 +1,294 @@
+//! A node on another host, and a node wherever it is.
+
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use engine::replication::Replication;
+use engine::{Database, Server};
+
+use super::answer::Answer;
+use super::asks::{Ask, KeptPart, ServerStart, Started};
+use super::calls::Call;
+use super::place::FarData;
+use super::{Host, site::FarSite};
+use crate::failure::Failure;
+use crate::locked;
+use crate::process::NEVER;
+use crate::servers::{DataDir, FarProcesses, Node, NodeSpec, ProcessId};
+use crate::site::Site;
+
+/// The files of a server's directory in the result that only grow.
+const LOG: &str = ".log";
+
+/// A node of a cluster.
+#[derive(Debug)]
+pub(crate) enum MemberNode {
+    Here(Box<Node>),
+    There(Box<FarNode>),
+}
+
+impl From<Node> for MemberNode {
+    fn from(node: Node) -> Self {
+        Self::Here(Box::new(node))
+    }
+}
+
+impl MemberNode {
+    pub(crate) fn site(&self) -> &Arc<dyn Site> {
+        match self {
+            Self::Here(node) => node.site(),
+            Self::There(far) => &far.site,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Self::Here(node) => node.number(),
+            Self::There(far) => far.number,
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Here(node) => node.name(),
+            Self::There(far) => far.started.name.clone(),
+        }
+    }
+
+    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
+        match self {
+            Self::Here(node) => node.replication(),
+            Self::There(far) => far.replication,
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Here(node) => node.address(),
+            Self::There(far) => far.address(),
+        }
+    }
+
+    /// See [`Node::open`].
+    pub(crate) fn open(&self, database: &str) -> Result<Arc<dyn Database>, Failure> {
+        match self {
+            Self::Here(node) => node.open(database),
+            Self::There(far) => {
+                let (password, key) = (&far.started.password, far.started.public_key.as_deref());
+                far.engine.connect(far.address(), database, password, key)
+            }
+        }
+    }
+
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Here(node) => node.directories(),
+            Self::There(far) => far.started.directories.clone(),
+        }
+    }
+
+    pub(crate) fn process(&self) -> ProcessId {
+        match self {
+            Self::Here(node) => node.process().clone(),
+            Self::There(far) => ProcessId::elsewhere(Arc::clone(&far.processes) as _),
+        }
+    }
+
+    pub(crate) fn notes(&self) -> &[String] {
+        match self {
+            Self::Here(node) => node.notes(),
+            Self::There(far) => &far.started.notes,
+        }
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self, Self::There(_))
+    }
+
+    /// Cuts its host off for at most this time; returns when that took effect.
+    pub(crate) fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
+        self.ask_host(&Ask::FallSilent(limit))
+    }
+
+    /// Returns when its host was heard again.
+    pub(crate) fn be_heard(&self) -> Result<Instant, Failure> {
+        self.ask_host(&Ask::BeHeard)
+    }
+
+    fn ask_host(&self, ask: &Ask) -> Result<Instant, Failure> {
+        match self {
+            Self::Here(_) => Err(Failure::server("only another host can fall silent: use site.hosts")),
+            Self::There(far) => {
+                let host = &far.data.host;
+                Answer::received(host.ask(ask, &NEVER), host.link())
+            }
+        }
+    }
+
+    /// Stops the server and keeps its data, which only this host does.
+    pub(crate) fn stop_and_keep_data(self, interrupted: &AtomicBool) -> Result<DataDir, Failure> {
+        match self {
+            Self::Here(node) => node.stop_and_keep_data(interrupted),
+            Self::There(_) => Err(Failure::internal("data on another host is not reused")),
+        }
+    }
+
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        match self {
+            Self::Here(node) => node.end(),
+            Self::There(far) => far.end(),
+        }
+    }
+}
+
+/// A node on another host. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct FarNode {
+    data: FarData,
+    number: u32,
+    engine: &'static dyn Server,
+    replication: Option<&'static dyn Replication>,
+    site: Arc<dyn Site>,
+    started: Started,
+    processes: Arc<Processes>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug)]
+struct Processes {
+    host: Arc<Host>,
+    id: u64,
+}
+
+impl FarProcesses for Processes {
+    fn ids(&self) -> [Option<u32>; 2] {
+        let ids = self.host.ask(&Ask::Processes(self.id), &NEVER);
+        ids.unwrap_or_default()
+    }
+
+    fn freeze(&self, frozen: bool) -> bool {
+        let (id, host) = (self.id, &self.host);
+        host.ask(&Ask::Freeze { id, frozen }, &NEVER)
+            .unwrap_or(false)
+    }
+}
+
+impl FarNode {
+    /// Starts a server with data on another host, as `servers::start` does here. `spec.site` is this
+    /// host's view of it.
+    pub(crate) fn start(
+        data: FarData,
+        server: ServerStart,
+        spec: NodeSpec,
+        site: &FarSite,
+        engine: &'static dyn Server,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        fs::create_dir_all(&spec.keep).map_err(Failure::at("create", &spec.keep))?;
+        let ask = Ask::Start {
+            id: data.id,
+            server: Box::new(server),
+        };
+        let started: Result<Started, Failure> = data.host.ask(&ask, interrupted);
+        let mut kept = Kept {
+            keep: spec.keep,
+            files: Vec::new(),
+        };
+        // Also if the server did not start.
+        kept.fetch(&data);
+        let started = started?;
+        site.has_groups(started.groups.clone());
+        let processes = Processes {
+            host: Arc::clone(&data.host),
+            id: data.id,
+        };
+        Ok(Self {
+            number: spec.number,
+            engine,
+            replication: spec.membership.map(|member| member.replication()),
+            site: spec.site,
+            started,
+            processes: Arc::new(processes),
+            kept: Mutex::new(kept),
+            data,
+        })
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.site.reached_at(self.started.port)
+    }
+
+    pub(super) fn call<T: Answer>(&self, call: Call, interrupted: &AtomicBool) -> T {
+        let is_long = matches!(
+            call,
+            Call::kill { .. } | Call::start_again { .. } | Call::shut_down { .. }
+        );
+        let id = self.data.id;
+        let answer = self.data.host.ask(&Ask::Call { id, call }, interrupted);
+        if is_long {
+            locked(&self.kept).fetch(&self.data);
+        }
+        T::received(answer, self.data.host.link())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let ended = self.data.host.ask(&Ask::End(self.data.id), &NEVER);
+        locked(&self.kept).fetch(&self.data);
+        ended
+    }
+}
+
+impl Drop for FarNode {
+    fn drop(&mut self) {
+        // What the server said last; its data goes with `data`.
+        locked(&self.kept).fetch(&self.data);
+    }
+}
+
+/// The server's directory in the result, into which its log and its configuration are copied.
+#[derive(Debug)]
+struct Kept {
+    keep: PathBuf,
+    /// How far each file was copied.
+    files: Vec<(String, u64)>,
+}
+
+impl Kept {
+    /// Copies what is new. A host that has lost its connection has nothing more to say.
+    fn fetch(&mut self, data: &FarData) {
+        loop {
+            let from = self.files.clone();
+            let ask = Ask::Kept { id: data.id, from };
+            let parts: Vec<KeptPart> = data.host.ask(&ask, &NEVER).unwrap_or_default();
+            let logs = parts.iter().filter(|part| part.name.ends_with(LOG));
+            let has_more = logs.count() > 0;
+            if parts.iter().any(|part| self.write(part).is_err()) || !has_more {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, part: &KeptPart) -> std::io::Result<()> {
+        let name = &part.name;
+        // The host must not choose what is written here.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.starts_with('.') || !name.chars().all(is_plain) || part.end <= part.start {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        let mut options = File::options();
+        options.write(true).create(true).truncate(part.start == 0);
+        let mut file = options.open(self.keep.join(name))?;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(part.text.as_bytes())?;
+        if name.ends_with(LOG) {
+            self.files.retain(|(known, _)| known != name);
+            self.files.push((name.clone(), part.end));
+        }
+        Ok(())
+    }
+}

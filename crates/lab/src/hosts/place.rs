@@ -1,0 +1,213 @@
+//! Where the nodes of a trial and their data are: on this host, or on others.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ipnet::Ipv4Net;
+use plan::Topology;
+
+use super::asks::Ask;
+use super::site::FarSite;
+use super::{Host, Hosts};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::process::NEVER;
+use crate::servers::DataDir;
+use crate::setup::spec::guest_image;
+use crate::site::{self, Destination, Site};
+
+/// Where a node runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Spot {
+    pub(crate) site: Arc<dyn Site>,
+    /// `None` unless the site is a host with dyno's program.
+    pub(crate) far: Option<Arc<FarSite>>,
+}
+
+impl Spot {
+    pub(crate) fn host(&self) -> Option<&Arc<Host>> {
+        self.far.as_ref().map(|far| far.host())
+    }
+}
+
+/// The data of a node.
+#[derive(Debug)]
+pub(crate) enum Data {
+    Here(DataDir),
+    There(FarData),
+}
+
+/// Data on another host. Dropping it removes it, with the server that uses it.
+#[derive(Debug)]
+pub(crate) struct FarData {
+    pub(super) host: Arc<Host>,
+    pub(super) id: u64,
+}
+
+impl FarData {
+    pub(crate) fn settle(&self, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let id = self.id;
+        self.host.prepare(&Ask::Settle { id, cold }, interrupted)
+    }
+}
+
+impl Drop for FarData {
+    fn drop(&mut self) {
+        // Without a connection, the host removes it by itself.
+        let _ = self.host.ask::<()>(&Ask::Forget(self.id), &NEVER);
+    }
+}
+
+/// Sets up where each node runs; connects to hosts that are not connected yet.
+pub(crate) fn spots(
+    home: &Home,
+    topology: &Topology,
+    connected: &mut Hosts,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Spot>, Failure> {
+    let nodes = topology.nodes();
+    if topology.node.site.hosts.is_none() {
+        let sites = site::set_up(home, topology, nodes, &guest_image(), interrupted)?;
+        let here = |site| Spot { site, far: None };
+        return Ok(sites.into_iter().map(here).collect());
+    }
+    let members = topology.members();
+    let place = |number| topology.host_of(number / members, number % members);
+    let places: Vec<usize> = (0..nodes).map(place).collect();
+    let hosts = connect(home, topology, &places, connected, interrupted)?;
+    let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
+    if members > 1 {
+        reach_each_other(&hosts)?;
+    }
+    let spot = |host: &Arc<Host>| {
+        let far = Arc::new(FarSite::new(host, network(host.address(), &own)));
+        Spot {
+            site: Arc::clone(&far) as _,
+            far: Some(far),
+        }
+    };
+    Ok(hosts.iter().map(spot).collect())
+}
+
+/// The hosts with these places in the study's list. Every host that cannot be used is named.
+fn connect(
+    home: &Home,
+    topology: &Topology,
+    places: &[usize],
+    connected: &mut Hosts,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Arc<Host>>, Failure> {
+    let Some(planned) = &topology.node.site.hosts else {
+        return Ok(Vec::new());
+    };
+    let key = |place: usize| {
+        let host = planned.list.get(place)?;
+        let name = host.address.value.clone();
+        Some((name, planned.ssh_config.clone(), planned.directory.clone()))
+    };
+    connected.retain(|_, host| !host.is_lost());
+    let mut lacks: Vec<Failure> = Vec::new();
+    let mut tried: Vec<usize> = places.to_vec();
+    tried.sort_unstable();
+    tried.dedup();
+    for key in tried.into_iter().filter_map(key) {
+        if connected.contains_key(&key) {
+            continue;
+        }
+        let to = Destination {
+            host: key.0.clone(),
+            ssh_config: key.1.clone(),
+        };
+        match Host::connect(home, &to, &key.2, interrupted) {
+            Ok(host) => drop(connected.insert(key, Arc::new(host))),
+            Err(failure) => lacks.push(failure),
+        }
+    }
+    if let Some(failure) = together(lacks) {
+        return Err(failure);
+    }
+    let hosts = places.iter().filter_map(|place| key(*place));
+    Ok(hosts
+        .filter_map(|key| connected.get(&key).cloned())
+        .collect())
+}
+
+/// One failure that tells of all; `None` without any.
+pub(crate) fn together(failures: Vec<Failure>) -> Option<Failure> {
+    let mut failures = failures.into_iter();
+    let first = failures.next()?;
+    Some(failures.fold(first, |all, one| {
+        let remedies = [&all.remedy, &one.remedy].map(|remedy| remedy.clone().unwrap_or_default());
+        let [remedy, other] = &remedies;
+        let remedy = match remedy.contains(other.as_str()) {
+            true => remedy.clone(),
+            false => format!("{remedy}; {other}"),
+        };
+        Failure {
+            message: format!("{}\n{}", all.message, one.message),
+            remedy: Some(remedy),
+            ..all
+        }
+    }))
+}
+
+/// The members of a cluster cannot use the loopback address of one of them.
+fn reach_each_other(hosts: &[Arc<Host>]) -> Result<(), Failure> {
+    let is_local = |host: &Arc<Host>| host.address().addr().is_loopback();
+    let local = hosts.iter().find(|host| is_local(host));
+    match local.filter(|_| !hosts.iter().all(is_local)) {
+        None => Ok(()),
+        Some(host) => Err(host.machine.unusable(
+            "ssh reaches it at a loopback address, where members on other hosts do not".to_owned(),
+            "give an address of it that all hosts reach",
+        )),
+    }
+}
+
+/// The address of a host, in the smallest network that also contains dyno's host and the others.
+fn network(own: Ipv4Net, all: &[Ipv4Net]) -> Ipv4Net {
+    let bits = |net: &Ipv4Net| u32::from(net.addr());
+    let common = |other: &Ipv4Net| {
+        let differing = (bits(&own) ^ bits(other)).leading_zeros();
+        u8::try_from(differing)
+            .unwrap_or_default()
+            .min(other.prefix_len())
+    };
+    let is_far = |net: &&Ipv4Net| !net.addr().is_loopback();
+    let prefix = all.iter().filter(is_far).map(common).min();
+    let prefix = prefix.filter(|_| !own.addr().is_loopback());
+    let prefix = prefix.unwrap_or(own.prefix_len()).min(own.prefix_len());
+    Ipv4Net::new(own.addr(), prefix).unwrap_or(own)
+}
+
+/// The address of this host as another one sees it; where services of a cluster listen.
+pub(crate) fn own_address(spot: &Spot) -> Option<Ipv4Addr> {
+    Some(spot.host()?.machine.reached_from())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_of_a_host_has_all_others() {
+        let net = |text: &str| text.parse::<Ipv4Net>().unwrap();
+        let all = [net("10.0.0.5/30"), net("10.0.0.17/28"), net("10.0.1.1/32")];
+        assert_eq!(network(all[0], &all), net("10.0.0.5/23"));
+        assert_eq!(network(all[1], &all[..2]), net("10.0.0.17/27"));
+        let local = net("127.0.0.1/32");
+        assert_eq!(network(local, &[local, local]), local);
+    }
+
+    #[test]
+    fn what_all_hosts_lack_is_said_at_once() {
+        let lack = |text: &str| Failure::server(text).remedy("install it");
+        let all = together(vec![lack("a"), lack("b")]).unwrap();
+        assert_eq!(
+            (&*all.message, all.remedy.as_deref()),
+            ("a\nb", Some("install it"))
+        );
+        assert!(together(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,72 @@
+//! Another host as the site of a node: what this host sees of it. What is done there, dyno's program
+//! does.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use host::Files;
+use host::group::{self, Usage};
+use ipnet::Ipv4Net;
+
+use super::Host;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::site::{Launched, Machine, Program, Site};
+
+#[derive(Debug)]
+pub(crate) struct FarSite {
+    host: Arc<Host>,
+    address: Ipv4Net,
+    /// The control groups there, once they exist.
+    groups: OnceLock<Vec<PathBuf>>,
+}
+
+impl FarSite {
+    pub(super) fn new(host: &Arc<Host>, address: Ipv4Net) -> Self {
+        Self {
+            host: Arc::clone(host),
+            address,
+            groups: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
+    pub(super) fn has_groups(&self, groups: Vec<PathBuf>) {
+        let _ = self.groups.set(groups);
+    }
+}
+
+impl Site for FarSite {
+    fn spawn(&self, _: &Home, _: Program<'_>) -> Result<Launched, Failure> {
+        Err(Failure::internal("dyno's program starts the servers there"))
+    }
+
+    fn files(&self) -> &dyn Files {
+        self.host.machine.files()
+    }
+
+    /// Everything there ends with its node, and with the connection.
+    fn end(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
+    fn platform(&self) -> Option<String> {
+        self.host.machine.platform()
+    }
+
+    fn machine(&self) -> Option<&Machine> {
+        Some(&self.host.machine)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let groups = self.groups.get().filter(|groups| !groups.is_empty())?;
+        Some(group::read(self.files(), groups))
+    }
+}

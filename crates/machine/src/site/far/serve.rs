@@ -1,0 +1,84 @@
+//! The side of the other host: answers requests until the connection ends.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::BEGIN;
+use super::clock::Reading;
+use super::frame::{self, Reply, Request};
+use crate::failure::Failure;
+use crate::locked;
+
+/// Maximum number of requests that are answered at once.
+const MAX_AT_ONCE: u64 = 256;
+
+/// Answers requests that arrive on `from`, each on a thread of its own. The flag that `answer` gets
+/// becomes true when the answer is no longer wanted. `origin` is when the steady clock began.
+pub fn serve<A: DeserializeOwned>(
+    mut from: impl Read,
+    mut to: impl Write + Send,
+    origin: Instant,
+    answer: impl Fn(A, &AtomicBool) -> Result<Value, Failure> + Sync,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::server(format!("the connection is lost: {error}"));
+    writeln!(to, "{BEGIN}")
+        .and_then(|()| to.flush())
+        .map_err(failed)?;
+    let (to, answer) = (&Mutex::new(to), &answer);
+    let wanted: &Mutex<BTreeMap<u64, Arc<AtomicBool>>> = &Mutex::default();
+    let running = &AtomicU64::new(0);
+    let reply = move |id, answer| {
+        // If the connection is lost, reading notices it.
+        let _ = frame::write(&mut *locked(to), &Reply { id, answer });
+    };
+    thread::scope(|scope| {
+        let served = loop {
+            match frame::read(&mut from) {
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(failed(error)),
+                Ok(Some(Request::Clock { id })) => {
+                    reply(id, sent(Reading::now(origin)));
+                }
+                Ok(Some(Request::Cancel { id })) => {
+                    if let Some(over) = locked(wanted).get(&id) {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                }
+                Ok(Some(Request::Ask { id, .. }))
+                    if running.load(Ordering::Relaxed) >= MAX_AT_ONCE =>
+                {
+                    reply(id, Err(Failure::internal("too many requests at once")));
+                }
+                Ok(Some(Request::Ask { id, ask })) => {
+                    let over = Arc::new(AtomicBool::new(false));
+                    locked(wanted).insert(id, Arc::clone(&over));
+                    running.fetch_add(1, Ordering::Relaxed);
+                    scope.spawn(move || {
+                        let answered = match serde_json::from_value(ask) {
+                            Ok(ask) => answer(ask, &over),
+                            Err(error) => Err(Failure::internal(format!("bad request: {error}"))),
+                        };
+                        locked(wanted).remove(&id);
+                        running.fetch_sub(1, Ordering::Relaxed);
+                        reply(id, answered);
+                    });
+                }
+            }
+        };
+        for over in locked(wanted).values() {
+            over.store(true, Ordering::Relaxed);
+        }
+        served
+    })
+}
+
+fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::internal(format!("bad answer: {error}")))
+}
