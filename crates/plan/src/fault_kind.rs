@@ -63,8 +63,14 @@ pub enum Ends {
 pub enum Need {
     Successor,
     Peers,
-    /// An address of each member's own.
+    /// An address of each member's own, on this host.
     Namespaces,
+    /// Other hosts.
+    Hosts,
+    /// A host of each member's own, as which a namespace counts.
+    OwnHost,
+    /// No other host that several instances share.
+    Unshared,
     Guests,
     LoopDevices,
     Btrfs,
@@ -216,9 +222,14 @@ kinds! {
             checksum (`btrfs scrub`). It is healed once that is done.")
     },
     FailHost = "fail_host" => FaultRules {
-        isolates: Silent, loses_primary: true, needs: &[Namespaces],
+        isolates: Silent, loses_primary: true, needs: &[OwnHost, Unshared],
         ..lasting(Host, "Cuts all links of the member, also with clients, and kills its processes, without \
-            notice to anyone.", "Restores the links and starts the server again.")
+            notice to anyone; with `site.hosts`, of all members on its host.", "Restores the links and starts the server again.")
+    },
+    Silence = "silence" => FaultRules {
+        isolates: Silent, loses_primary: true, needs: &[Hosts, Unshared],
+        ..lasting(Host, "Cuts the host of the member (`site.hosts`) off from everyone but dyno itself, without \
+            notice to anyone. Should dyno lose it, too, the host ends that by itself.", "Lets it be heard again.")
     },
     CutPower = "cut_power" => FaultRules {
         isolates: Silent, loses_primary: true, needs: &[Guests],

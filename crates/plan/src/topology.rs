@@ -83,18 +83,17 @@ impl Topology {
             || faults.any(|fault| fault.kind().has("limits"))
     }
 
-    /// Most nodes that share a host.
-    pub fn nodes_on_a_host(&self) -> u32 {
+    /// The instances of the nodes on each host, one for each node; without other hosts, all are on one.
+    pub fn instances_by_host(&self) -> Vec<Vec<u32>> {
         let hosts = self.node.site.hosts.as_ref();
-        let mut nodes = vec![0; hosts.map_or(1, |hosts| hosts.list.len())];
+        let mut on_host = vec![Vec::new(); hosts.map_or(1, |hosts| hosts.list.len())];
         for instance in 0..self.instances {
             for member in 0..self.members() {
-                if let Some(count) = nodes.get_mut(self.host_of(instance, member)) {
-                    *count += 1;
-                }
+                let host = on_host.get_mut(self.host_of(instance, member));
+                host.into_iter().for_each(|nodes| nodes.push(instance));
             }
         }
-        nodes.into_iter().max().unwrap_or_default()
+        on_host
     }
 
     /// Nodes of all instances, at least 1.

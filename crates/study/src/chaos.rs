@@ -161,7 +161,8 @@ fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<TextError> {
         return Some(refusal);
     }
     let cluster = servers.cluster.filter(|_| servers.members > 1)?;
-    servers.quorum_lost([kind.rules().isolates])?;
+    let isolated = std::iter::repeat_n(kind.rules().isolates, servers.hit_with(kind));
+    servers.quorum_lost(isolated)?;
     let message = format!(
         "`{kind}` would take away the quorum of a `{}` cluster of {} members",
         cluster.name, servers.members
@@ -310,8 +311,8 @@ mod tests {
         let all: BTreeSet<_> = FaultKind::ALL
             .iter()
             .copied()
-            // The members of a cluster run in no guests.
-            .filter(|kind| is_drawn(*kind) && kind.name() != "cut_power")
+            // The members of this cluster run in no guests, and on no other hosts.
+            .filter(|kind| is_drawn(*kind) && !["cut_power", "silence"].contains(&kind.name()))
             .collect();
         assert_eq!(kinds(Some("managed")), all);
         let alone = kinds(None).into_iter().map(|kind| kind.name());

@@ -140,7 +140,7 @@ fn loses_quorum(typed: &TypedFault, all: &[TypedFault], servers: &Servers<'_>) -
     };
     let others = all.iter().filter(is_also_lost);
     let lost = others.map(|other| &other.fault).chain([fault]);
-    let left = servers.quorum_lost(lost.flat_map(|fault| fault.isolated(servers.members)))?;
+    let left = servers.quorum_lost(lost.flat_map(|fault| servers.isolated(fault)))?;
     let message = format!(
         "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
         left.connected, left.size, cluster.name, left.needed

@@ -139,7 +139,7 @@ fn devices(at: &Point<'_>, trial: &Trial, hosts: &Hosts) {
         } else if !is_allowed() {
             ("may not be formatted".to_owned(),
                 format!("all data on it would be lost; if you want that, add allow_format = [\"{path}\"] under [volume]"))
-        } else if let nodes @ 2.. = topology.nodes_on_a_host() {
+        } else if let Some(nodes @ 2..) = topology.instances_by_host().iter().map(Vec::len).max() {
             (format!("cannot have the file systems of {nodes} servers"),
                 "use more hosts, or remove `device` to use loop devices".to_owned())
         } else {

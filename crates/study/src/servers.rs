@@ -98,10 +98,45 @@ impl<'a> Servers<'a> {
         match need {
             Need::Successor | Need::Peers => self.members > 1,
             Need::Namespaces => self.topology.network() == Network::Namespaces,
+            Need::Hosts => self.has_hosts(),
+            Need::OwnHost => self.has_hosts() || self.topology.network() == Network::Namespaces,
+            Need::Unshared => {
+                !self.has_hosts()
+                    || self
+                        .topology
+                        .instances_by_host()
+                        .iter()
+                        .all(|on_host| on_host.iter().all(|one| on_host.first() == Some(one)))
+            }
             Need::Guests => self.topology.node.site.kind.value == SiteKind::Vm,
             Need::LoopDevices => loop_devices(volume).is_some(),
             Need::Btrfs => volume.file_system.as_deref().is_some_and(is_btrfs),
             Need::OwnDisk => volume.is_separate(),
+        }
+    }
+
+    fn has_hosts(&self) -> bool {
+        self.topology.node.site.hosts.is_some()
+    }
+
+    /// How the other members of a cluster see those that a fault hits.
+    pub(crate) fn isolated(&self, fault: &Fault) -> Vec<Isolation> {
+        let isolated: Vec<_> = fault.isolated(self.members).collect();
+        isolated.repeat(self.hit_with(fault.kind()))
+    }
+
+    /// Most members of a cluster that a kind of fault hits with its target: all of a host.
+    pub(crate) fn hit_with(&self, kind: FaultKind) -> usize {
+        let on_host = self.topology.instances_by_host();
+        let of_one = |nodes: &Vec<u32>| {
+            nodes
+                .iter()
+                .filter(|one| nodes.first() == Some(one))
+                .count()
+        };
+        match self.has_hosts() && kind.rules().acts_on == ActsOn::Host {
+            true => on_host.iter().map(of_one).max().unwrap_or(1),
+            false => 1,
         }
     }
 
@@ -236,8 +271,14 @@ fn lack_of(need: Need, kind: FaultKind) -> TextError {
             "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`"),
         Need::Peers => (format!("there is no link between members for `{kind}`"),
             "it needs a cluster of two or more: use `topology.cluster` and `topology.members`"),
-        Need::Namespaces => (format!("`{kind}` has no effect on members that share this host's loopback interface"),
-            "give each member an address of its own: network = \"namespaces\" under [topology]"),
+        Need::Namespaces => (format!("`{kind}` breaks links between network namespaces of this host, and the members have none"),
+            "give each member an address of its own: network = \"namespaces\" under [topology], without other hosts"),
+        Need::Hosts => (format!("`{kind}` cuts a whole host off, and the servers run on this one"),
+            "name others: hosts = [\"db1\", …] under [site]; in network namespaces of this host, members can have `fail_host` or `partition`"),
+        Need::OwnHost => (format!("`{kind}` has no effect on members that share this host's loopback interface"),
+            "give each member an address of its own: network = \"namespaces\" under [topology], or hosts = [\"db1\", …] under [site]"),
+        Need::Unshared => (format!("`{kind}` would hit servers of several instances, which share a host"),
+            "use more hosts, or give each instance its own with `topology.instances_on`"),
         Need::Guests => (format!("`{kind}` switches guests off, and the servers run in none"),
             "run each server in a guest: kind = \"vm\" under [site]"),
         Need::LoopDevices => (format!("`{kind}` needs a volume on loop devices, which can fail"),

@@ -74,7 +74,7 @@ pub(crate) fn check(topology: &Topology, at: &Point<'_>) {
         let help = "name two devices, or remove [log_volume]";
         at.refuse_also(second.span, first.span, message, help);
     }
-    if let nodes @ 2.. = topology.nodes_on_a_host() {
+    if let Some(nodes @ 2..) = topology.instances_by_host().iter().map(Vec::len).max() {
         let message = format!("`{path}` cannot have the file systems of {nodes} servers");
         let help = "use one server, or remove `device` to use loop devices; directory = \"/…\" puts their files on a mounted disk";
         at.refuse(first.span, message, help);

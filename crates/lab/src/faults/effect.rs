@@ -1,10 +1,11 @@
 //! What each kind of fault does, what heals it, and what must not outlive the load.
 
+mod host;
 mod volumes;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
 use plan::{Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget};
@@ -41,7 +42,8 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::SlowDevice => (Effect::slow_device, Effect::speed_up_device, stay),
         FaultKind::ReplaceDevice => (Effect::replace_device, Effect::finish_job, stay),
         FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
-        FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, join),
+        FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, host::join),
+        FaultKind::Silence => (Effect::fall_silent, Effect::undo, return_to_cluster),
         FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
         FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
         FaultKind::Command => (Effect::run_command, Effect::undo, stay),
@@ -59,6 +61,8 @@ pub(super) struct Effect<'a> {
     pub(super) context: FaultContext<'a>,
     kind: FaultKind,
     options: FaultOptions,
+    /// Until it is healed, or the load ends.
+    lasts: Duration,
     hits_coordinator: bool,
     output: PathBuf,
     pub(super) sides: Sides,
@@ -76,6 +80,7 @@ enum Undo {
     Repair(BrokenLinks),
     /// A paused server can neither be asked nor shut down.
     Resume,
+    Hear,
     FreeDisk,
     CancelJob,
     Run(Vec<String>),
@@ -86,6 +91,7 @@ impl<'a> Effect<'a> {
     pub(super) fn aim(
         number: u32,
         fault: &Fault,
+        lasts: Duration,
         output: PathBuf,
         context: FaultContext<'a>,
     ) -> Result<Self, Failure> {
@@ -96,8 +102,9 @@ impl<'a> Effect<'a> {
             kind: fault.kind(),
             hits_coordinator: fault.target == FaultTarget::Coordinator,
             output,
-            sides: Sides::choose(&options, &context)?,
+            sides: Sides::choose(fault.kind(), &options, &context)?,
             options,
+            lasts,
             undo: None,
             old_primary: None,
             has_restarted: false,
@@ -143,6 +150,7 @@ impl<'a> Effect<'a> {
         match self.undo.take() {
             None => Ok(Instant::now()),
             Some(Undo::Repair(links)) => links.heal(),
+            Some(Undo::Hear) => context.node()?.be_heard(),
             Some(Undo::Resume) => context.node()?.resume(),
             Some(Undo::FreeDisk) => context.node()?.free_disk(),
             Some(Undo::CancelJob) => {
@@ -195,18 +203,6 @@ impl Effect<'_> {
         let at = self.context.node()?.resume()?;
         self.undo = None;
         Ok(at)
-    }
-
-    fn fail_host(&mut self) -> Result<Instant, Failure> {
-        let context = self.context;
-        let mut node = context.node()?;
-        self.separate(Lost::All)?;
-        node.kill_process(FaultProcess::Both)
-    }
-
-    fn restore_host(&mut self) -> Result<Instant, Failure> {
-        self.undo()?;
-        self.context.start()
     }
 
     /// What the guest had not written to its disk is lost with its memory, whatever its server was
@@ -330,7 +326,7 @@ mod tests {
             over: &AtomicBool::new(true),
         };
         let output = dir.path().join("output");
-        let mut effect = Effect::aim(1, &fault, output, context).unwrap();
+        let mut effect = Effect::aim(1, &fault, Duration::ZERO, output, context).unwrap();
         // It is interrupted, but may have begun.
         let _ = effect.inject();
         effect.heal().unwrap();

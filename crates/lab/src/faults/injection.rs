@@ -20,6 +20,9 @@ use crate::{Cluster, Failure, Instance, Member};
 /// How often to check whether a server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How long a load without a limit of time is taken to last.
+const UNKNOWN_TIME: Duration = Duration::from_secs(3600);
+
 pub(super) struct Injection<'a> {
     pub(super) schedule: Schedule<'a>,
     /// Its place in the schedule, from 1.
@@ -49,7 +52,8 @@ impl<'a> Injection<'a> {
             return None;
         }
         let aimed = self.context();
-        let aim = |context| Effect::aim(self.number, &self.fault, self.output(), context);
+        let lasts = self.lasts();
+        let aim = |context| Effect::aim(self.number, &self.fault, lasts, self.output(), context);
         let mut effect = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
@@ -325,6 +329,13 @@ impl<'a> Injection<'a> {
             true => cluster.primary().lock()?.successor(),
             false => Ok(None),
         }
+    }
+
+    /// At most; the time left if it is not healed.
+    fn lasts(&self) -> Duration {
+        let longest = self.schedule.trial.planned.load.longest();
+        let left = longest.map_or(UNKNOWN_TIME, |time| time.saturating_sub(self.at));
+        self.fault.heal.unwrap_or(left)
     }
 
     /// How long after it was due it is healed.

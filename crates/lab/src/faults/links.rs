@@ -6,11 +6,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plan::{FaultOptions, LostSide, SlowLink};
+use plan::{ActsOn, FaultKind, FaultOptions, LostSide, SlowLink};
 
 use super::context::{FaultContext, find};
 use crate::ip::no_network;
-use crate::site::{Namespace, Site};
+use crate::site::{Machine, Namespace, Site};
 use crate::{Cluster, Failure};
 
 /// Which packets are dropped when a member is cut off.
@@ -129,13 +129,16 @@ pub(super) struct Sides {
     pub(super) spared: Vec<usize>,
     /// The members that may be lost.
     pub(super) lost: Vec<usize>,
-    primary: usize,
+    pub(super) primary: usize,
+    /// Whether it is a host of several.
+    pub(super) is_host: bool,
 }
 
 impl Sides {
     /// Empty for servers that dyno did not start. The lost side is also cut off from shared
     /// services such as the coordinator.
     pub(super) fn choose(
+        kind: FaultKind,
         options: &FaultOptions,
         context: &FaultContext<'_>,
     ) -> Result<Self, Failure> {
@@ -143,6 +146,11 @@ impl Sides {
             return Ok(Self::default());
         };
         let cluster = context.cluster();
+        let primary = cluster.primary_index();
+        let members = on_host(target, cluster);
+        if kind.rules().acts_on == ActsOn::Host && !members.is_empty() {
+            return Ok(Self { cut_off: members.clone(), spared: Vec::new(), lost: members, primary, is_host: true });
+        }
         let (side, bridge) = named(options, target, cluster)?;
         let members = cluster.members().len();
         let rest = |index: &usize| !side.contains(index) && bridge != Some(*index);
@@ -163,7 +171,8 @@ impl Sides {
             cut_off,
             spared,
             lost,
-            primary: cluster.primary_index(),
+            primary,
+            is_host: false,
         })
     }
 
@@ -174,6 +183,14 @@ impl Sides {
         });
         returned.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+/// The members on the other host that one runs on; none if it runs on this host.
+fn on_host(target: usize, cluster: &Cluster) -> Vec<usize> {
+    let machines: Vec<_> = cluster.members().iter().map(|member| Some(member.site()?.machine()?)).collect();
+    let own = machines.get(target).copied().flatten();
+    let is_same = |machine: &Option<&Machine>| own.zip(*machine).is_some_and(|(own, one)| std::ptr::eq(own, one));
+    (0..machines.len()).filter(|index| is_same(&machines[*index])).collect()
 }
 
 /// The members on the target's side, and the bridge.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use engine::replication::ClusterLayout;
 use ipnet::Ipv4Net;
@@ -62,6 +63,9 @@ pub(crate) enum Ask {
         id: u64,
         from: Vec<(String, u64)>,
     },
+    /// Cuts the host off for at most this time.
+    FallSilent(Duration),
+    BeHeard,
     /// Kills the server, and removes its data.
     End(u64),
     Forget(u64),

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::Installed;
 use machine::site::far;
@@ -15,6 +15,7 @@ use plan::{EngineSpec, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::asks::{Ask, Found, KeptPart, Received, ServerStart, Started};
 use crate::failure::{Failure, not_running};
 use crate::home::Home;
@@ -22,7 +23,7 @@ use crate::process::NEVER;
 use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze};
 use crate::setup::data::settle;
 use crate::setup::spec::{config, engine_of, installed};
-use crate::site::{LOOPBACK, Site, ThisHost};
+use crate::site::{LOOPBACK, Silence, Site, ThisHost};
 use crate::template::{About, Template, Templates};
 use crate::{locked, port, tree, volume};
 
@@ -39,6 +40,7 @@ pub fn serve(root: &Path, from: impl Read, to: impl Write + Send) -> Result<(), 
         received: Mutex::default(),
         held: Mutex::default(),
         found: Mutex::default(),
+        silence: Mutex::default(),
         home: Home::open_at(root, servers::account()?)?,
         origin: Instant::now(),
     };
@@ -54,6 +56,7 @@ struct Desk {
     received: Mutex<BTreeMap<u64, DataDir>>,
     held: Mutex<Vec<(About, Template)>>,
     found: Mutex<Vec<(EngineSpec, Installed)>>,
+    silence: Mutex<Option<Silence>>,
     home: Home,
     origin: Instant,
 }
@@ -104,6 +107,8 @@ impl Desk {
                 packed(Ok(frozen.unwrap_or_default()))
             }
             Ask::Kept { id, from } => packed(kept(&self.kept(id), &from)),
+            Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
+            Ask::BeHeard => self.be_heard().sent(self.origin),
             Ask::End(id) => packed(self.end(id)),
             Ask::Forget(id) => packed(self.forget(id)),
         }
@@ -244,6 +249,19 @@ impl Desk {
     fn server(&self, id: u64) -> Result<Arc<Mutex<Server>>, Failure> {
         let server = locked(&self.servers).get(&id).cloned();
         server.ok_or_else(|| not_running("the server"))
+    }
+
+    fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
+        let mut silence = locked(&self.silence);
+        match *silence {
+            Some(_) => Err(Failure::server("the host is silent already")),
+            None => Ok(silence.insert(Silence::begin(&self.home, limit)?).since),
+        }
+    }
+
+    fn be_heard(&self) -> Result<Instant, Failure> {
+        let silence = locked(&self.silence).take();
+        silence.map_or_else(|| Ok(Instant::now()), Silence::end)
     }
 
     fn end(&self, id: u64) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
 use engine::{Database, Server};
@@ -102,6 +103,30 @@ impl MemberNode {
         match self {
             Self::Here(node) => node.notes(),
             Self::There(far) => &far.started.notes,
+        }
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self, Self::There(_))
+    }
+
+    /// Cuts its host off for at most this time; returns when that took effect.
+    pub(crate) fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
+        self.ask_host(&Ask::FallSilent(limit))
+    }
+
+    /// Returns when its host was heard again.
+    pub(crate) fn be_heard(&self) -> Result<Instant, Failure> {
+        self.ask_host(&Ask::BeHeard)
+    }
+
+    fn ask_host(&self, ask: &Ask) -> Result<Instant, Failure> {
+        match self {
+            Self::Here(_) => Err(Failure::server("only another host can fall silent: use site.hosts")),
+            Self::There(far) => {
+                let host = &far.data.host;
+                Answer::received(host.ask(ask, &NEVER), host.link())
+            }
         }
     }
 

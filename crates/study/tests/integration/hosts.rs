@@ -1,6 +1,6 @@
 //! Servers on other hosts: named by a list, one by one, or with what differs there.
 
-use crate::common::{SMALLEST, labels, plan, trial};
+use crate::common::{SMALLEST, fails, labels, plan, trial};
 use plan::{Devices, Hosts, On, SiteKind, Topology, Trial};
 
 fn hosts(trial: &Trial) -> &Hosts {
@@ -29,7 +29,7 @@ fn servers_are_spread_over_the_hosts_in_one_more_line() {
     );
     assert_eq!(four.topology.node.site.kind.value, SiteKind::Ssh);
     assert_eq!(placed(&four.topology), ["a", "b", "a", "b"]);
-    assert_eq!(four.topology.nodes_on_a_host(), 2);
+    assert_eq!(four.topology.instances_by_host(), [[0, 2], [1, 3]]);
     let one = trial(SMALLEST, &[("site.host", "me@db1")]);
     assert_eq!(placed(&one.topology), ["me@db1"]);
     assert_eq!(hosts(&one).directory, std::path::Path::new("/var/tmp"));
@@ -94,4 +94,19 @@ fn hosts_can_be_swept_and_a_result_keeps_them() {
     let read: Trial = serde_json::from_str(&stored).unwrap();
     assert_eq!(hosts(&read), hosts(&placed));
     assert_eq!(hosts(&read).on, On::Instances(vec!["b".to_owned()]));
+}
+
+#[test]
+fn a_host_that_fails_takes_its_members_along() {
+    let text = |hosts: &str, members: u32| {
+        format!(
+            "{SMALLEST}site.hosts = {hosts}\ntopology = {{ cluster = \"galera\", members = {members} }}\n\
+             [[fault]]\nat = \"1s\"\nsilence = \"primary\"\n[[fault]]\nat = \"30s\"\nfail_host = \"replica\"\n"
+        )
+    };
+    for (hosts, members) in [("[\"a\", \"b\", \"c\"]", 3), ("[\"a\", \"b\", \"c\"]", 5)] {
+        assert_eq!(trial(&text(hosts, members), &[]).topology.faults.len(), 2);
+    }
+    let said = fails(&text("[\"a\", \"b\"]", 5), &[]);
+    assert!(said.contains("leaves 2 of 5 members"), "{said}");
 }

@@ -1,0 +1,57 @@
+//! Faults of the host that a node runs on, with all members of its cluster there.
+
+use std::time::{Duration, Instant};
+
+use plan::FaultProcess;
+
+use super::{Effect, Undo};
+use crate::Failure;
+use crate::faults::context::FaultContext;
+use crate::faults::links::Lost;
+
+/// By how much the kernel of a silent host waits longer than dyno until it ends that.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl<'a> Effect<'a> {
+    /// On this host, only the links of the node.
+    pub(super) fn fail_host(&mut self) -> Result<Instant, Failure> {
+        let silent_at = match self.context.node()?.is_there() {
+            true => self.fall_silent()?,
+            false => self.separate(Lost::All)?,
+        };
+        let killed = self.hit().map(|member| member.node()?.kill_process(FaultProcess::Both));
+        let killed: Vec<Instant> = killed.collect::<Result<_, _>>()?;
+        Ok(killed.into_iter().fold(silent_at, Instant::max))
+    }
+
+    pub(super) fn restore_host(&mut self) -> Result<Instant, Failure> {
+        let heard_at = self.undo()?;
+        let started = self.hit().map(|member| member.start());
+        let started: Vec<Instant> = started.collect::<Result<_, _>>()?;
+        Ok(started.into_iter().fold(heard_at, Instant::max))
+    }
+
+    pub(super) fn fall_silent(&mut self) -> Result<Instant, Failure> {
+        let limit = self.lasts + GRACE;
+        let silent_at = self.context.node()?.fall_silent(limit)?;
+        self.undo = Some(Undo::Hear);
+        Ok(silent_at)
+    }
+
+    /// The members that the fault has ended.
+    pub(super) fn hit(&self) -> impl Iterator<Item = FaultContext<'a>> + use<'a> {
+        let (context, primary) = (self.context, self.sides.primary);
+        let hit = match self.sides.is_host {
+            true => self.sides.lost.clone(),
+            false => context.index.into_iter().collect(),
+        };
+        hit.into_iter().map(move |index| match Some(index) == context.index {
+            true => context,
+            false => context.of(index, index == primary),
+        })
+    }
+}
+
+pub(super) fn join(effect: &mut Effect<'_>) -> Result<(), Failure> {
+    effect.hit().try_for_each(|member| member.join())
+}
