@@ -37,7 +37,7 @@ use asks::{Found, Received};
 pub(crate) use asks::{SentMembership, ServerStart};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
-pub(crate) use place::{Data, FarData, Spot, own_address, spots, together};
+pub(crate) use place::{Data, FarData, Spot, on_each, own_address, spots, together};
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";

@@ -122,7 +122,9 @@ impl MemberNode {
 
     fn ask_host(&self, ask: &Ask) -> Result<Instant, Failure> {
         match self {
-            Self::Here(_) => Err(Failure::server("only another host can fall silent: use site.hosts")),
+            Self::Here(_) => Err(Failure::server(
+                "only another host can fall silent: use site.hosts",
+            )),
             Self::There(far) => {
                 let host = &far.data.host;
                 Answer::received(host.ask(ask, &NEVER), host.link())
