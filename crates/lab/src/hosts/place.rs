@@ -175,6 +175,29 @@ fn connect(
         .collect())
 }
 
+/// Calls `check` with each connected host of a topology and its number of servers; returns one failure
+/// that tells of all.
+pub(crate) fn hosts_of(
+    topology: &Topology,
+    connected: &Hosts,
+    check: impl Fn(&Host, u32) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(planned) = &topology.node.site.hosts else {
+        return Ok(());
+    };
+    let on_host = topology.instances_by_host();
+    let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
+        let name = host.address.value.clone();
+        let key = (name, planned.ssh_config.clone(), planned.directory.clone());
+        let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+        match connected.get(&key).filter(|_| count > 0) {
+            Some(host) => check(host, count),
+            None => Ok(()),
+        }
+    });
+    together(checked.filter_map(Result::err).collect()).map_or(Ok(()), Err)
+}
+
 /// One failure that tells of all; `None` without any.
 pub(crate) fn together(failures: Vec<Failure>) -> Option<Failure> {
     let mut failures = failures.into_iter();
