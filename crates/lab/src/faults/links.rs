@@ -149,7 +149,13 @@ impl Sides {
         let primary = cluster.primary_index();
         let members = on_host(target, cluster);
         if kind.rules().acts_on == ActsOn::Host && !members.is_empty() {
-            return Ok(Self { cut_off: members.clone(), spared: Vec::new(), lost: members, primary, is_host: true });
+            return Ok(Self {
+                cut_off: members.clone(),
+                spared: Vec::new(),
+                lost: members,
+                primary,
+                is_host: true,
+            });
         }
         let (side, bridge) = named(options, target, cluster)?;
         let members = cluster.members().len();
@@ -187,10 +193,19 @@ impl Sides {
 
 /// The members on the other host that one runs on; none if it runs on this host.
 fn on_host(target: usize, cluster: &Cluster) -> Vec<usize> {
-    let machines: Vec<_> = cluster.members().iter().map(|member| Some(member.site()?.machine()?)).collect();
+    let machines: Vec<_> = cluster
+        .members()
+        .iter()
+        .map(|member| member.site()?.machine())
+        .collect();
     let own = machines.get(target).copied().flatten();
-    let is_same = |machine: &Option<&Machine>| own.zip(*machine).is_some_and(|(own, one)| std::ptr::eq(own, one));
-    (0..machines.len()).filter(|index| is_same(&machines[*index])).collect()
+    let is_same = |machine: &Option<&Machine>| {
+        own.zip(*machine)
+            .is_some_and(|(own, one)| std::ptr::eq(own, one))
+    };
+    (0..machines.len())
+        .filter(|index| is_same(&machines[*index]))
+        .collect()
 }
 
 /// The members on the target's side, and the bridge.

@@ -106,10 +106,6 @@ impl MemberNode {
         }
     }
 
-    pub(crate) fn is_there(&self) -> bool {
-        matches!(self, Self::There(_))
-    }
-
     /// Cuts its host off for at most this time; returns when that took effect.
     pub(crate) fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
         self.ask_host(&Ask::FallSilent(limit))
@@ -122,7 +118,9 @@ impl MemberNode {
 
     fn ask_host(&self, ask: &Ask) -> Result<Instant, Failure> {
         match self {
-            Self::Here(_) => Err(Failure::server("only another host can fall silent: use site.hosts")),
+            Self::Here(_) => Err(Failure::server(
+                "only another host can fall silent: use site.hosts",
+            )),
             Self::There(far) => {
                 let host = &far.data.host;
                 Answer::received(host.ask(ask, &NEVER), host.link())

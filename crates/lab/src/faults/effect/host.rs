@@ -15,11 +15,13 @@ const GRACE: Duration = Duration::from_secs(5);
 impl<'a> Effect<'a> {
     /// On this host, only the links of the node.
     pub(super) fn fail_host(&mut self) -> Result<Instant, Failure> {
-        let silent_at = match self.context.node()?.is_there() {
+        let silent_at = match self.sides.is_host {
             true => self.fall_silent()?,
             false => self.separate(Lost::All)?,
         };
-        let killed = self.hit().map(|member| member.node()?.kill_process(FaultProcess::Both));
+        let killed = self
+            .hit()
+            .map(|member| member.node()?.kill_process(FaultProcess::Both));
         let killed: Vec<Instant> = killed.collect::<Result<_, _>>()?;
         Ok(killed.into_iter().fold(silent_at, Instant::max))
     }
@@ -45,10 +47,11 @@ impl<'a> Effect<'a> {
             true => self.sides.lost.clone(),
             false => context.index.into_iter().collect(),
         };
-        hit.into_iter().map(move |index| match Some(index) == context.index {
-            true => context,
-            false => context.of(index, index == primary),
-        })
+        hit.into_iter()
+            .map(move |index| match Some(index) == context.index {
+                true => context,
+                false => context.of(index, index == primary),
+            })
     }
 }
 
