@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use machine::site::far;
-use plan::{EngineSpec, Node as NodePlan, SiteKind, Topology};
+use plan::{ActsOn, EngineSpec, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -304,6 +304,10 @@ fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
     site(&topology.node.site, topology.limits_io(), home)?
         .at(LOOPBACK)
         .end()?;
+    let mut faults = topology.faults.iter();
+    if faults.any(|fault| fault.kind().rules().acts_on == ActsOn::Host) {
+        Silence::check()?;
+    }
     volume::check(&topology.node, home.account())?;
     volume::fillable::check_all(topology, home.root())
 }
