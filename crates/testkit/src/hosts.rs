@@ -192,6 +192,14 @@ impl Hosts {
         }
     }
 
+    /// Gives a host another key, as if it had been installed anew. It starts again.
+    pub fn change_key(&mut self, number: u8) {
+        self.kill(number);
+        let index = usize::from(number) - 1;
+        let host = self.hosts.remove(index);
+        self.hosts.insert(index, host.change_key());
+    }
+
     /// Cuts a host's network off, or connects it again.
     pub fn plug(&self, number: u8, is_in: bool) {
         let namespace = format!("--net=/proc/{}/ns/net", self.switch.id());

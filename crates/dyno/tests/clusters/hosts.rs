@@ -155,14 +155,3 @@ fn a_host_that_dies_ends_the_trial_and_is_named() {
     assert!(runs(&hosts, 1).is_empty());
     wait_until("the other server's end", || hosts.processes(1).is_empty());
 }
-
-#[test]
-fn all_hosts_that_cannot_be_used_are_named_at_once() {
-    let Some(hosts) = Hosts::start(2) else { return };
-    for number in 1..=2 {
-        std::fs::write(hosts.ssh(number).authorized_keys(), "").unwrap();
-    }
-    let rest = "[topology]\ninstances = 2\n";
-    let refused = program(&hosts, "1s", rest).cache(&Cache::kept()).run();
-    refused.fails(3, &["study.toml:", "host host1", "host host2"]);
-}

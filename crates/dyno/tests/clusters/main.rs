@@ -17,6 +17,7 @@ mod failover;
 mod failure_studies;
 mod faults;
 mod follow;
+mod host_faults;
 mod hosts;
 mod ledger;
 mod patroni;

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::common::{Cache, Finished, Program, entries, in_time};
+use crate::common::{Cache, Finished, Program, entries, in_time, wait_until};
 use tempfile::TempDir;
-use testkit::SshHost;
+use testkit::{Hosts, SshHost};
 
 const STUDY: &str = r#"
 title = "The same load here and there"
@@ -96,5 +96,105 @@ fn a_host_that_does_not_answer_is_refused_before_the_first_trial() {
     let refused = program(&host, below.path(), "5s").cache(&cache).run();
     let texts = ["study.toml:", "host elsewhere", "none of this user's keys"];
     refused.fails(3, &texts);
+    cache.assert_nothing_left();
+}
+
+/// A study with two servers on hosts of namespaces.
+fn on(hosts: &Hosts, cache: &Cache, more: &str) -> Program {
+    let site = format!(
+        "site.hosts = {}\nsite.ssh_config = \"{}\"\n",
+        hosts.list(),
+        hosts.config().display()
+    );
+    let load = "[load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"3s\"\n";
+    let server = "title = \"t\"\nserver.engine = \"mariadb\"\ntopology.instances = 2\n";
+    Program::study(&format!("{server}{site}{more}\n[data]\nrows = 500\n{load}")).cache(cache)
+}
+
+/// Nothing runs on a host, and it has only dyno's cache, in which no run has left anything.
+fn assert_nothing_left(hosts: &Hosts, number: u8) {
+    wait_until("the end of what runs there", || {
+        hosts.processes(number).is_empty()
+    });
+    let own = hosts.own(number);
+    let left = entries(&own)
+        .into_iter()
+        .filter(|path| !path.ends_with("dyno-cache"));
+    let left: Vec<_> = left.chain(entries(&own.join("dyno-cache/run"))).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn instances_run_on_several_hosts_and_leave_nothing() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let cache = Cache::kept();
+    let limits = "site.memory = \"512M\"\n[volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"";
+    let trial = on(&hosts, &cache, limits).succeeds().completed();
+    for number in 1..=2_u8 {
+        let name = format!("server[{number}].rss_bytes");
+        assert!(trial.metrics.contains_key(name.as_str()), "{trial:?}");
+        assert_nothing_left(&hosts, number);
+        let mounted = hosts.run(number, &["cat", "/proc/mounts"]);
+        assert!(!mounted.contains("dyno-cache/run"), "{mounted}");
+    }
+    cache.assert_nothing_left();
+}
+
+/// Why hosts cannot be used is said of all of them at once, before anything runs.
+#[test]
+fn hosts_that_cannot_be_used_are_named_together() {
+    let Some(mut hosts) = Hosts::start(4) else {
+        return;
+    };
+    let cache = Cache::kept();
+    let refused = |hosts: &Hosts, texts: &[&str]| {
+        let run = on(hosts, &cache, "")
+            .args("--set topology.instances=4")
+            .run();
+        run.fails(3, texts);
+        cache.assert_nothing_left();
+    };
+    for number in 3..=4 {
+        hosts.hide(number, Path::new("/usr/sbin/mariadbd"));
+    }
+    refused(
+        &hosts,
+        &["study.toml:", "host host3 ", "host host4 ", "mariadbd"],
+    );
+    fs::write(hosts.ssh(2).authorized_keys(), "").unwrap();
+    fs::write(hosts.ssh(3).known_hosts(), "").unwrap();
+    hosts.change_key(4);
+    let keys = [
+        "host host2",
+        "none of this user's keys",
+        "host host3",
+        "is not known",
+        "host host4",
+        "has changed",
+    ];
+    refused(&hosts, &keys);
+    hosts.kill(4);
+    refused(&hosts, &["host host4", "timed out", "host host2"]);
+    for number in 1..=3 {
+        assert_nothing_left(&hosts, number);
+    }
+}
+
+#[test]
+fn a_host_that_dies_while_it_gets_its_data_leaves_nothing_elsewhere() {
+    let Some(mut hosts) = Hosts::start(2) else {
+        return;
+    };
+    let cache = Cache::kept();
+    let mut running = on(&hosts, &cache, "").start();
+    let run = hosts.own(2).join("dyno-cache/run");
+    running.comes_to("data on its way", || {
+        run.exists() && !entries(&run).is_empty()
+    });
+    hosts.kill(2);
+    running
+        .wait()
+        .fails(3, &["host host2", "the connection was lost"]);
+    assert_nothing_left(&hosts, 1);
     cache.assert_nothing_left();
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
-use plan::{Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget};
+use plan::{Fault, FaultKind, FaultOptions, FaultTarget};
 
 use super::context::FaultContext;
 use super::links::{BrokenLinks, Lost, Sides};

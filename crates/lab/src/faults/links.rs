@@ -196,7 +196,7 @@ fn on_host(target: usize, cluster: &Cluster) -> Vec<usize> {
     let machines: Vec<_> = cluster
         .members()
         .iter()
-        .map(|member| Some(member.site()?.machine()?))
+        .map(|member| member.site()?.machine())
         .collect();
     let own = machines.get(target).copied().flatten();
     let is_same = |machine: &Option<&Machine>| {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use machine::site::far;
-use plan::{EngineSpec, Node as NodePlan, SiteKind, Topology};
+use plan::{ActsOn, EngineSpec, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ const PART_BYTES: u64 = 1 << 20;
 const MAX_HELD: usize = 4;
 
 /// Answers dyno on another host, with the cache at `root`, until the connection ends.
-pub fn serve(root: &Path, from: impl Read, to: impl Write + Send) -> Result<(), Failure> {
+pub fn serve(root: &Path, from: impl Read + AsFd, to: impl Write + Send) -> Result<(), Failure> {
     let desk = Desk {
         servers: Mutex::default(),
         processes: Mutex::default(),
@@ -304,6 +305,10 @@ fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
     site(&topology.node.site, topology.limits_io(), home)?
         .at(LOOPBACK)
         .end()?;
+    let mut faults = topology.faults.iter();
+    if faults.any(|fault| fault.kind().rules().acts_on == ActsOn::Host) {
+        Silence::check()?;
+    }
     volume::check(&topology.node, home.account())?;
     volume::fillable::check_all(topology, home.root())
 }

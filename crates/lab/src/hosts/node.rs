@@ -106,10 +106,6 @@ impl MemberNode {
         }
     }
 
-    pub(crate) fn is_there(&self) -> bool {
-        matches!(self, Self::There(_))
-    }
-
     /// Cuts its host off for at most this time; returns when that took effect.
     pub(crate) fn fall_silent(&self, limit: Duration) -> Result<Instant, Failure> {
         self.ask_host(&Ask::FallSilent(limit))

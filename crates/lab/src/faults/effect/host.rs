@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(5);
 impl<'a> Effect<'a> {
     /// On this host, only the links of the node.
     pub(super) fn fail_host(&mut self) -> Result<Instant, Failure> {
-        let silent_at = match self.context.node()?.is_there() {
+        let silent_at = match self.sides.is_host {
             true => self.fall_silent()?,
             false => self.separate(Lost::All)?,
         };

@@ -14,6 +14,7 @@ use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// The program that sets up the rules.
 const PROGRAM: &str = "nft";
+const APPLY: [&str; 2] = ["-f", "-"];
 /// Where the journal says that a table is.
 const TABLES: &str = "/";
 /// Where sshd tells a session its connection: the client's address and port, then its own.
@@ -32,9 +33,14 @@ impl Silence {
     pub fn begin(home: &Home, limit: Duration) -> Result<Self, Failure> {
         let session = std::env::var(SESSION).unwrap_or_default();
         let table = Outside::make(home, Kind::Table, Path::new(TABLES))?;
-        nft(&rules(&table.name(), spared(&session), limit))?;
+        nft(&APPLY, &rules(&table.name(), spared(&session), limit))?;
         let since = Instant::now();
         Ok(Self { table, since })
+    }
+
+    /// Checks that this host can be cut off, and changes nothing.
+    pub fn check() -> Result<(), Failure> {
+        nft(&["-c", "-f", "-"], &rules("dyno", None, Duration::ZERO))
     }
 
     /// Returns when the host was heard again.
@@ -89,20 +95,19 @@ fn rules(table: &str, spared: Option<[SocketAddr; 2]>, limit: Duration) -> Strin
 
 /// Adds an empty table.
 pub(crate) fn add_table(name: &str) -> Result<(), Failure> {
-    nft(&format!("add table inet {name}\n"))
+    nft(&APPLY, &format!("add table inet {name}\n"))
 }
 
 /// Removes a table, if there is one, with its rules.
 pub(crate) fn remove_table(name: &str) -> Result<(), Failure> {
-    nft(&format!(
-        "add table inet {name}\ndelete table inet {name}\n"
-    ))
+    let script = format!("add table inet {name}\ndelete table inet {name}\n");
+    nft(&APPLY, &script)
 }
 
-fn nft(script: &str) -> Result<(), Failure> {
+fn nft(arguments: &[&str], script: &str) -> Result<(), Failure> {
     let mut command = Command::new(PROGRAM);
     // dyno's environment may contain passwords.
-    command.env_clear().args(["-f", "-"]);
+    command.env_clear().args(arguments);
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     let input = process::input(script.as_bytes());
     command.stdin(input.map_err(Failure::at("write to", Path::new(PROGRAM)))?);

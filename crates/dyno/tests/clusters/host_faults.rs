@@ -1,0 +1,64 @@
+//! Clusters over several hosts, which are namespaces of this one with an SSH server each.
+
+use crate::common::{Cache, Finished, Program, entries, in_time, shown, wait_until};
+use testkit::Hosts;
+
+const LOAD: &str = "[data]\nrows = 500\n[load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\n";
+
+fn site(hosts: &Hosts) -> String {
+    let config = hosts.config();
+    format!(
+        "[site]\nhosts = {}\nssh_config = \"{}\"\n",
+        hosts.list(),
+        config.display()
+    )
+}
+
+/// Nothing runs on a host, and it has only dyno's cache, in which no run has left anything.
+fn assert_nothing_left(hosts: &Hosts, number: u8) {
+    wait_until("the end of what runs there", || {
+        hosts.processes(number).is_empty()
+    });
+    let own = hosts.own(number);
+    let left: Vec<_> = entries(&own)
+        .into_iter()
+        .filter(|path| !path.ends_with("dyno-cache"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    let runs = entries(&own.join("dyno-cache/run"));
+    assert!(runs.is_empty(), "{runs:?}");
+    assert_eq!(hosts.run(number, &["nft", "list", "tables"]), "");
+}
+
+fn is_healed(done: &Finished) -> bool {
+    let mut faults = done.result().trials.into_iter().flat_map(|one| one.faults);
+    faults.all(|fault| fault.healed_s.is_some())
+}
+
+#[test]
+fn a_cluster_spreads_over_hosts_and_survives_what_happens_to_them() {
+    let Some(hosts) = Hosts::start(3) else { return };
+    let cache = Cache::kept();
+    let faults = "[[fault]]\nat = \"1s\"\nsilence = \"replica\"\nheal = \"2s\"\n\
+                  [[fault]]\nat = \"6s\"\nfail_host = \"replica\"\nheal = \"2s\"\n";
+    let run = |time: &str| {
+        let study = format!(
+            "title = \"t\"\nserver.engine = \"postgres\"\n\
+             topology = {{ cluster = \"quorum\", members = 3 }}\nledger = {{ rate = 20 }}\n\
+             {}{LOAD}time = \"{time}\"\n{faults}",
+            site(&hosts)
+        );
+        Program::study(&study).cache(&cache).succeeds()
+    };
+    let done = in_time(&["14s", "60s"], run, is_healed);
+    let trial = done.completed();
+    let text = shown(&trial);
+    assert!(trial.ledgers[0].is_intact(), "{text}");
+    for fault in &trial.faults {
+        assert!(fault.error.is_none() && fault.effect_s.is_some(), "{text}");
+    }
+    for number in 1..=3 {
+        assert_nothing_left(&hosts, number);
+    }
+    cache.assert_nothing_left();
+}
