@@ -105,6 +105,12 @@ impl Route {
         }
     }
 
+    /// Whether each server is open.
+    pub fn open(&self) -> Vec<bool> {
+        let state = self.lock();
+        state.servers.iter().map(|server| server.is_open).collect()
+    }
+
     pub fn is_open(&self, server: usize) -> bool {
         self.lock().is_open(server)
     }
