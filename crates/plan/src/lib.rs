@@ -13,6 +13,7 @@ mod engine;
 mod failure;
 mod fault;
 mod fault_kind;
+mod fleet;
 pub mod key;
 mod load;
 mod mix;
@@ -41,6 +42,7 @@ pub use engine::{
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Need};
+pub use fleet::{Agents, Fleet, MAX_AGENTS, Nats, is_label, parse_labels};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,

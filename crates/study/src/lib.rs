@@ -18,6 +18,7 @@ mod content;
 mod effect;
 mod error;
 mod faults;
+mod fleet;
 mod items;
 mod name;
 mod order;

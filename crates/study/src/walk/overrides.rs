@@ -112,6 +112,7 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         | Kind::Bytes { .. }
         | Kind::Paths
         | Kind::Faults
+        | Kind::Labels
         | Kind::Mix
         | Kind::Phases
         | Kind::Scripts
