@@ -137,15 +137,6 @@ impl Connection {
         self.detach(async move { drop(client.publish(subject, payload.into()).await) });
     }
 
-    pub(crate) fn request(
-        &self,
-        subject: String,
-        payload: Vec<u8>,
-        limit: Duration,
-    ) -> Result<Vec<u8>, Unanswered> {
-        self.wait(ask(&self.0.client, subject, payload, limit))
-    }
-
     /// Answers requests with what `reply` returns, if it returns something.
     pub(crate) fn answer(
         &self,

@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use plan::{Pace, Phases, Think, ThinkDistribution};
+use serde::{Deserialize, Serialize};
 
 use crate::tally::Tally;
 use crate::turns::Turn;
@@ -20,7 +21,7 @@ pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// The part of a load that one of several processes runs. All parts together are what one process
 /// would run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// From 0.
     pub number: u32,
@@ -153,7 +154,7 @@ impl LoadSpec {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum End {
     /// The load reached its time limit or its number of transactions.
     Completed,
