@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fleet::{Access, Identity, PublicKey, SigningKey};
-use lab::{AgentRunner, Fleet, Trial};
+use lab::{AgentRunner, Fleet, Lab, Trial};
 use plan::{Nats, ServerUrl};
 
 use crate::cli::AgentArgs;
@@ -30,11 +30,11 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
 
 /// Prints this machine's public key, which agents are to trust.
 pub(crate) fn agents() -> Result<(), Failure> {
-    crate::console::print(&key()?.public().to_string())
+    crate::console::print(&key(&Lab::default())?.public().to_string())
 }
 
 /// Connects the trials of a study with the agents that they need, and checks that these are there.
-pub(crate) fn connect(trials: &mut [Trial]) -> Result<(), Failure> {
+pub(crate) fn connect(lab: &Lab, trials: &mut [Trial]) -> Result<(), Failure> {
     let mut first = trials
         .iter()
         .filter_map(|trial| trial.planned.load.fleet.as_ref());
@@ -45,7 +45,7 @@ pub(crate) fn connect(trials: &mut [Trial]) -> Result<(), Failure> {
         return Err(Failure::internal("no private nats-server yet"));
     };
     let access = Access::new(url.value.clone());
-    let fleet = Fleet::connect(&access, key()?, VERSION)?;
+    let fleet = Fleet::connect(&access, key(lab)?, VERSION)?;
     for trial in trials {
         fleet.check(trial)?;
         trial.fleet = Some(Arc::clone(&fleet));
@@ -53,8 +53,8 @@ pub(crate) fn connect(trials: &mut [Trial]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn key() -> Result<SigningKey, Failure> {
-    let file: PathBuf = machine::home::place()?.join(KEY_FILE);
+fn key(lab: &Lab) -> Result<SigningKey, Failure> {
+    let file: PathBuf = lab.home()?.root().join(KEY_FILE);
     match std::fs::read_to_string(&file) {
         Ok(text) => SigningKey::parse(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
