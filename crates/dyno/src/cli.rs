@@ -79,6 +79,10 @@ pub(crate) enum Command {
         after_help = "The same happens when dyno is called by the name sysbench. docs/sysbench.md lists what differs.\n\nExample:\n  dyno sysbench cpu --threads=4 run"
     )]
     Sysbench(SysbenchArgs),
+    /// Serve as a load machine of a fleet.
+    Agent(AgentArgs),
+    /// Show the key of this machine, which agents are to trust.
+    Agents,
     /// Remove what a killed run left behind: servers and their directories.
     #[command(
         after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."
@@ -183,6 +187,19 @@ pub(crate) struct SysbenchArgs {
     /// Options, a test, and a command, as sysbench takes them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Address of the nats-server that connects the fleet.
+    #[arg(long)]
+    pub(crate) nats: String,
+    /// What studies call this agent.
+    #[arg(long)]
+    pub(crate) label: String,
+    /// The public key of the coordinator whose orders it takes.
+    #[arg(long)]
+    pub(crate) trust: String,
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ mod doctor;
 mod doctor_noise;
 mod failure;
 mod fault_schedule;
+mod fleet;
 mod noise;
 mod plan;
 mod progress;
@@ -68,6 +69,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Rank(args) => answer::rank(args),
         Command::History(args) => answer::history(args),
         Command::Size(args) => answer::size(args),
+        Command::Agent(args) => fleet::agent(args),
+        Command::Agents => fleet::agents(),
         Command::Clean(args) => clean::clean(args),
         Command::Completions(args) => completions::completions(args),
         Command::Sysbench(args) => return Ok(sysbench::sysbench(&args.words)),

@@ -43,6 +43,7 @@ const START: u64 = 7 * MS;
 /// Four users in a closed loop, for an hour.
 fn spec() -> LoadSpec {
     LoadSpec {
+        part: Part::WHOLE,
         users: 4,
         workers: 1,
         warmup: Duration::ZERO,
