@@ -10,6 +10,7 @@ mod files;
 mod find;
 mod log;
 mod membership;
+mod nats;
 mod node;
 mod process;
 mod service;
@@ -17,6 +18,7 @@ mod service;
 pub use data_dir::DataDir;
 pub use find::{account, check_program, find, open_home};
 pub use membership::Membership;
+pub use nats::{NatsServer, NatsTls};
 pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
 
