@@ -87,13 +87,18 @@ impl Connection {
         state.note(&Event::Connected);
         let (ends, ended) = oneshot::channel::<()>();
         let handle = runtime.handle().clone();
+        let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
+        let streams = {
+            // Its own task takes acknowledgements.
+            let _entered = handle.enter();
+            streams.build(client.clone())
+        };
         let run = move || drop(runtime.block_on(ended));
         let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
         thread.spawn(run).map_err(Failure::internal)?;
-        let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
         Ok(Self(Arc::new(Inner {
             runtime: handle,
-            streams: streams.build(client.clone()),
+            streams,
             client,
             state,
             _ends: ends,

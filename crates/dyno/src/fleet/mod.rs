@@ -61,10 +61,11 @@ fn label(args: &AgentArgs) -> Result<String, Failure> {
 
 /// Lists the agents that a nats-server connects.
 pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
+    let access = access::typed(&args.nats)?;
     let key = key::of_this_machine(&Lab::default())?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
-    let fleet = fleet::Fleet::connect(&access::typed(&args.nats)?, key)?;
+    let fleet = fleet::Fleet::connect(&access, key)?;
     let present = fleet.present(ANSWER_LIMIT, |_| false)?;
     if present.is_empty() {
         return print(&format!(
