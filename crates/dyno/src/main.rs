@@ -21,6 +21,7 @@ mod failure;
 mod fault_schedule;
 mod fleet;
 mod noise;
+mod own_file;
 mod plan;
 mod progress;
 mod report;
@@ -70,7 +71,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::History(args) => answer::history(args),
         Command::Size(args) => answer::size(args),
         Command::Agent(args) => fleet::agent(args),
-        Command::Agents => fleet::agents(),
+        Command::Agents(args) => fleet::agents(args),
         Command::Clean(args) => clean::clean(args),
         Command::Completions(args) => completions::completions(args),
         Command::Sysbench(args) => return Ok(sysbench::sysbench(&args.words)),

@@ -39,7 +39,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    fleet::connect(&lab, &mut trials)?;
+    let _nats = fleet::connect(&lab, &mut trials, &interrupted)?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
     let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {

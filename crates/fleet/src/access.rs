@@ -19,6 +19,8 @@ pub struct Access {
     pub credentials: Option<PathBuf>,
     /// A file with the seed of an nkey.
     pub nkey: Option<PathBuf>,
+    /// A user and its password, unless they are in the address.
+    pub user: Option<(String, String)>,
 }
 
 impl Access {
@@ -30,12 +32,15 @@ impl Access {
             certificate: None,
             credentials: None,
             nkey: None,
+            user: None,
         }
     }
 
     /// The options of a connection with this `name`.
     pub(crate) fn options(&self, name: &str) -> Result<ConnectOptions, Failure> {
         let mut options = ConnectOptions::new().name(name);
+        // Orders have the passwords of servers.
+        options = options.require_tls(!self.url.is_loopback());
         if let Some(ca) = &self.ca {
             options = options.add_root_certificates(ca.clone());
         }
@@ -50,6 +55,9 @@ impl Access {
         if let Some(file) = &self.nkey {
             let seed = std::fs::read_to_string(file).map_err(Failure::at("read", file))?;
             options = options.nkey(seed.trim().to_owned());
+        }
+        if let Some((user, password)) = &self.user {
+            options = options.user_and_password(user.clone(), password.clone());
         }
         Ok(options)
     }

@@ -64,7 +64,10 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Phases => list(key, value, str::parse::<Phases>),
         Kind::Labels => list(key, value, parse_labels),
         Kind::Listen => {
-            let is_valid = |text: &str| text.parse::<SocketAddr>().is_ok();
+            let is_valid = |text: &str| {
+                let address = text.parse::<SocketAddr>();
+                address.is_ok_and(|address| !address.ip().is_unspecified())
+            };
             only_if(is_valid, string()?, "is not an address with a port", || {
                 example(key)
             })
