@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | docker | sysbench | ssh | vm]...  (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | docker | sysbench | ssh | nats | vm]...  (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, rsync, and stunnel4. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -16,6 +16,8 @@
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #   ssh       Debian's packages openssh-server, nftables, and faketime, for tests of servers on other hosts. Run as root,
 #             it starts no service and leaves none enabled.
+#   nats      Debian's package nats-server, which connects the machines of a fleet. Run as root, it starts no service and
+#             leaves none enabled.
 #   vm        Debian's package qemu-system-x86 and OpenSSH's client, for servers in guests, and the guest's image
 #             (scripts/build-guest.sh) with the server programs that are installed by then.
 #
@@ -179,6 +181,15 @@ ssh_packages() {
     apt_install faketime /usr/bin/faketime
 }
 
+# install_nats: installs nats-server, whose service stays disabled.
+install_nats() {
+    install_disabled nats_packages nats-server
+}
+
+nats_packages() {
+    apt_install nats-server /usr/sbin/nats-server
+}
+
 # install_vm: installs QEMU, and builds the image of the guest.
 install_vm() {
     apt_install qemu-system-x86 /usr/bin/qemu-system-x86_64
@@ -296,6 +307,7 @@ for what in "$@"; do
         docker) install_docker ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         ssh) install_ssh ;;
+        nats) install_nats ;;
         vm) install_vm ;;
         all)
             install_mariadb
@@ -303,6 +315,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, docker, sysbench, ssh, vm" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, docker, sysbench, ssh, nats, vm" ;;
     esac
 done

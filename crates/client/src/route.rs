@@ -12,7 +12,32 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
+use serde::{Deserialize, Serialize};
 use slab::Slab;
+
+/// A route as another process can build it, too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RouteCopy {
+    open: Vec<bool>,
+    turn: usize,
+    expects_writes: bool,
+    is_list: bool,
+}
+
+impl RouteCopy {
+    /// Of a fleet, each agent starts with another server, unless all stay with the first.
+    pub fn build(&self, agent: usize) -> Route {
+        let is_open = |index: usize| self.open[index];
+        let mut route = Route::new(self.open.len(), is_open, self.expects_writes);
+        let turn = match self.is_list {
+            true => self.turn,
+            false => self.turn % self.open.len().max(1) + agent,
+        };
+        route.lock().turn = turn;
+        route.is_list = self.is_list;
+        route
+    }
+}
 
 /// The servers that accept a load's connections. Users are spread over those that are open.
 #[derive(Debug)]
@@ -103,6 +128,21 @@ impl Route {
             drop(state);
             waiting.into_values().for_each(Waker::wake);
         }
+    }
+
+    pub fn copy(&self) -> RouteCopy {
+        RouteCopy {
+            open: self.open(),
+            turn: self.lock().turn,
+            expects_writes: self.expects_writes,
+            is_list: self.is_list,
+        }
+    }
+
+    /// Whether each server is open.
+    pub fn open(&self) -> Vec<bool> {
+        let state = self.lock();
+        state.servers.iter().map(|server| server.is_open).collect()
     }
 
     pub fn is_open(&self, server: usize) -> bool {

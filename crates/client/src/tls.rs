@@ -13,12 +13,13 @@ use rustls::crypto::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use serde::{Deserialize, Serialize};
 
 /// Maximum size of a public key file.
 const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
 
 /// The user's TLS options, and whether an unverified server may get the password itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TlsOptions {
     /// `None`: [`TlsMode::VerifyFull`] with `ca`, otherwise [`TlsMode::Preferred`].
     pub mode: Option<TlsMode>,
@@ -39,7 +40,7 @@ pub struct TlsOptions {
 
 /// The key with which `caching_sha2_password` and `sha256_password` encrypt the password for a
 /// server that is not verified otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ServerPublicKey {
     /// Unknown: the server does not get the password.
     #[default]
@@ -121,6 +122,17 @@ impl TlsOptions {
             mode: Some(TlsMode::Disable),
             ..Self::default()
         }
+    }
+
+    /// The same for another machine: with the text of the authority in place of its file.
+    pub fn elsewhere(&self) -> std::io::Result<Self> {
+        let text = self.ca.as_ref().map(std::fs::read_to_string).transpose()?;
+        Ok(Self {
+            mode: Some(self.mode()),
+            ca: None,
+            authority: text.or_else(|| self.authority.clone()),
+            ..self.clone()
+        })
     }
 
     /// The mode, whether given or implied.

@@ -3,6 +3,7 @@
 mod answers;
 mod bench;
 mod environment;
+mod fleet;
 mod habits;
 mod options;
 mod study;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
+pub(crate) use fleet::{AgentArgs, AgentsArgs, NatsArg};
 pub(crate) use options::{TypedOption, as_options};
 pub(crate) use study::{DoctorArgs, FailOnArg, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;
@@ -79,6 +81,12 @@ pub(crate) enum Command {
         after_help = "The same happens when dyno is called by the name sysbench. docs/sysbench.md lists what differs.\n\nExample:\n  dyno sysbench cpu --threads=4 run"
     )]
     Sysbench(SysbenchArgs),
+    /// Serve as a load machine: run the loads that the coordinator of a fleet orders.
+    #[command(after_help = fleet::AGENT_HELP)]
+    Agent(AgentArgs),
+    /// List the load machines of a fleet, and this machine's public key for them.
+    #[command(after_help = fleet::AGENTS_HELP)]
+    Agents(AgentsArgs),
     /// Remove what a killed run left behind: servers and their directories.
     #[command(
         after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."

@@ -19,8 +19,10 @@ mod doctor;
 mod doctor_noise;
 mod failure;
 mod fault_schedule;
+mod fleet;
 mod host;
 mod noise;
+mod own_file;
 mod plan;
 mod progress;
 mod report;
@@ -69,6 +71,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Rank(args) => answer::rank(args),
         Command::History(args) => answer::history(args),
         Command::Size(args) => answer::size(args),
+        Command::Agent(args) => fleet::agent(args),
+        Command::Agents(args) => fleet::agents(args),
         Command::Clean(args) => clean::clean(args),
         Command::Host(args) => host::host(args),
         Command::Completions(args) => completions::completions(args),

@@ -1,9 +1,6 @@
 //! The noise of this host in comparisons whose variants take turns: a file in the cache, to which
 //! each such run adds a record.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,9 +9,9 @@ use measure::compare::{Boundary, ERROR_RATE, FIRST_LOOK, LEAST, Noise, NoiseRun,
 use measure::result::Environment;
 use measure::summary::TrialSummary;
 use plan::{Alternate, Compare, format_duration};
-use rustix::fs::OFlags;
 
 use crate::failure::Failure;
+use crate::own_file;
 use crate::results::environment;
 use crate::resume::IDENTITY;
 use crate::study_file::PlannedStudy;
@@ -36,19 +33,9 @@ fn host_of(environment: &Environment) -> String {
 }
 
 fn read(path: &Path) -> Result<Vec<NoiseRun>, Failure> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = match File::options().read(true).custom_flags(flags).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        file => file.map_err(Failure::at("read", path))?,
+    let Some(text) = own_file::read(path, READ_LIMIT_BYTES)? else {
+        return Ok(Vec::new());
     };
-    let about = file.metadata().map_err(Failure::at("inspect", path))?;
-    if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
-        let message = format!("{} is not a file of this user", path.display());
-        return Err(Failure::usage(message).remedy("remove it"));
-    }
-    let mut text = Vec::new();
-    let read = file.take(READ_LIMIT_BYTES).read_to_end(&mut text);
-    read.map_err(Failure::at("read", path))?;
     serde_json::from_slice(&text).map_err(|error| {
         let message = format!("{} is damaged: {error}", path.display());
         Failure::usage(message).remedy("remove it; only the noise records are lost")
@@ -73,37 +60,13 @@ pub(crate) fn keep(
     Ok(is_useful)
 }
 
-/// Writes a temporary file and renames it, so that no link is followed and no partial file is left.
 /// The lock keeps concurrent runs from losing records.
 fn append(path: &Path, run: NoiseRun) -> Result<(), Failure> {
-    let dir = path.parent().unwrap_or(path);
-    let lock = File::open(dir).and_then(|lock| lock.lock().map(|()| lock));
-    let _lock = lock.map_err(Failure::at("lock", dir))?;
+    let _lock = own_file::lock(path)?;
     let mut runs = read(path)?;
     runs.push(run);
     runs.drain(..runs.len().saturating_sub(MOST_RUNS));
-    let text = serde_json::to_vec(&runs).map_err(Failure::internal)?;
-    let beside = path.with_extension("new");
-    let write = || {
-        // An existing one was left by a killed process.
-        match fs::remove_file(&beside) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        Failure::at("write", path)(error)
-    })
+    own_file::replace(path, &serde_json::to_vec(&runs).map_err(Failure::internal)?)
 }
 
 /// The recorded noise of this host, or why there is none.
@@ -218,6 +181,7 @@ fn half_width_pct(first: &Trial, trials: &[Trial], starts: u32) -> Result<f64, S
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

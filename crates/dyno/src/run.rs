@@ -13,7 +13,7 @@ use crate::progress::Screen;
 use crate::results::{Results, environment};
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
-use crate::{noise, plan, resume, signals, trials};
+use crate::{fleet, noise, plan, resume, signals, trials};
 
 /// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -39,6 +39,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
+    let _nats = fleet::connect(&lab, &mut trials, &interrupted)?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
     let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {

@@ -160,6 +160,7 @@ impl PlannedStudy {
             planned: planned.clone(),
             target,
             longest_wait: None,
+            fleet: None,
             run_options: run_options.clone(),
         };
         // With all parameters, so that results compare whichever of them were written.

@@ -14,6 +14,7 @@ use client::net::Peer;
 use client::route::Route;
 use client::{StatementProtocol, TlsOptions};
 use plan::Failure;
+use serde::{Deserialize, Serialize};
 use workload::built_in::BuiltIn;
 use workload::options::Options;
 use workload::session::{Connect, SessionError};
@@ -21,6 +22,7 @@ use workload::session::{Connect, SessionError};
 use crate::counters::Counters;
 use crate::data::{Listener, Prepared, Wanted};
 use crate::engine::Engine;
+use crate::registry::by_name;
 use crate::remote::{Rows, Sql};
 use crate::replication::Role;
 
@@ -45,6 +47,61 @@ impl Access {
             password: password.map(str::to_owned),
             is_private: true,
             ..Self::default()
+        }
+    }
+}
+
+/// What another process needs to drive the servers of a database. Does not implement `Debug`, so
+/// that nothing prints a password.
+#[derive(Serialize, Deserialize)]
+pub struct Handover {
+    engine: String,
+    version: String,
+    servers: Vec<ServerHandover>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct ServerHandover {
+    /// Without the password.
+    pub(crate) url: String,
+    pub(crate) password: Option<String>,
+    pub(crate) tls: TlsOptions,
+    pub(crate) is_local: bool,
+}
+
+impl Handover {
+    pub(crate) fn new(engine: &str, version: &str, servers: Vec<ServerHandover>) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            version: version.to_owned(),
+            servers,
+        }
+    }
+
+    /// A server that only its own host reaches.
+    pub fn local_server(&self) -> Option<&str> {
+        let mut servers = self.servers.iter();
+        let local = servers.find(|server| server.is_local)?;
+        Some(&local.url)
+    }
+
+    /// The database, to which no connection is opened before it is driven.
+    pub fn open(&self) -> Result<Arc<dyn Database>, Failure> {
+        let engine = by_name(&self.engine);
+        let about = engine.map(|engine| (engine, engine.about().reopen));
+        let Some((engine, Some(reopen))) = about else {
+            let message = format!("{:?} is no engine with servers", self.engine);
+            return Err(Failure::usage(message));
+        };
+        reopen(engine, &self.version, &self.servers)
+    }
+}
+
+impl ServerHandover {
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            tls: self.tls.clone(),
+            ..Access::private(self.password.as_deref())
         }
     }
 }
@@ -152,6 +209,9 @@ pub trait ServerDatabase {
     /// The database for loads whose routes choose among these servers; `None` if a server has
     /// another protocol.
     fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>>;
+
+    /// What another process needs to drive these servers.
+    fn handover(&self) -> Result<Handover, Failure>;
 
     /// The servers of a URL that names several, each as a database of its own.
     fn members(&self) -> Vec<Arc<dyn Database>>;

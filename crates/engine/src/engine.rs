@@ -7,11 +7,15 @@ use std::sync::Arc;
 use plan::Failure;
 use workload::schema::Dialect;
 
-use crate::database::{Access, Database};
+use crate::database::{Access, Database, ServerHandover};
 use crate::server::Server;
 
 /// How an engine opens a database: see [`Engine::open`].
 pub(crate) type Open = fn(&str, &Access, Option<&Path>) -> Result<Arc<dyn Database>, Failure>;
+
+/// How an engine opens the servers of a [`Handover`](crate::Handover) of this version.
+pub(crate) type Reopen =
+    fn(&'static dyn Engine, &str, &[ServerHandover]) -> Result<Arc<dyn Database>, Failure>;
 
 /// What is the same for all databases of an engine.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct About {
     pub settle: &'static [&'static str],
     pub flush: Flush,
     pub open: Open,
+    /// `None` if its databases are in the process that opens them.
+    pub reopen: Option<Reopen>,
 }
 
 /// How to make a server write out what it has deferred, such as dirty pages.

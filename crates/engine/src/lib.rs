@@ -27,7 +27,9 @@ mod settings;
 mod sqlite;
 mod version;
 
-pub use database::{Access, Database, Load, ServerDatabase, ServerLocation, ServerReport};
+pub use database::{
+    Access, Database, Handover, Load, ServerDatabase, ServerLocation, ServerReport,
+};
 pub use engine::{Engine, Flush, InProcess};
 pub use launch::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ::load::{LoadError, LoadOutcome};
 use client::hosts;
 use client::session::Connector;
-use client::{Connection, TargetError};
+use client::{Connection, TargetError, TlsOptions};
 use plan::Failure;
 use workload::options::Options;
 use workload::rows::Checksum;
@@ -21,7 +21,8 @@ use crate::counters::{Counters, Feed, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::{
-    Access, Database, Load, RoleQuery, ServerDatabase, ServerLocation, ServerReport,
+    Access, Database, Handover, Load, RoleQuery, ServerDatabase, ServerHandover, ServerLocation,
+    ServerReport,
 };
 use crate::engine::Engine;
 use crate::launch::Login;
@@ -54,6 +55,9 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// How to reach one server of a URL.
     fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
+
+    /// The password of a target, and how its connections are secured.
+    fn secrets(target: &Self::Target) -> (Option<&str>, &TlsOptions);
 
     /// The account that administers a server of the laboratory: whoever uses the socket as the
     /// server's own user.
@@ -127,6 +131,26 @@ pub(crate) fn open_url<P: NetworkEngine>(
         Some(database) => Ok(Arc::new(database)),
         None => Err(of_all(errors)),
     }
+}
+
+/// Opens the servers that another process has handed over.
+pub(crate) fn reopen<P: NetworkEngine>(
+    engine: &'static dyn Engine,
+    version: &str,
+    servers: &[ServerHandover],
+) -> Result<Arc<dyn Database>, Failure> {
+    let targets = all(servers
+        .iter()
+        .map(|server| Ok(Arc::new(P::target(&server.url, &server.access())?))))?;
+    let first = targets.first().ok_or_else(|| of_all(Vec::new()))?;
+    Ok(Arc::new(NetworkDatabase::<P> {
+        target: Arc::clone(first),
+        targets,
+        is_member: false,
+        engine,
+        version: version.to_owned(),
+        tls: None,
+    }))
 }
 
 /// The results of all servers, or the errors of those that failed.
@@ -285,6 +309,22 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
             1 => Vec::new(),
             _ => self.targets.iter().map(member).collect(),
         }
+    }
+
+    fn handover(&self) -> Result<Handover, Failure> {
+        let server = |target: &Arc<P::Target>| {
+            let (password, tls) = P::secrets(target);
+            let is_loopback = |address: &SocketAddr| address.ip().is_loopback();
+            Ok(ServerHandover {
+                url: target.to_string(),
+                password: password.map(str::to_owned),
+                tls: tls.elsewhere().map_err(Failure::server)?,
+                is_local: P::addresses(target).iter().all(is_loopback),
+            })
+        };
+        let servers = self.targets.iter().map(server);
+        let servers = servers.collect::<Result<_, Failure>>()?;
+        Ok(Handover::new(self.engine.name(), &self.version, servers))
     }
 
     fn role_query(&self) -> Option<RoleQuery> {

@@ -42,6 +42,7 @@ pub(crate) fn trial() -> Trial {
         },
         load_seed: 1,
         longest_wait: None,
+        fleet: None,
         run_options: crate::trial::RunOptions {
             mode: None,
             load_connections: 1,

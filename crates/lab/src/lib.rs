@@ -10,6 +10,7 @@ pub mod doctor;
 mod drive;
 mod failure;
 mod faults;
+mod fleet;
 #[cfg(test)]
 mod for_tests;
 mod hosts;
@@ -34,6 +35,7 @@ pub type Database = std::sync::Arc<dyn engine::Database>;
 
 type Rows = Vec<Vec<Option<String>>>;
 
+pub use crate::fleet::{AgentRunner, Fleet};
 pub use drive::find_max::{MAX_SEARCH_TRIALS, find_max};
 pub use drive::start::counted;
 pub use engine::Access;

@@ -100,6 +100,7 @@ impl Trial {
             }
             Some(spec) if spec.port.is_some() => "their servers use the same port",
             _ if has_device => "their servers use the same device",
+            _ if load.fleet.is_some() => "the load comes from agents",
             _ if load.phase.is_some() => "the load has phases",
             _ if load.rate.is_some() => "transactions arrive at a given rate",
             _ if load.events.is_some() => "the measurement ends after a number of transactions",

@@ -1,6 +1,7 @@
 //! A trial and its phases.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
@@ -14,7 +15,7 @@ use workload::options::Options;
 
 use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
-use crate::{Database, Failure, Workload};
+use crate::{Database, Failure, Fleet, Workload};
 
 /// Maximum number of files that dyno has open besides those of the loads.
 pub(crate) const OWN_FILES: u64 = 320;
@@ -37,6 +38,8 @@ pub struct Trial {
     /// For a step of a search: a longer wait for a free virtual user counts as overload.
     pub longest_wait: Option<Duration>,
     pub run_options: RunOptions,
+    /// What reaches the agents that its load comes from, if it comes from some.
+    pub fleet: Option<Arc<Fleet>>,
 }
 
 /// Options of running trials that are not part of a plan.
@@ -322,7 +325,7 @@ impl Trial {
 /// One worker for each CPU that this process may use, divided among the servers that are driven at
 /// the same time. Fewer workers leave CPUs idle where client and server share a host; more cost CPU
 /// time for the same work (benches/RESULTS.md, "How many workers").
-fn default_workers(cpus: usize, instances: u32) -> u32 {
+pub(crate) fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)
 }

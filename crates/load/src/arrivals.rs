@@ -17,6 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use plan::Arrivals;
 
 use crate::schedule::Schedule;
+use crate::spec::Part;
 
 /// The arrivals of an open loop, on the load's clock.
 #[derive(Debug)]
@@ -51,23 +52,30 @@ struct ArrivalSequence {
     expected: f64,
     next_ns: u64,
     count: u64,
+    /// Expected arrivals of all parts for each one of this part.
+    stride: f64,
     rng: Xoshiro256PlusPlus,
 }
 
 impl ArrivalQueue {
-    /// Arrivals at a rate per second.
-    pub(crate) fn new(arrivals: Arrivals, rate: Schedule, seed: u64) -> Self {
+    /// Arrivals at a rate per second, of which it has one part: constant ones take turns, and the
+    /// parts of a Poisson process are Poisson processes.
+    pub(crate) fn new(arrivals: Arrivals, rate: Schedule, seed: u64, part: Part) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        // The parts' random numbers do not overlap.
+        (0..part.number).for_each(|_| rng.jump());
         let mut first = ArrivalSequence {
             arrivals,
             rate: Arc::new(rate),
             expected: 0.0,
             next_ns: 0,
             count: 0,
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            stride: part.of.into(),
+            rng,
         };
         let gap = match arrivals {
             // Half a gap, so that a whole number of seconds has the expected number of arrivals.
-            Arrivals::Constant => 0.5,
+            Arrivals::Constant => 0.5 + f64::from(part.number),
             Arrivals::Poisson => first.gap(),
         };
         first.skip(gap);
@@ -127,9 +135,9 @@ impl ArrivalSequence {
     /// it has that rate, however it changes.
     fn gap(&mut self) -> f64 {
         match self.arrivals {
-            Arrivals::Constant => 1.0,
+            Arrivals::Constant => self.stride,
             // Inverse transform sampling; 1 - u is never 0.
-            Arrivals::Poisson => -(1.0 - self.rng.random::<f64>()).ln(),
+            Arrivals::Poisson => -(1.0 - self.rng.random::<f64>()).ln() * self.stride,
         }
     }
 }
@@ -151,7 +159,12 @@ mod tests {
 
     #[test]
     fn constant_arrivals_are_evenly_spaced() {
-        let mut queue = ArrivalQueue::new(Arrivals::Constant, Schedule::constant(4.0, 1000), 1);
+        let mut queue = ArrivalQueue::new(
+            Arrivals::Constant,
+            Schedule::constant(4.0, 1000),
+            1,
+            Part::WHOLE,
+        );
         let expected = [125_001_000, 375_001_000, 625_001_000];
         assert_eq!(instants(&mut queue, 3), expected);
     }
@@ -160,7 +173,12 @@ mod tests {
     fn poisson_arrivals_have_the_rate_and_spread_of_independent_customers() {
         let seed = 7;
         println!("seed {seed}");
-        let mut queue = ArrivalQueue::new(Arrivals::Poisson, Schedule::constant(1000.0, 0), seed);
+        let mut queue = ArrivalQueue::new(
+            Arrivals::Poisson,
+            Schedule::constant(1000.0, 0),
+            seed,
+            Part::WHOLE,
+        );
         let instants = instants(&mut queue, 100_000);
         let gaps: Vec<f64> = instants.windows(2).map(|p| (p[1] - p[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -171,8 +189,45 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_constant_arrivals_are_the_whole() {
+        let phases: plan::Phases = "2s 40..400/s, 1s 100/s".parse().unwrap();
+        let rate = || Schedule::of(&phases, std::time::Duration::from_secs(1), 7);
+        let of = |part| ArrivalQueue::new(Arrivals::Constant, rate(), 1, part);
+        let parts = (0..3).map(|number| Part { number, of: 3 });
+        let mut together: Vec<u64> = parts
+            .flat_map(|part| instants(&mut of(part), 200))
+            .collect();
+        together.sort_unstable();
+        assert_eq!(together, instants(&mut of(Part::WHOLE), 600));
+    }
+
+    #[test]
+    fn the_parts_of_poisson_arrivals_differ_and_have_the_rate_together() {
+        let count = 20_000;
+        let part = |number| {
+            let part = Part { number, of: 4 };
+            let rate = Schedule::constant(1000.0, 0);
+            instants(
+                &mut ArrivalQueue::new(Arrivals::Poisson, rate, 9, part),
+                count,
+            )
+        };
+        let parts: Vec<Vec<u64>> = (0..4).map(part).collect();
+        for (number, part) in parts.iter().enumerate() {
+            let per_s = count as f64 / (part[count - 1] as f64 / 1e9);
+            assert!((per_s / 250.0 - 1.0).abs() < 0.03, "part {number}: {per_s}");
+            assert!(parts[..number].iter().all(|other| other != part));
+        }
+    }
+
+    #[test]
     fn due_arrivals_that_did_not_start_are_the_backlog() {
-        let mut queue = ArrivalQueue::new(Arrivals::Poisson, Schedule::constant(100.0, 0), 3);
+        let mut queue = ArrivalQueue::new(
+            Arrivals::Poisson,
+            Schedule::constant(100.0, 0),
+            3,
+            Part::WHOLE,
+        );
         let now_ns = 10 * SECOND_NS;
         let due = queue.backlog(now_ns);
         assert!((800..1200).contains(&due), "{due}");
@@ -190,7 +245,12 @@ mod tests {
 
     #[test]
     fn the_first_user_to_wake_starts_the_oldest_due_arrival() {
-        let mut queue = ArrivalQueue::new(Arrivals::Constant, Schedule::constant(1000.0, 0), 1);
+        let mut queue = ArrivalQueue::new(
+            Arrivals::Constant,
+            Schedule::constant(1000.0, 0),
+            1,
+            Part::WHOLE,
+        );
         let sleep = |until_ns| NextAction::Sleep { until_ns };
         let start = |due_ns, was_awaited| NextAction::Start {
             due_ns,

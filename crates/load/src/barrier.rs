@@ -11,10 +11,12 @@ use crate::stop::Stop;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Makes loads wait for each other. Once the last one has opened its connections, all start at the
-/// same instant, on one clock.
+/// same instant, on one clock. A load of a fleet waits for an instant that its coordinator sets.
 #[derive(Debug)]
 pub struct Barrier {
     origin: Instant,
+    /// Whether another process sets the instant.
+    is_held: bool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -23,6 +25,8 @@ pub struct Barrier {
 struct State {
     missing: u32,
     begun: Option<Instant>,
+    /// When the first load passed.
+    passed: Option<Instant>,
     is_broken: bool,
 }
 
@@ -30,12 +34,22 @@ impl Barrier {
     pub fn new(loads: u32) -> Self {
         Self {
             origin: Instant::now(),
+            is_held: false,
             state: Mutex::new(State {
                 missing: loads,
                 begun: None,
+                passed: None,
                 is_broken: false,
             }),
             changed: Condvar::new(),
+        }
+    }
+
+    /// One that only [`Barrier::begin_at`] opens.
+    pub fn held(loads: u32) -> Self {
+        Self {
+            is_held: true,
+            ..Self::new(loads)
         }
     }
 
@@ -48,12 +62,37 @@ impl Barrier {
         lock(&self.state).begun
     }
 
-    /// Waits for all other loads; returns the instant at which all of them start.
+    /// Whether all loads wait.
+    pub fn is_ready(&self) -> bool {
+        lock(&self.state).missing == 0
+    }
+
+    /// When the first load passed; `None` if none has.
+    pub fn passed(&self) -> Option<Instant> {
+        lock(&self.state).passed
+    }
+
+    /// Sets the instant at which the loads start.
+    pub fn begin_at(&self, begin: Instant) {
+        lock(&self.state).begun.get_or_insert(begin);
+        self.changed.notify_all();
+    }
+
+    /// Waits for all other loads, and then for the instant at which all of them start.
     pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, LoadError> {
+        let begun = self.meet(Duration::ZERO, stop)?;
+        std::thread::sleep(begun.saturating_duration_since(Instant::now()));
+        lock(&self.state).passed.get_or_insert_with(Instant::now);
+        Ok(begun)
+    }
+
+    /// Waits for all other loads; returns the instant at which all of them start. The last one sets
+    /// it to `lead` after now, unless the barrier is held.
+    pub fn meet(&self, lead: Duration, stop: &Stop) -> Result<Instant, LoadError> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
-        if state.missing == 0 {
-            state.begun = Some(Instant::now());
+        if state.missing == 0 && !self.is_held {
+            state.begun = Some(Instant::now() + lead);
             self.changed.notify_all();
         }
         loop {
@@ -72,7 +111,7 @@ impl Barrier {
     }
 
     /// Releases the other loads because this one failed before the start.
-    pub(crate) fn break_off(&self) {
+    pub fn break_off(&self) {
         lock(&self.state).is_broken = true;
         self.changed.notify_all();
     }

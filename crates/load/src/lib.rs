@@ -34,7 +34,7 @@ pub use outcome::{LoadError, LoadEvent, LoadOutcome};
 pub use plan::{Arrivals, Pace};
 pub use pulse::Pulse;
 pub use run::run;
-pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
+pub use spec::{ANY_ERROR, End, LoadSpec, Part, STALL_LIMIT};
 pub use stop::Stop;
 pub use tally::Tally;
 pub use turns::{Referee, Turn, Turns, TurnsSpec, rounds};

@@ -4,11 +4,12 @@ use std::any::Any;
 
 use measure::setup::Unfinished;
 use measure::slice::Second;
+use serde::{Deserialize, Serialize};
 use workload::session::SessionError;
 
 use crate::spec::End;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum LoadEvent {
     Connecting {
         open: u32,
@@ -21,7 +22,7 @@ pub enum LoadEvent {
     },
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadOutcome {
     pub end: End,
     /// The transactions that were running when the load ended.
@@ -45,6 +46,9 @@ pub enum LoadError {
     /// Another load that was to start together with this one could not start.
     #[error("another load could not start")]
     OtherFailed,
+    /// The agents that were to run the load did not.
+    #[error("{0}")]
+    Agents(String),
 }
 
 impl LoadError {

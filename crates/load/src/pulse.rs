@@ -74,6 +74,21 @@ impl Pulse {
         std::mem::take(&mut lock(&self.state).errors)
     }
 
+    /// Adds what the pulses of the load's parts in other processes have published.
+    pub fn absorb(&self, completed: u64, errors: Vec<TimedError>) {
+        self.completed.fetch_add(completed, Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let room = MAX_ERRORS.saturating_sub(state.errors.len());
+        state.errors.extend(errors.into_iter().take(room));
+    }
+
+    /// Sets when an awaited transaction of any part ended, by the number of its call.
+    pub fn set_first(&self, call: usize, end_ns: Option<u64>) {
+        if let Some(first) = lock(&self.state).firsts.get_mut(call) {
+            first.end_ns = end_ns;
+        }
+    }
+
     /// Records a transaction whose last attempt started at `attempt_ns`.
     #[inline]
     pub(crate) fn transaction(&self, attempt_ns: u64, end_ns: u64) {

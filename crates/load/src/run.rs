@@ -127,11 +127,14 @@ impl<'a, R: Runtime> Load<'a, R> {
         pulse: Option<&Arc<Pulse>>,
     ) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
-            let users = spec.share(spec.users, worker);
+            let users = spec.users_of(worker);
             let tally = spec.tally.clone().map(|tally| (tally, users.clone()));
             Arc::new(Recorder::new(sizes, users.len(), pulse.cloned(), tally))
         });
-        let control = Arc::new(Control::new(spec.users, spec.turn.is_some()));
+        let control = Arc::new(Control::new(
+            spec.own_users().len() as u32,
+            spec.turn.is_some(),
+        ));
         let turn = spec.turn.as_ref();
         Self {
             runtime,
@@ -154,7 +157,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     {
         let spec = self.spec;
         for (worker, recorder) in (0..).zip(&self.recorders) {
-            let indexes = spec.share(spec.users, worker);
+            let indexes = spec.users_of(worker);
             let connect_limit = spec.share(spec.connect_limit, worker).len();
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
             self.runtime.spawn(WorkerSetup {
@@ -180,7 +183,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         stop: &Stop,
         on_event: &mut dyn FnMut(LoadEvent),
     ) -> Result<(), LoadError> {
-        let users = self.spec.users;
+        let users = self.spec.own_users().len() as u32;
         let (mut last_open, mut progress_ns) = (0, self.now_ns());
         loop {
             let open = self.control.connected();
@@ -227,7 +230,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         match (spec.pace, phases) {
             (Pace::Open { per_s, arrivals }, phases) => {
                 let rate = phases.unwrap_or_else(|| Schedule::constant(per_s, start_ns));
-                let arrivals = ArrivalQueue::new(arrivals, rate, spec.seed);
+                let arrivals = ArrivalQueue::new(arrivals, rate, spec.seed, spec.part);
                 self.control.open(arrivals);
             }
             (Pace::Closed, Some(users)) => self.control.activate(users),
@@ -241,7 +244,8 @@ impl<'a, R: Runtime> Load<'a, R> {
     /// Limits the number of transactions that start from now on, if the spec has a limit.
     fn limit_events(&self) {
         if let Some(events) = self.spec.events {
-            self.control.limit(events);
+            let own = self.spec.part.range(events);
+            self.control.limit(own.end - own.start);
         }
     }
 
@@ -373,7 +377,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         let is_silent = now_ns.saturating_sub(at_ns) >= LOST_AFTER_NS;
         let away = self.control.users_away();
         let error = match away {
-            Some((users, error)) if users == self.spec.users => error,
+            Some((users, error)) if users as usize == self.spec.own_users().len() => error,
             // A server that rejects some users may be serving the others.
             Some((_, error)) if is_silent && is_unreachable(&error) => error,
             _ if self.is_stalled => stalled_error(self.spec),

@@ -118,6 +118,7 @@ mod tests {
 
     use super::*;
     use crate::arrivals::{ArrivalQueue, NextAction};
+    use crate::spec::Part;
 
     const S: u64 = 1_000_000_000;
 
@@ -175,7 +176,7 @@ mod tests {
         fn every_phase_has_its_arrivals(text in any_phases(), warmup_s in 0..5_u64, seed: u64) {
             let phases: Phases = text.parse().unwrap();
             for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-                let mut queue = ArrivalQueue::new(arrivals, schedule(&text, warmup_s), seed);
+                let mut queue = ArrivalQueue::new(arrivals, schedule(&text, warmup_s), seed, Part::WHOLE);
                 let mut next = || match queue.take(u64::MAX) {
                     NextAction::Start { due_ns, .. } => due_ns,
                     NextAction::Sleep { .. } => unreachable!("everything is due"),

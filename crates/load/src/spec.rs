@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use plan::{Pace, Phases, Think, ThinkDistribution};
+use serde::{Deserialize, Serialize};
 
 use crate::tally::Tally;
 use crate::turns::Turn;
@@ -18,11 +19,47 @@ pub const ANY_ERROR: &str = "all";
 /// wait timeouts (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
+/// The part of a load that one of several processes runs. All parts together are what one process
+/// would run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// From 0.
+    pub number: u32,
+    pub of: u32,
+}
+
+impl Part {
+    pub const WHOLE: Self = Self { number: 0, of: 1 };
+
+    /// The part of `total` that belongs to it.
+    pub fn range(self, total: u64) -> Range<u64> {
+        let (total, of) = (u128::from(total), u128::from(self.of.max(1)));
+        let first = |number: u32| (total * u128::from(number) / of) as u64;
+        first(self.number)..first(self.number + 1)
+    }
+
+    /// The rank among all of `total` that is the one with this index in the part: first come the
+    /// first ones of all parts.
+    fn rank(self, total: u32, index: u32) -> u32 {
+        let each = total / self.of.max(1);
+        match index < each {
+            true => index * self.of + self.number,
+            // Some parts have one more.
+            false => {
+                let first = self.range(total.into()).start as u32;
+                each * self.of + first - self.number * each
+            }
+        }
+    }
+}
+
 /// A load on one server.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
-    /// Number of virtual users, each with one connection.
+    /// Number of virtual users, each with one connection; like `events` and `pace`, those of all
+    /// parts.
     pub users: u32,
+    pub part: Part,
     pub workers: u32,
     /// Length of the warm-up before the measurement.
     pub warmup: Duration,
@@ -62,6 +99,7 @@ impl LoadSpec {
         let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
         Self {
             users,
+            part: Part::WHOLE,
             workers: if blocks { users } else { users.min(cpus) },
             warmup: Duration::ZERO,
             time: None,
@@ -83,26 +121,40 @@ impl LoadSpec {
         }
     }
 
+    /// The users of its part.
+    pub fn own_users(&self) -> Range<u32> {
+        let own = self.part.range(self.users.into());
+        own.start as u32..own.end as u32
+    }
+
+    fn worker(&self, number: u32) -> Part {
+        let of = self.workers.max(1);
+        Part { number, of }
+    }
+
     /// The part of `total` that a worker gets.
     pub(crate) fn share(&self, total: u32, worker: u32) -> Range<u32> {
-        let workers = u64::from(self.workers.max(1));
-        let first = |worker| (u64::from(total) * u64::from(worker) / workers) as u32;
-        first(worker)..first(worker + 1)
+        let share = self.worker(worker).range(total.into());
+        share.start as u32..share.end as u32
+    }
+
+    /// The users of a worker.
+    pub(crate) fn users_of(&self, worker: u32) -> Range<u32> {
+        let own = self.own_users();
+        let share = self.share(own.len() as u32, worker);
+        own.start + share.start..own.start + share.end
     }
 
     /// The rank of a user by its index on a worker: first come the first users of all workers, so
-    /// that active users are spread over all workers.
+    /// that active users are spread over all workers, and so over all parts.
     pub(crate) fn rank(&self, worker: u32, index: u32) -> u32 {
-        let each = self.users / self.workers.max(1);
-        match index < each {
-            true => index * self.workers + worker,
-            // Some workers have one user more.
-            false => each * self.workers + self.share(self.users, worker).start - worker * each,
-        }
+        let own = self.own_users().len() as u32;
+        let in_part = self.worker(worker).rank(own, index);
+        self.part.rank(self.users, in_part)
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum End {
     /// The load reached its time limit or its number of transactions.
     Completed,
@@ -117,4 +169,45 @@ pub enum End {
     },
     /// An error that is not in [`LoadSpec::ignored_errors`].
     Failed(workload::session::SessionError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_load_are_the_whole() {
+        for (users, workers, of) in [(10, 2, 3), (7, 3, 7), (100, 2, 1), (1000, 4, 13)] {
+            let mut ranks = Vec::new();
+            let mut next = 0;
+            for number in 0..of {
+                let spec = LoadSpec {
+                    part: Part { number, of },
+                    workers,
+                    ..LoadSpec::endless(users, false)
+                };
+                for worker in 0..workers {
+                    let own = spec.users_of(worker);
+                    assert_eq!(own.start, next);
+                    next = own.end;
+                    ranks.extend((0..own.len() as u32).map(|index| spec.rank(worker, index)));
+                }
+                assert_eq!(spec.own_users().end, next);
+            }
+            assert_eq!(next, users);
+            ranks.sort_unstable();
+            assert_eq!(ranks, (0..users).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn no_ticket_is_lost_between_the_parts() {
+        for (events, of) in [(0, 3), (10, 3), (u64::MAX, 7)] {
+            let parts = (0..of).map(|number| Part { number, of }.range(events));
+            let shares: Vec<u64> = parts.map(|part| part.end - part.start).collect();
+            assert_eq!(shares.iter().sum::<u64>(), events);
+            let most = shares.iter().max().unwrap() - shares.iter().min().unwrap();
+            assert!(most <= 1, "{shares:?}");
+        }
+    }
 }

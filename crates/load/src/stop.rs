@@ -20,11 +20,11 @@ impl Stop {
     }
 
     /// Whether the loads should end, for either reason.
-    pub(crate) fn is_requested(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= ENOUGH
     }
 
-    pub(crate) fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= INTERRUPT
     }
 }

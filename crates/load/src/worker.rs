@@ -56,7 +56,7 @@ impl<C, K> Worker<C, K> {
     #[inline]
     pub(crate) fn is_kept_by(&self, user: usize, now_ns: u64) -> bool {
         let (last, since_ns) = self.kept.get();
-        let is_shared = self.spec.users > self.spec.workers;
+        let is_shared = self.spec.own_users().len() > self.spec.workers as usize;
         let is_long = is_shared && last == user && now_ns.saturating_sub(since_ns) >= KEPT_NS;
         if is_long || last != user {
             self.kept.set((user, now_ns));

@@ -1,5 +1,6 @@
 //! Finds the warnings about a trial.
 
+use crate::agent::AgentSummary;
 use crate::change_point::in_measurement;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate, ratio, residuals};
 use crate::latency::TotalLatency;
@@ -20,7 +21,7 @@ use plan::{FaultProcess, FaultTarget, Isolation};
 const STARVED: f64 = 0.2;
 /// Where replies are time-stamped, reading them late delays only the next statement. Up to this
 /// share of the transactions' time, the delay is smaller than other differences between runs.
-const DELAYED: f64 = 0.1;
+pub(crate) const DELAYED: f64 = 0.1;
 /// Comparisons decide about differences of this size.
 const STOLEN: f64 = 0.05;
 /// Up to this share of the transactions, a growing backlog is noise…
@@ -90,6 +91,9 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
     if summary.setup.in_process {
         return Vec::new();
     }
+    if !summary.agents.is_empty() {
+        return agents(&summary.agents);
+    }
     let most = |of: fn(&Busy) -> f64, limit: f64| {
         let shares = summary.generator.workers.iter().map(of).enumerate();
         let most = shares.max_by(|a, b| a.1.total_cmp(&b.1));
@@ -104,6 +108,24 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
             .map(|(worker, waiting)| Warning::GeneratorWaited { worker, waiting }),
     };
     saturated.into_iter().chain(late).collect()
+}
+
+pub(crate) fn is_saturated(running: f64) -> bool {
+    running > SATURATED
+}
+
+fn agents(agents: &[AgentSummary]) -> Vec<Warning> {
+    let missing = agents.iter().filter_map(|agent| {
+        let (label, since_s) = (agent.label.clone(), agent.missing_since_s?);
+        Some(Warning::AgentMissing { label, since_s })
+    });
+    let bound = agents.iter().filter(|agent| agent.is_bound());
+    let bound = bound.map(|agent| Warning::AgentBound {
+        label: agent.label.clone(),
+        busiest: agent.busiest,
+        delayed: agent.delayed_share(),
+    });
+    missing.chain(bound).collect()
 }
 
 /// Replies had arrived but were unread in a share of the time from the start of a transaction until

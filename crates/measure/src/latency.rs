@@ -1,8 +1,11 @@
 //! Histograms of durations, which can be merged without loss.
 
-use hdrhistogram::serialization::{Serializer, V2Serializer};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hdrhistogram::serialization::{self, Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::interval::Estimate;
 use crate::quantile::Range;
@@ -186,6 +189,47 @@ impl<C: Counter> Latency<C> {
     }
 }
 
+/// For another process: the digits, the exact sum, and the histogram, if it is not empty.
+type Sent = (u8, u128, String);
+
+impl Serialize for Latency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_empty = self.histogram.is_empty();
+        let text = (!is_empty).then(|| BASE64_STANDARD.encode(self.encode()));
+        let sent: Sent = (
+            self.histogram.sigfig(),
+            self.sum_ns,
+            text.unwrap_or_default(),
+        );
+        sent.serialize(serializer)
+    }
+}
+
+/// Accepts only what [`Latency`] can have recorded.
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (digits, sum_ns, text) = Sent::deserialize(deserializer)?;
+        let mut latency = match digits {
+            DIGITS | COARSE_DIGITS => Self::with_digits(digits),
+            _ => return Err(D::Error::custom("unknown accuracy of a histogram")),
+        };
+        if text.is_empty() {
+            return Ok(latency);
+        }
+        let bytes = BASE64_STANDARD.decode(text).map_err(D::Error::custom)?;
+        let mut reader = bytes.as_slice();
+        let read = serialization::Deserializer::new().deserialize::<u32, _>(&mut reader);
+        let read = read.map_err(|_| D::Error::custom("not a histogram"))?;
+        let is_ours = read.low() == LOWEST_NS && read.sigfig() == digits;
+        let bounded = read.max() <= latency.histogram.highest_equivalent(HIGHEST_NS);
+        if !is_ours || !bounded || latency.histogram.add(&read).is_err() {
+            return Err(D::Error::custom("not the histogram of a load"));
+        }
+        latency.sum_ns = sum_ns;
+        Ok(latency)
+    }
+}
+
 pub(crate) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
@@ -296,6 +340,34 @@ mod tests {
         }
         one.merge(&two);
         assert_eq!(one, both);
+    }
+
+    #[test]
+    fn what_another_process_recorded_is_the_same_here() {
+        let (mut one, mut coarse) = (Latency::new(), Latency::coarse());
+        for i in 0..5000_u64 {
+            one.record(i * i * 37);
+            coarse.record(i * 7_919);
+        }
+        one.record(u64::MAX);
+        for latency in [&one, &coarse, &Latency::new(), &Latency::coarse()] {
+            let text = serde_json::to_string(latency).unwrap();
+            let read: Latency = serde_json::from_str(&text).unwrap();
+            assert_eq!(Buckets::of(&read).counts, Buckets::of(latency).counts);
+            assert_eq!(
+                (read.sum_ns, read.max_ns()),
+                (latency.sum_ns, latency.max_ns())
+            );
+            let (mut merged, mut both) = (latency.clone(), latency.clone());
+            merged.merge(&read);
+            both.merge(latency);
+            assert_eq!(merged, both);
+        }
+        for bad in ["[3,1,\"AAAA\"]", "[9,0,\"\"]", "[3,1,\"*\"]", "[3]"] {
+            assert!(serde_json::from_str::<Latency>(bad).is_err(), "{bad}");
+        }
+        let text = serde_json::to_string(&one).unwrap().replace("[3,", "[2,");
+        assert!(serde_json::from_str::<Latency>(&text).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
+pub mod agent;
 pub mod change_point;
 mod check;
 pub mod column;

@@ -37,7 +37,11 @@ pub struct ErrorCount {
 
 /// Everything recorded between two instants, by one worker or merged over all. A whole trial has a
 /// [`TotalSlice`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "Latency<C>: Serialize",
+    deserialize = "Latency<C>: Deserialize<'de>"
+))]
 pub struct Slice<C: Counter = u32> {
     /// Response times of completed transactions: from their intended start.
     pub response: Latency<C>,
@@ -156,7 +160,7 @@ impl<C: Counter> Slice<C> {
 }
 
 /// A merged slice of the whole load, with its place on the load's clock.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// Nanoseconds from the load's origin.
     pub start_ns: u64,

@@ -5,6 +5,7 @@
 use plan::StatementClass;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentSummary;
 use crate::curve::CurvePoint;
 use crate::fault::FaultRecord;
 use crate::instance::{InstanceSummary, NodeEvent, Reset, ServerProcess, Space};
@@ -62,6 +63,9 @@ pub struct TrialSummary {
     pub unfinished: Unfinished,
     /// The results of each server; the numbers above are totals of all servers.
     pub instances: Vec<InstanceSummary>,
+    /// The agents that the load came from; empty if it came from one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentSummary>,
     /// `None` if the trial was too short to tell.
     pub steady: Option<Steady>,
     /// Whether users, throughput and response time are consistent; `None` if that cannot be
@@ -153,6 +157,7 @@ impl TrialSummary {
             generator: Generator::default(),
             unfinished: Unfinished::default(),
             instances: Vec::new(),
+            agents: Vec::new(),
             steady: None,
             little: None,
             metrics: Metrics::new(),

@@ -182,6 +182,25 @@ warnings! {
         format!("{:.1} % of the attempts failed with a deadlock or lock timeout and were restarted. Use fewer virtual \
          users or more rows, unless contention is what you measure.", share * 100.0);
     /// The servers' logs reached their maximum size before a checkpoint was due.
+    /// An agent of the load died or fell silent.
+    AgentMissing {
+        label: String,
+        /// On the trial's clock.
+        since_s: f64,
+    } = "agent missing", -since_s,
+        format!("the load of agent {label} is missing from {since_s:.1} s on: the agent died, was stopped, or lost its \
+         connection. The others went on. Look at its output, and run the trial again.");
+    /// An agent rather than the server may have limited its part of the load.
+    AgentBound {
+        label: String,
+        /// Share of time in which its busiest worker ran (0 to 1).
+        busiest: f64,
+        /// Share of the transactions' time in which replies were unread (0 to 1).
+        delayed: f64,
+    } = "agent was the bottleneck", busiest.max(*delayed),
+        format!("agent {label} may have been the bottleneck: its busiest worker was busy {:.0} % of the time, and \
+         replies waited for it in {:.0} % of the transactions' time. Use more agents, or a faster machine for this \
+         one.", busiest * 100.0, delayed * 100.0);
     ForcedCheckpoints { count: u64, } = "forced checkpoints", *count as f64,
         format!("{count} checkpoints were forced before they were due, usually because the log reached its maximum \
          size; after each, pages are logged in full again. Allow more log, or note that throughput depends on its \

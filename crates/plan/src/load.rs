@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::text;
-use crate::{Mix, Phases, Script, Spanned, key};
+use crate::{Fleet, Mix, Phases, Script, Spanned, key};
 
 /// What each server holds before the trial: the keys of `[data]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +110,9 @@ pub struct Load {
     #[serde(with = "text")]
     pub think: Duration,
     pub think_distribution: ThinkDistribution,
+    /// The machines that the load comes from; `None`: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Fleet>,
 }
 
 impl Load {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
+use crate::fleet::is_loopback;
 use crate::{Spanned, redact_url};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +28,7 @@ impl ServerSpec {
     /// Number of hosts that its address names; 1 without an address.
     pub fn hosts(&self) -> u32 {
         let Self::Url(url, _) = self else { return 1 };
-        let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
-        let authority = rest.split(['/', '?']).next().unwrap_or("");
-        let hosts = authority.rsplit('@').next().unwrap_or("");
-        u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
+        u32::try_from(url.hosts().count()).unwrap_or(u32::MAX)
     }
 }
 
@@ -119,6 +117,23 @@ impl ServerUrl {
     /// The address as typed, with its password: for connecting, never for showing.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Whether only this machine reaches it.
+    pub fn is_loopback(&self) -> bool {
+        let is_local = |host: &str| host.is_empty() || is_loopback(host);
+        self.hosts().any(is_local)
+    }
+
+    /// The hosts that it names, without their ports.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = rest.split(['/', '?']).next().unwrap_or("");
+        let hosts = authority.rsplit('@').next().unwrap_or("");
+        hosts.split(',').map(|host| match host.rsplit_once(':') {
+            Some((name, _)) if name.ends_with(']') || !name.contains(':') => name,
+            _ => host,
+        })
     }
 }
 

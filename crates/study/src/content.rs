@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::name::Name;
+use crate::point::{AGENTS, ENGINE, FROM, URL};
 use plan::key::VARIANT;
 use plan::{Span, Spanned, TableSpec, ThresholdSpec, Value};
 
@@ -54,11 +55,10 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// Replaces its values by these. A variant has either an engine or a URL.
+    /// Replaces its values by these, and the keys that they exclude.
     pub(crate) fn replace(&mut self, entries: Entries) {
-        let is_either = entries.keys().any(|name| EITHER.contains(&name.as_str()));
-        self.entries
-            .retain(|name, _| !(is_either && EITHER.contains(&name.as_str())));
+        let excluded = |name: &str| excludes(name).is_some_and(|other| entries.contains_key(other));
+        self.entries.retain(|name, _| !excluded(name));
         self.entries.extend(entries);
     }
 }
@@ -107,8 +107,17 @@ pub(crate) struct Content {
     pub(crate) baseline: Option<Spanned<String>>,
 }
 
-/// Each trial has exactly one of these keys.
-pub(crate) const EITHER: [&str; 2] = ["server.engine", "server.url"];
+/// Each trial has at most one of these keys.
+const EITHER: [[&str; 2]; 2] = [[ENGINE, URL], [FROM, AGENTS]];
+
+/// The key that another one excludes.
+fn excludes(key: &str) -> Option<&'static str> {
+    EITHER.into_iter().find_map(|[one, other]| match key {
+        _ if key == one => Some(other),
+        _ if key == other => Some(one),
+        _ => None,
+    })
+}
 
 impl Content {
     /// The values of trials before the sweep: those of the file, with those of a variant in their
@@ -120,10 +129,8 @@ impl Content {
         let by_name = |(name, entry): (&'a String, &'a Entry)| (name.as_str(), entry);
         let mut entries: BTreeMap<_, _> = self.common.entries.iter().map(by_name).collect();
         if let Some(variant) = variant {
-            let has = |name: &&str| variant.entries.contains_key(*name);
-            if EITHER.iter().any(has) {
-                entries.retain(|name, _| !EITHER.contains(name));
-            }
+            let has = |name: &str| variant.entries.contains_key(name);
+            entries.retain(|name, _| !excludes(name).is_some_and(has));
             entries.extend(variant.entries.iter().map(by_name));
         }
         entries
@@ -159,8 +166,7 @@ impl Content {
     /// Removes a key, those below it, and that which excludes it. An axis of this key stays.
     pub(crate) fn forget(&mut self, key: &str) {
         let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
-        let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
-        let stays = |name: &str| !is_below(name) && !is_other(name);
+        let stays = |name: &str| !is_below(name) && excludes(key) != Some(name);
         let parts = self.variants.iter_mut().map(|variant| &mut variant.entries);
         for entries in parts.chain([&mut self.common.entries]) {
             entries.retain(|name, _| name != key && stays(name));

@@ -178,7 +178,7 @@ fn gap(name: &Name, at: &Point<'_>) -> Gap {
 
 /// Why a key has no use without what it needs, and the remedy.
 #[rustfmt::skip] // A line for each.
-const LACKS: [(Needs, &str, &str); 13] = [
+const LACKS: [(Needs, &str, &str); 14] = [
     (Needs::Rate, " without `load.rate`", "add rate = … (transactions per second), or remove `arrivals`"),
     (Needs::Phases, " without `load.phase`", "add [[load.phase]] with a time and a rate, or remove it"),
     (Needs::Until, " without `load.until.ci`", "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }"),
@@ -193,6 +193,7 @@ const LACKS: [(Needs, &str, &str); 13] = [
     (Needs::Ledger, " without a ledger", "add [ledger] with rate = 50 (transfers per second), or remove it"),
     (Needs::Chaos, " without `chaos.faults`", "add faults = \"any\" under [chaos], or remove it"),
     (Needs::Compare, " without `compare.starts`", "add starts = 20 under [compare], or remove it"),
+    (Needs::Fleet, " without agents that the load comes from", "add agents = 4, or from = [\"load1\", …], or remove it"),
     (Needs::RunningServer, " without `server.url`: it applies to servers that are already running",
         "remove it, or name a running server with `server.url`"),
 ];

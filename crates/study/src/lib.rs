@@ -18,6 +18,7 @@ mod content;
 mod effect;
 mod error;
 mod faults;
+mod fleet;
 mod hosts;
 mod items;
 mod name;

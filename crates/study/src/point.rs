@@ -14,6 +14,10 @@ use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, TextError, Val
 pub(crate) const ENGINE: &str = "server.engine";
 pub(crate) const URL: &str = "server.url";
 pub(crate) const CLUSTER: &str = "topology.cluster";
+/// Both name the agents that a load comes from.
+pub(crate) const FROM: &str = "load.from";
+pub(crate) const AGENTS: &str = "load.agents";
+pub(crate) const NATS: &str = "load.nats";
 
 /// The defaults of all keys, parsed like the values of a study. A key whose default is invalid
 /// has none, which [`Point::spanned`] reports.

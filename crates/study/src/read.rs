@@ -1,5 +1,6 @@
 //! Reads the TOML value of a key.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
     CpuSet, FaultKind, Host, Mix, Phases, TextError, Value, did_you_mean, listed, parse_bytes,
-    parse_duration, parse_frequency, parse_percent, parse_scripts, shown,
+    parse_duration, parse_frequency, parse_labels, parse_percent, parse_scripts, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -61,6 +62,16 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> 
         Kind::Scripts => list(key, value, parse_scripts),
         Kind::Mix => list(key, value, str::parse::<Mix>),
         Kind::Phases => list(key, value, str::parse::<Phases>),
+        Kind::Labels => list(key, value, parse_labels),
+        Kind::Listen => {
+            let is_valid = |text: &str| {
+                let address = text.parse::<SocketAddr>();
+                address.is_ok_and(|address| !address.ip().is_unspecified())
+            };
+            only_if(is_valid, string()?, "is not an address with a port", || {
+                example(key)
+            })
+        }
         Kind::Faults => kinds(key, value),
         Kind::Frequency => {
             let is_valid = |text: &str| parse_frequency(text).is_some();

@@ -8,9 +8,9 @@ use plan::{
 
 use crate::content::Content;
 use crate::error::Report;
-use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::point::{AGENTS, CLUSTER, ENGINE, FROM, Point, URL};
 use crate::read::not_one_of;
-use crate::{chaos, faults, hosts, volume};
+use crate::{chaos, faults, fleet, hosts, volume};
 
 /// Keys that limit what a site may use.
 const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
@@ -19,13 +19,15 @@ const GUEST_BYTES: u64 = 256 << 20;
 /// Most CPUs of a guest, which QEMU's machine can have.
 const GUEST_CPUS: f64 = 255.0;
 /// Keys that trials which take turns cannot have: a queue of arrivals would grow between turns, each
-/// turn would have a share of the limit, and all servers are up at once.
-const NOT_IN_TURNS: [&str; 7] = [
+/// turn would have a share of the limit, all servers are up at once, and agents take no turns.
+const NOT_IN_TURNS: [&str; 9] = [
     "load.rate",
     "load.phase",
     "load.events",
     "load.until.ci",
     "server.port",
+    FROM,
+    AGENTS,
     LEDGER_RATE,
     CHAOS,
 ];
@@ -43,6 +45,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     measurement_ends(at, trial);
     replaced(at, trial);
     turns(at, trial, content);
+    fleet::check(at, trial);
     let is_known = at.is_given(URL) || at.engine().is_some();
     let has_cluster = trial.topology.cluster.is_some();
     if has_cluster {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::chaos;
 use crate::error::Report;
 use crate::hosts;
-use crate::point::{CLUSTER, DEFAULTS, ENGINE, Point, URL};
+use crate::point::{AGENTS, CLUSTER, DEFAULTS, ENGINE, FROM, NATS, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
@@ -13,10 +13,10 @@ use plan::key::{
     THREADS,
 };
 use plan::{
-    Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec, FindMax,
-    Ledger, Limited, Limits, Load, Node, Phases, Reset, Script, ServerSpec, Site, SiteKind,
-    Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting, parse_frequency,
-    parse_scripts,
+    Agents, Chaos, Cluster, ClusterProfile, Compare, Configured, Detector, Durability, EngineSpec,
+    FindMax, Fleet, Ledger, Limited, Limits, Load, Nats, Node, Phases, Reset, Script, ServerSpec,
+    Site, SiteKind, Spanned, Topology, Trial, Until, format_duration, is_lua, is_same_setting,
+    parse_frequency, parse_labels, parse_scripts,
 };
 use serde::de::DeserializeOwned;
 
@@ -265,7 +265,7 @@ fn fields<T: DeserializeOwned>(at: &Point<'_>, of: impl Fn(&Key) -> bool) -> Opt
             // Only a load with a rate reads it.
             Needs::Rate => DEFAULTS.get(key.name),
             Needs::Tables if has_script => DEFAULTS.get(key.name),
-            Needs::Until | Needs::Phases => None,
+            Needs::Until | Needs::Phases | Needs::Fleet => None,
             _ => at.typed(key.name),
         };
         let value = serde_json::to_value(typed?).ok()?;
@@ -295,6 +295,7 @@ fn load(at: &Point<'_>) -> Option<Load> {
         phase: phase(at),
         until: until(at),
         find_max: find_max(at),
+        fleet: fleet(at),
         ..section(at, "load")?
     };
     if !load.scripts.is_empty() {
@@ -346,6 +347,22 @@ fn until(at: &Point<'_>) -> Option<Until> {
     at.find("load.until.ci")?;
     let max = at.get("load.until.max");
     at.maybe("load.until.ci").map(|ci| Until { ci, max })
+}
+
+/// The machines that the load comes from.
+fn fleet(at: &Point<'_>) -> Option<Fleet> {
+    let labels = at.word(FROM).and_then(|labels| parse_labels(labels).ok());
+    let agents = match labels {
+        Some(labels) => Agents::Labels(labels),
+        None => Agents::Count(at.maybe(AGENTS)?),
+    };
+    let listen = at.maybe::<String>("load.nats_listen");
+    let listen = listen.and_then(|listen| listen.parse().ok());
+    let nats = match at.maybe_spanned(NATS) {
+        Some(url) => Nats::Url(url),
+        None => listen.map_or(Nats::LOCAL, |listen| Nats::Private { listen }),
+    };
+    Some(Fleet { agents, nats })
 }
 
 fn find_max(at: &Point<'_>) -> Option<FindMax> {

@@ -9,6 +9,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalog::{Catalog, Label};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,7 +150,7 @@ pub trait Connect {
 }
 
 /// What the load does about a failed statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FailureKind {
     /// A deadlock or lock timeout: roll back, count, run the transaction again.
     Restart,
@@ -164,7 +166,7 @@ pub enum FailureKind {
 }
 
 /// A failed statement or connection, as the server reported it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionError {
     pub kind: FailureKind,
     /// The SQLSTATE, if the engine has them and the server reported the error.

@@ -75,6 +75,11 @@ impl Target {
         })
     }
 
+    /// The password, and how the connection is secured.
+    pub fn secrets(&self) -> (Option<&str>, &TlsOptions) {
+        (Some(&self.password), &self.tls)
+    }
+
     /// The same server and account, but another database; `""`: none.
     pub fn with_database(&self, name: &str) -> Self {
         Self {

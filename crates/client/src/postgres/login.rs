@@ -127,7 +127,7 @@ impl<'a> Login<'a> {
     /// Sends the password itself, if the server may have it.
     async fn send_cleartext(&mut self) -> Result<(), Error> {
         let channel = self.target.endpoint.channel(&self.stream);
-        if !channel.is_trusted() && !self.target.sends_cleartext {
+        if !channel.is_trusted() && !self.target.tls.cleartext_plugin {
             return Err(self.withheld(Withheld::PasswordMethod));
         }
         let password = self.password()?;

@@ -29,8 +29,7 @@ pub struct Target {
     /// The database that holds the tables.
     pub database: String,
     pub(super) channel_binding: ChannelBindingMode,
-    /// Whether an unverified server may get the password in clear text.
-    pub(super) sends_cleartext: bool,
+    pub(super) tls: TlsOptions,
     /// Settings of the session (`-c name=value`).
     pub(super) options: Option<String>,
     pub(super) application_name: String,
@@ -108,7 +107,6 @@ impl Target {
         Ok(Self {
             password: password_of(&parameters, login, environment),
             channel_binding: channel_binding(&parameters)?,
-            sends_cleartext: tls.cleartext_plugin,
             options: text("options"),
             query: parameters.query(),
             application_name: text("application_name").unwrap_or_else(|| "dyno".to_owned()),
@@ -120,7 +118,13 @@ impl Target {
             },
             user,
             database,
+            tls,
         })
+    }
+
+    /// The password, if there is one, and how the connection is secured.
+    pub fn secrets(&self) -> (Option<&str>, &TlsOptions) {
+        (self.password.as_deref().ok(), &self.tls)
     }
 
     /// The same server and account, but another database.

@@ -6,11 +6,17 @@ const WIDTH: usize = 90;
 
 /// The name and meaning of each.
 #[rustfmt::skip] // A line for each.
-pub(crate) const VARIABLES: [(&str, &str); 14] = [
+pub(crate) const VARIABLES: [(&str, &str); 20] = [
     ("DYNO_PASSWORD", "password for servers whose URL has none"),
     ("DYNO_CACHE_DIR", "directory for private servers and prepared data [/var/cache/dyno for root, else ~/.cache/dyno]"),
     ("DYNO_CACHE_LIMIT", "maximum disk space of prepared data [20G]"),
     ("DYNO_SERVERS", "directory of server installations, one per subdirectory, as scripts/install-servers.sh makes it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]"),
+    ("NATS_URL", "address of the nats-server that connects a fleet"),
+    ("NATS_CA", "file of the authority that signed the nats-server's certificate (PEM) [the system's]"),
+    ("NATS_CERT, NATS_KEY", "files of the certificate (PEM) and its key that identify this machine to a nats-server, or a private nats-server to others"),
+    ("NATS_CREDS", "file of credentials for a nats-server: a JWT and its seed"),
+    ("NATS_NKEY", "file with the seed of an nkey for a nats-server"),
+    ("NATS_USER, NATS_PASSWORD", "account of a nats-server"),
     ("NO_COLOR", "if set, help and usage errors have no colors"),
     ("LC_ALL, LC_CTYPE, LANG", "C, POSIX or a character set other than UTF-8: output is plain ASCII"),
     ("LUA_PATH", "where dyno sysbench searches for scripts"),

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use client::TargetError;
 use client::mysql::{Connection, Mysql, Target, refusal_remedy};
+use client::{TargetError, TlsOptions};
 use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
@@ -39,6 +39,10 @@ impl NetworkEngine for Mysql {
 
     fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+    }
+
+    fn secrets(target: &Target) -> (Option<&str>, &TlsOptions) {
+        target.secrets()
     }
 
     /// Only the server's own user can create sockets in its directory, while any user may take a

@@ -11,7 +11,7 @@ use super::group_replication::GroupReplication;
 use super::{binary_log, log, settings};
 use crate::engine::{About, Engine, Flush};
 use crate::launch::LogEntries;
-use crate::network::open_url;
+use crate::network::{open_url, reopen};
 use crate::server::{Server, ServerTraits};
 
 #[derive(Debug)]
@@ -126,6 +126,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         settle: &[],
         flush: FLUSH,
         open: open_url::<Mysql>,
+        reopen: Some(reopen::<Mysql>),
     },
     traits: ServerTraits {
         // Before 10.5, it had MySQL's names, and Debian still links them.
@@ -173,6 +174,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         settle: &[],
         flush: FLUSH,
         open: open_url::<Mysql>,
+        reopen: Some(reopen::<Mysql>),
     },
     traits: ServerTraits {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use client::TargetError;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
+use client::{TargetError, TlsOptions};
 use plan::Failure;
 use workload::options::Options;
 use workload::schema::table_name;
@@ -53,6 +53,10 @@ impl NetworkEngine for Postgres {
         let environment = |name: &str| std::env::var(name).ok().filter(|_| !access.is_private);
         let password = access.password.as_deref();
         Target::parse(url, password, &access.user, &access.tls, &environment)
+    }
+
+    fn secrets(target: &Target) -> (Option<&str>, &TlsOptions) {
+        target.secrets()
     }
 
     /// The superuser through the socket, where the kernel vouches for both ends.

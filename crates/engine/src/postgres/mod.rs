@@ -12,7 +12,7 @@ mod settings;
 mod streaming;
 
 use crate::engine::{About, Engine, Flush};
-use crate::network::open_url;
+use crate::network::{open_url, reopen};
 use crate::server::Server;
 
 pub const POSTGRES: &dyn Server = &Postgres;
@@ -64,6 +64,7 @@ static ABOUT: About = About {
         restore: &[],
     },
     open: open_url::<client::postgres::Postgres>,
+    reopen: Some(reopen::<client::postgres::Postgres>),
 };
 
 #[derive(Debug)]

@@ -45,6 +45,7 @@ static ABOUT: About = About {
         restore: &[],
     },
     open,
+    reopen: None,
 };
 
 impl Engine for Sqlite {

@@ -4,7 +4,7 @@ pub(crate) mod clock;
 mod early_stop;
 pub(crate) mod find_max;
 pub(crate) mod flush;
-mod merge;
+pub(crate) mod merge;
 pub(crate) mod referee;
 pub(crate) mod start;
 pub(crate) mod threads;
@@ -21,6 +21,7 @@ use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use script::lua::LuaScript;
 
+use crate::fleet::drive::{Sides, Team};
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
@@ -46,12 +47,13 @@ pub(crate) fn drive(
         let note = format!("each virtual user has a thread, because the script blocks: {why}");
         run.observer.note(&note);
     }
+    let team = Team::of(trial)?;
     let globals = trial.workload.globals(rig.instances.len())?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);
     let driven = prepared
         .and_then(|()| call("init", &globals, rig, run))
-        .and_then(|()| drive_with(&outputs, ledgers, trial, rig, start, run));
+        .and_then(|()| drive_with(&outputs, ledgers, team.as_ref(), trial, rig, start, run));
     if let Err(failure) = call("done", &globals, rig, run)
         && !failure.is_interrupted()
     {
@@ -85,13 +87,14 @@ fn call(name: &str, globals: &[LuaScript], rig: &Rig, run: &mut Run<'_>) -> Resu
 fn drive_with(
     outputs: &Path,
     ledgers: &[Ledger<'_>],
+    team: Option<&Team<'_>>,
     trial: &Trial,
     rig: &Rig,
     start: Option<&Start>,
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     let (sender, messages) = channel();
-    let monitors = prepare_monitors(trial, rig, start, &sender, run);
+    let monitors = prepare_monitors(team, trial, rig, start, &sender, run);
     // The clock of a trial that runs alone starts here.
     let alone;
     let start = match start {
@@ -121,7 +124,13 @@ fn drive_with(
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
         for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
-            spawn_load(scope, trial, index, database, watch, start, sender.clone())?;
+            let sender = sender.clone();
+            match team {
+                Some(team) => {
+                    spawn_parts(scope, team, trial, index, database, watch, start, sender)?;
+                }
+                None => spawn_load(scope, trial, index, database, watch, start, sender)?,
+            }
         }
         let schedule = faults::Schedule {
             trial,
@@ -154,6 +163,7 @@ fn drive_with(
 
 /// Prepares the monitors before the load keeps the servers busy.
 fn prepare_monitors(
+    team: Option<&Team<'_>>,
     trial: &Trial,
     rig: &Rig,
     start: Option<&Start>,
@@ -169,7 +179,8 @@ fn prepare_monitors(
     let servers = rig.members().map(Member::monitored).collect();
     let referee = start.and_then(|start| start.referee.as_ref());
     let known = referee.map_or_else(Vec::new, |referee| referee.processes());
-    let prepared = monitors::prepare(servers, known, on_interval);
+    let agents = team.map_or_else(Vec::new, Team::processes_here);
+    let prepared = monitors::prepare(servers, known, agents, on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);
@@ -230,8 +241,35 @@ fn spawn_load<'scope>(
     threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
 }
 
+/// Starts the thread of an instance's load that comes from agents.
+#[expect(clippy::too_many_arguments, reason = "those of a load, and the agents")]
+fn spawn_parts<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    team: &'scope Team<'scope>,
+    trial: &'scope Trial,
+    index: usize,
+    database: &'scope Database,
+    watch: &'scope Watch,
+    start: &'scope Start,
+    sender: Sender<TrialMessage>,
+) -> Result<(), Failure> {
+    let parts = team.parts(trial, index, database, &watch.route)?;
+    let run = move || {
+        let sides = Sides {
+            barrier: &start.barrier,
+            stop: &start.stop,
+            route: &watch.route,
+            pulse: trial.has_faults().then_some(&*watch.pulse),
+            send: &|message| drop(sender.send(message)),
+        };
+        let ended = catching_panics(|| team.drive(index, parts, &sides));
+        drop(sender.send(TrialMessage::LoadEnded(index, ended)));
+    };
+    threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
+}
+
 /// Turns a panic into an error, because the trial waits for every load to end.
-fn catching_panics(
+pub(crate) fn catching_panics(
     run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
 ) -> Result<LoadOutcome, LoadError> {
     let ended = catch_unwind(AssertUnwindSafe(run));

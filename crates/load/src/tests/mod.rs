@@ -29,7 +29,7 @@ use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Pulse, Stop};
+use crate::{End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Part, Pulse, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 
@@ -43,6 +43,7 @@ const START: u64 = 7 * MS;
 /// Four users in a closed loop, for an hour.
 fn spec() -> LoadSpec {
     LoadSpec {
+        part: Part::WHOLE,
         users: 4,
         workers: 1,
         warmup: Duration::ZERO,

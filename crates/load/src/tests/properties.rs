@@ -186,7 +186,7 @@ proptest! {
         let server = Scripted::answering(&simulation(), move |request| done(service_ns(&request)));
         let driven = drive(&spec, &server);
         let rate = || crate::schedule::Schedule::constant(per_s, START);
-        let mut queue = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed);
+        let mut queue = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed, crate::Part::WHOLE);
         let mut free: BinaryHeap<_> = (0..users).map(|_| Reverse(0)).collect();
         for entry in server.requests(Asked::Statement) {
             let crate::arrivals::NextAction::Start { due_ns, .. } = queue.take(u64::MAX) else {
@@ -199,7 +199,7 @@ proptest! {
         }
         // Due arrivals that were not started are the backlog.
         let last = driven.phase(Phase::Measure).last().copied().unwrap();
-        let mut due = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed);
+        let mut due = crate::arrivals::ArrivalQueue::new(arrivals, rate(), seed, crate::Part::WHOLE);
         let started = times(&server, Asked::Statement).len() as u64;
         prop_assert_eq!(last.backlog, Some(due.backlog(last.end_ns) - started));
     }

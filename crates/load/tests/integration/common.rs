@@ -95,6 +95,7 @@ impl Session for Scripted {
 /// Four users in a closed loop, until something ends them.
 pub fn spec() -> LoadSpec {
     LoadSpec {
+        part: load::Part::WHOLE,
         users: 4,
         workers: 1,
         warmup: Duration::ZERO,

@@ -102,6 +102,10 @@ pub enum Kind {
     Hosts,
     Mix,
     Phases,
+    /// Labels of agents.
+    Labels,
+    /// An address of this host with a port.
+    Listen,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -134,6 +138,8 @@ pub enum Needs {
     Chaos,
     /// A comparison that ends once it is decided.
     Compare,
+    /// A load from several machines.
+    Fleet,
 }
 
 impl Key {
@@ -173,6 +179,8 @@ impl Key {
             Kind::CpuSet => ["a list of CPUs", "CPUs and ranges of CPUs, such as `\"0-1,3\"`", "\"0-1\""],
             Kind::Hosts => ["a host or a list of hosts", "a host's name for ssh, such as `\"me@db1\"`, or a list of them", "[\"db1\", \"me@db2\"]"],
             Kind::Mix => ["a list of workloads", "workloads with weights or rates, such as `\"oltp_read_only:3, oltp_insert:1\"`", "\"oltp_read_only:3, oltp_insert:1\""],
+            Kind::Labels => ["a list of strings", "a list of agents' labels", "[\"load1\", \"load2\"]"],
+            Kind::Listen => ["an address", "an address with a port, such as `\"10.0.0.5:4222\"`", "\"127.0.0.1:4222\""],
             Kind::Phases => ["a list of phases", "phases, such as `\"60s 200/s, spike: 10s 200..1000/s\"`", "\"60s 200/s, 10s 200..1000/s\""],
         }
     }

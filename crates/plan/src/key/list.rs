@@ -10,8 +10,8 @@ use super::make::{
 };
 use super::{CHAOS, COMPARE, LEDGER_RATE, THREADS, volume};
 use crate::{
-    Alternate, Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime,
-    SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
+    Alternate, Arrivals, ClusterProfile, Durability, Follow, MAX_AGENTS, Network, ReplyTime, Reset,
+    Runtime, SiteKind, StatementProtocol, ThinkDistribution, TlsMode,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -170,6 +170,14 @@ const GENERAL: &[Key] = &[
     work(bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
     work(bench(key("load.think_distribution", Kind::Choice(ThinkDistribution::WORDS), "\"constant\"",
         "How these pauses are distributed, with the mean `think`: `constant`, `uniform` (from zero to twice the mean), or `exponential` (like independent people)."))),
+    optional("load.from", Kind::Labels,
+        "Machines that the load comes from, by the labels of their agents, in place of this one. See [many machines](fleet.md)."),
+    optional("load.agents", count(1, MAX_AGENTS as u64),
+        "The same by their number, whichever agents are free."),
+    fixed(needs(Needs::Fleet, optional("load.nats", Kind::Url,
+        "Address of the nats-server that connects the agents: `nats://host:4222`, or `tls://…`. Default: one that dyno starts for the study."))),
+    fixed(needs(Needs::Fleet, optional("load.nats_listen", Kind::Listen,
+        "Address and port at which that server listens. One that other machines reach needs TLS. Default: a free port of 127.0.0.1."))),
     bench(fixed(key("load.repeats", count(1, 1000), "1",
         "Number of trials of each point. Every point runs once before any point runs again."))),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),

@@ -113,6 +113,7 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         | Kind::Paths
         | Kind::Faults
         | Kind::Hosts
+        | Kind::Labels
         | Kind::Mix
         | Kind::Phases
         | Kind::Scripts

@@ -10,6 +10,7 @@ mod common;
 mod clusters;
 mod ends;
 mod faults;
+mod fleet;
 mod hosts;
 mod ledger;
 mod limits;

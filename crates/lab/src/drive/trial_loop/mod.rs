@@ -8,6 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use load::{End, LoadError, LoadEvent, LoadOutcome};
+use measure::agent::AgentSummary;
 use measure::fault::FaultRecord;
 use measure::instance::{NodeEvent, NodeEventKind};
 use measure::metric::MonitorPoint;
@@ -41,6 +42,12 @@ pub(crate) enum TrialMessage {
     Fault(Box<FaultRecord>, Option<Failure>),
     /// The trial cannot continue.
     Failed(Failure),
+    /// For the user.
+    Note(String),
+    /// The agents of a load that has ended.
+    Agents(Vec<AgentSummary>),
+    /// What to do once everything before is stored.
+    Then(Box<dyn FnOnce() + Send>),
 }
 
 pub(crate) struct TrialLoop<'a> {
@@ -152,6 +159,9 @@ impl<'a> TrialLoop<'a> {
                 failure.into_iter().for_each(|failure| self.fail(failure));
             }
             TrialMessage::Failed(failure) => self.fail(failure),
+            TrialMessage::Note(note) => self.observer.note(&note),
+            TrialMessage::Agents(agents) => self.summary.agents.extend(agents),
+            TrialMessage::Then(then) => then(),
         }
     }
 

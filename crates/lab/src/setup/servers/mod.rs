@@ -10,6 +10,7 @@ mod files;
 mod find;
 mod log;
 mod membership;
+mod nats;
 mod node;
 mod process;
 mod service;
@@ -18,6 +19,7 @@ pub use data_dir::DataDir;
 pub use find::{account, check_program, find, open_home};
 pub(crate) use membership::MemberPlace;
 pub use membership::Membership;
+pub use nats::{NatsServer, NatsTls};
 pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
 

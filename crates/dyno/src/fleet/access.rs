@@ -1,0 +1,99 @@
+//! How to reach a nats-server, by the environment variables that NATS' own programs read.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use fleet::Access;
+use lab::servers::NatsTls;
+use plan::ServerUrl;
+
+use crate::cli::NatsArg;
+use crate::failure::Failure;
+
+const NEEDS: &str =
+    "other machines reach this nats-server, so it needs TLS and a proof of who connects";
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn file(variable: Option<OsString>) -> Option<PathBuf> {
+    variable.map(PathBuf::from)
+}
+
+/// At the address that is typed, else that of the environment.
+pub(super) fn typed(argument: &NatsArg) -> Result<Access, Failure> {
+    let url = match (&argument.url, variable("NATS_URL")) {
+        (Some(url), _) => without_password(url)?,
+        (None, Some(url)) => url.to_string_lossy().into_owned(),
+        (None, None) => {
+            let message = "which nats-server connects the fleet?";
+            let remedy = "name it: --nats nats://HOST:4222, or NATS_URL";
+            return Err(Failure::usage(message).remedy(remedy));
+        }
+    };
+    at(ServerUrl::from(url))
+}
+
+/// Everybody on this machine can read a command line.
+fn without_password(url: &str) -> Result<String, Failure> {
+    match plan::redact_url(url) == url {
+        true => Ok(url.to_owned()),
+        false => {
+            let message = "a password on the command line is visible to all users of this machine";
+            let remedy = "give the address in NATS_URL, or the password in NATS_PASSWORD";
+            Err(Failure::usage(message).remedy(remedy))
+        }
+    }
+}
+
+/// At an address, with what the environment says of both ends.
+pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
+    if !url.expose().contains("://") {
+        let message = format!("`{url}` is not the address of a nats-server");
+        return Err(Failure::usage(message).remedy("write nats://HOST:4222, or tls://HOST:4222"));
+    }
+    let is_loopback = url.is_loopback();
+    let has_user = url.expose().contains('@');
+    let text =
+        |variable: Option<OsString>| variable.map(|text| text.to_string_lossy().into_owned());
+    let access = Access {
+        ca: file(variable("NATS_CA")),
+        certificate: certificate()?,
+        credentials: file(variable("NATS_CREDS")),
+        nkey: file(variable("NATS_NKEY")),
+        user: text(variable("NATS_USER")).zip(text(variable("NATS_PASSWORD"))),
+        ..Access::new(url)
+    };
+    let proofs = [&access.credentials, &access.nkey].map(Option::is_some);
+    let has_proof =
+        has_user || proofs.contains(&true) || access.certificate.is_some() || access.user.is_some();
+    match is_loopback || has_proof {
+        true => Ok(access),
+        false => {
+            let remedy = "name a file in NATS_CREDS or NATS_NKEY, or set NATS_CERT and NATS_KEY; see docs/fleet.md";
+            Err(Failure::usage(NEEDS).remedy(remedy))
+        }
+    }
+}
+
+fn certificate() -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+    match (variable("NATS_CERT"), variable("NATS_KEY")) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate.into(), key.into()))),
+        (None, None) => Ok(None),
+        _ => {
+            let message = "a certificate has a key: one of NATS_CERT and NATS_KEY is missing";
+            Err(Failure::usage(message).remedy("set both, or neither"))
+        }
+    }
+}
+
+/// What a private nats-server and its clients have in common.
+pub(super) fn private() -> Result<Option<NatsTls>, Failure> {
+    let (ca, certificate) = (file(variable("NATS_CA")), certificate()?);
+    Ok(ca.zip(certificate).map(|(ca, (certificate, key))| NatsTls {
+        ca,
+        certificate,
+        key,
+    }))
+}

@@ -1,0 +1,125 @@
+//! The list of agents.
+
+use fleet::{Identity, Offset, Presence};
+
+const HEADS: [&str; 7] = [
+    "label",
+    "state",
+    "CPUs",
+    "version",
+    "CPU",
+    "clock ahead, ms",
+    "round trip, ms",
+];
+/// Columns of text, which begin at their left.
+const OF_TEXT: [bool; 7] = [true, true, false, true, true, false, false];
+
+/// A line for each agent, and what keeps it from working for this coordinator.
+pub(super) fn table(
+    agents: &[(Presence, Option<Offset>)],
+    own: &Identity,
+    public_key: &str,
+) -> String {
+    let mut rows = vec![HEADS.map(str::to_owned)];
+    rows.extend(agents.iter().map(|(agent, offset)| {
+        let identity = &agent.identity;
+        let [ahead, round_trip] = clock(*offset);
+        [
+            identity.label.clone(),
+            state(agent, own, public_key),
+            identity.cpus.to_string(),
+            identity.build.clone(),
+            identity.architecture.clone(),
+            ahead,
+            round_trip,
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; 7] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; 7]| {
+        let cells = row.iter().zip(widths).zip(OF_TEXT);
+        let cells = cells.map(|((cell, width), is_text)| match is_text {
+            true => format!("{cell:width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn state(agent: &Presence, own: &Identity, public_key: &str) -> String {
+    let identity = &agent.identity;
+    match &agent.run {
+        _ if agent.trusts != public_key => "other key".to_owned(),
+        _ if identity.architecture != own.architecture => "other CPU".to_owned(),
+        _ if identity.build != own.build => "other version".to_owned(),
+        Some(run) => format!("busy ({run})"),
+        None => "free".to_owned(),
+    }
+}
+
+fn clock(offset: Option<Offset>) -> [String; 2] {
+    let Some(offset) = offset else {
+        return ["no answer", ""].map(str::to_owned);
+    };
+    let round_trip_ms = offset.round_trip.as_secs_f64() * 1e3;
+    let ahead_ms = offset.wall_ns as f64 / 1e6;
+    let bound_ms = round_trip_ms / 2.0;
+    [
+        format!("{ahead_ms:+.3} ± {bound_ms:.3}"),
+        format!("{round_trip_ms:.3}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn agent(label: &str, build: &str, architecture: &str, run: Option<&str>) -> Presence {
+        Presence {
+            identity: Identity {
+                label: label.to_owned(),
+                id: String::new(),
+                build: build.to_owned(),
+                architecture: architecture.to_owned(),
+                cpus: 16,
+                place: String::new(),
+            },
+            run: run.map(str::to_owned),
+            trusts: "key".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_an_agent_is() {
+        let offset = Offset {
+            monotonic_ns: 5,
+            wall_ns: -2_000_500_000,
+            round_trip: Duration::from_micros(180),
+        };
+        let own = agent("own", "1.0+aa", "x86_64", None).identity;
+        let mut stranger = agent("d", "1.0+aa", "x86_64", None);
+        stranger.trusts = "another".to_owned();
+        let agents = [
+            (agent("a", "1.0+aa", "x86_64", None), Some(offset)),
+            (
+                agent("load-2", "1.0+aa", "x86_64", Some("5e1c")),
+                Some(offset),
+            ),
+            (agent("b", "1.0+bb", "x86_64", None), None),
+            (agent("c", "1.0+cc", "aarch64", None), None),
+            (stranger, None),
+        ];
+        let table = table(&agents, &own, "key");
+        let wanted = "\
+label   state          CPUs  version  architecture   clock ahead, ms  round trip, ms
+a       free             16  1.0+aa   x86_64        -2000.500 ± 0.090           0.180
+load-2  busy (5e1c)      16  1.0+aa   x86_64        -2000.500 ± 0.090           0.180
+b       other version    16  1.0+bb   x86_64                no answer
+c       other CPU        16  1.0+cc   aarch64               no answer
+d       other key        16  1.0+aa   x86_64                no answer";
+        assert_eq!(table, wanted, "\n{table}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Load machines: `dyno agent`, `dyno agents`, and the agents that a study's load comes from.
+
+mod access;
+mod key;
+mod list;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fleet::{Identity, PublicKey};
+use lab::servers::NatsServer;
+use lab::{AgentRunner, Fleet, Lab, Trial};
+use plan::{Agents, Exit, Nats, ServerUrl};
+
+use crate::cli::{AgentArgs, AgentsArgs};
+use crate::console::{eprint, print};
+use crate::failure::Failure;
+use crate::signals;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+/// How long `dyno agents` listens for answers.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// How long a study waits for its agents, which people start meanwhile.
+const GATHER_LIMIT: Duration = Duration::from_secs(300);
+
+/// Serves as a load machine until it is interrupted.
+pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
+    let access = access::typed(&args.nats)?;
+    let trusted = PublicKey::parse(&args.key)?;
+    let identity = Identity::of_this_process(&label(args)?, VERSION)?;
+    let interrupted = signals::interruption()?;
+    let tell = |line: &str| eprint(line);
+    let (label, build, cpus) = (&identity.label, &identity.build, identity.cpus);
+    eprint(&format!(
+        "agent {label}: dyno {build}, {cpus} CPUs, at {}; waiting for loads, until Ctrl-C",
+        access.url
+    ));
+    let runner = Arc::new(AgentRunner);
+    fleet::agent::serve(&access, &identity, &trusted, runner, &interrupted, &tell)
+}
+
+/// The label that is typed, else the host's name.
+fn label(args: &AgentArgs) -> Result<String, Failure> {
+    let typed = args.label.clone();
+    let label = typed.unwrap_or_else(|| {
+        let name = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
+        let first = name.trim().split('.').next().unwrap_or_default();
+        first.to_owned()
+    });
+    match plan::is_label(&label) {
+        true => Ok(label),
+        false => {
+            let message = format!("`{}` cannot be the label of an agent", plan::shown(&label));
+            let remedy = "give it one with --label: letters, digits, `-`, and `_`, at most 64";
+            Err(Failure::usage(message).remedy(remedy))
+        }
+    }
+}
+
+/// Lists the agents that a nats-server connects.
+pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
+    let access = access::typed(&args.nats)?;
+    let key = key::of_this_machine(&Lab::default())?;
+    let public_key = key.public().to_string();
+    print(&format!("public key of this machine: {public_key}"))?;
+    let fleet = fleet::Fleet::connect(&access, key)?;
+    let present = fleet.present(ANSWER_LIMIT, |_| false)?;
+    if present.is_empty() {
+        return print(&format!(
+            "no agents; on each load machine: dyno agent --nats URL --key {public_key}"
+        ));
+    }
+    let offsets = fleet.offsets(present.iter().map(|one| &one.identity));
+    let own = Identity::of_this_process("own", VERSION)?;
+    let agents: Vec<_> = present.into_iter().zip(offsets).collect();
+    print(&list::table(&agents, &own, &public_key))
+}
+
+/// Connects the trials of a study with the agents that their load comes from, and waits until these
+/// are there. A private nats-server lives as long as the result.
+pub(crate) fn connect(
+    lab: &Lab,
+    trials: &mut [Trial],
+    interrupted: &AtomicBool,
+) -> Result<Option<NatsServer>, Failure> {
+    let mut wanted = trials.iter();
+    let Some(wanted) = wanted.find_map(|trial| trial.planned.load.fleet.clone()) else {
+        return Ok(None);
+    };
+    let (server, url) = match wanted.nats {
+        Nats::Url(url) => (None, url.value),
+        Nats::Private { listen } => {
+            let tls = access::private()?.filter(|_| !listen.ip().is_loopback());
+            let server = NatsServer::start(lab.home()?, listen, tls.as_ref(), interrupted)?;
+            let url = ServerUrl::from(server.url());
+            (Some(server), url)
+        }
+    };
+    let key = key::of_this_machine(lab)?;
+    let command = format!("dyno agent --nats {url} --key {}", key.public());
+    let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
+    for trial in &mut *trials {
+        trial.fleet = trial
+            .planned
+            .load
+            .fleet
+            .as_ref()
+            .map(|_| Arc::clone(&fleet));
+    }
+    let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
+    gather(check, &command, labels(trials), GATHER_LIMIT, interrupted)?;
+    Ok(server)
+}
+
+/// The labels that the trials name.
+fn labels(trials: &[Trial]) -> Vec<String> {
+    let fleets = trials
+        .iter()
+        .filter_map(|trial| trial.planned.load.fleet.as_ref());
+    let mut labels: Vec<String> = fleets
+        .flat_map(|fleet| match &fleet.agents {
+            Agents::Labels(labels) => labels.clone(),
+            Agents::Count(_) => Vec::new(),
+        })
+        .collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels
+}
+
+/// Waits until a check finds enough agents, and says what to type on load machines meanwhile.
+fn gather(
+    check: impl Fn() -> Result<(), Failure>,
+    command: &str,
+    labels: Vec<String>,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let how = match labels.as_slice() {
+        [] => format!("on each load machine: {command}"),
+        labels => format!(
+            "on each load machine, with its label ({}): {command} --label LABEL",
+            labels.join(", ")
+        ),
+    };
+    let deadline = Instant::now() + limit;
+    let mut told = String::new();
+    loop {
+        let Err(failure) = check() else {
+            return Ok(());
+        };
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted("interrupted while waiting for agents"));
+        }
+        // Agents that are there but cannot be used do not change.
+        if failure.exit != Exit::Server {
+            return Err(failure);
+        }
+        if Instant::now() >= deadline {
+            return Err(failure.remedy(how));
+        }
+        if told != failure.message {
+            told.clone_from(&failure.message);
+            eprint(&format!("waiting: {told}\n  {how}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn gathered(limit: Duration, exit: Exit, failures: u32) -> Result<(), Failure> {
+        let calls = Cell::new(0);
+        let check = || {
+            calls.set(calls.get() + 1);
+            match calls.get() > failures {
+                true => Ok(()),
+                false => Err(Failure::new(exit, "one of two is there")),
+            }
+        };
+        let labels = vec!["a".to_owned()];
+        gather(check, "dyno agent", labels, limit, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn agents_are_waited_for_unless_they_cannot_be_used() {
+        let long = Duration::from_secs(300);
+        assert_eq!(gathered(long, Exit::Server, 3), Ok(()));
+        let late = gathered(Duration::ZERO, Exit::Server, 3).unwrap_err();
+        let remedy = late.remedy.unwrap();
+        assert!(
+            remedy.ends_with("(a): dyno agent --label LABEL"),
+            "{remedy}"
+        );
+        assert!(gathered(long, Exit::Usage, 3).is_err());
+    }
+}

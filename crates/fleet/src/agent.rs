@@ -1,0 +1,288 @@
+//! A load machine: presents itself, takes orders of the coordinator whose key it knows, and ends
+//! their loads when that one is gone.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use plan::Failure;
+
+use crate::access::Access;
+use crate::clock;
+use crate::connection::{Connection, Task, Unanswered, ask, locked};
+use crate::key::PublicKey;
+use crate::message::{
+    Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
+    order_for, reports_of,
+};
+use crate::reports::Reporter;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often to ask whether the coordinator is still there, and how long it may take to answer.
+const HERE_INTERVAL: Duration = Duration::from_millis(500);
+const HERE_LIMIT: Duration = Duration::from_secs(1);
+/// How long a coordinator may be unknown to the nats-server, to which it may have to connect again.
+const GONE_LIMIT: Duration = Duration::from_secs(2);
+/// How long the nats-server may be away.
+const CUT_LIMIT: Duration = Duration::from_secs(12);
+
+/// Runs the loads that an agent is ordered to run.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs a load to its end. An order that cannot be run is reported like any other end.
+    fn run(&self, order: serde_json::Value, link: &Link);
+}
+
+/// What connects a load with its coordinator.
+pub struct Link {
+    run: String,
+    control: Mutex<Control>,
+    /// Why the load has to end; `None` as long as it has a coordinator.
+    alone: Mutex<Option<String>>,
+    reporter: Reporter,
+    agent: String,
+}
+
+impl Link {
+    /// What the coordinator has said last.
+    pub fn control(&self) -> Control {
+        locked(&self.control).clone()
+    }
+
+    /// Whether the coordinator has said something since the version that is known.
+    pub fn has_news(&self, known: u64) -> bool {
+        locked(&self.control).version > known
+    }
+
+    /// Why the load has to end, besides what the coordinator says.
+    pub fn alone(&self) -> Option<String> {
+        locked(&self.alone).clone()
+    }
+
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// Sends a report, which arrives after all earlier ones.
+    pub fn report(&self, report: Vec<u8>) {
+        self.reporter.report(report);
+    }
+
+    fn leave(&self, why: &str) {
+        locked(&self.alone).get_or_insert_with(|| why.to_owned());
+    }
+
+    fn take(&self, control: Control) {
+        let is_missing = control.missing.contains(&self.agent);
+        let mut known = locked(&self.control);
+        if control.version > known.version {
+            *known = control;
+        }
+        drop(known);
+        if is_missing {
+            self.leave("the coordinator goes on without this agent");
+        }
+    }
+}
+
+/// The loads that run.
+struct Jobs {
+    running: Vec<(Arc<Link>, JoinHandle<()>)>,
+    /// The run and number of every order that was taken, of which each is good for once.
+    taken: HashSet<(String, u32)>,
+}
+
+/// Serves until it is interrupted. `tell` gets a line about what happens.
+pub fn serve(
+    access: &Access,
+    identity: &Identity,
+    trusted: &PublicKey,
+    runner: Arc<dyn Runner>,
+    interrupted: &AtomicBool,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(), Failure> {
+    let connection = Connection::open(access, &format!("dyno agent {}", identity.label))?;
+    let (lines, told) = std::sync::mpsc::channel();
+    let agent = Arc::new(Agent {
+        connection: connection.clone(),
+        identity: identity.clone(),
+        trusted: trusted.clone(),
+        jobs: Mutex::new(Jobs {
+            running: Vec::new(),
+            taken: HashSet::new(),
+        }),
+        runner,
+        lines,
+    });
+    let _answers = agent.answer()?;
+    while !interrupted.load(Ordering::Relaxed) {
+        told.try_iter().for_each(|line: String| tell(&line));
+        locked(&agent.jobs).reap();
+        sleep(POLL_INTERVAL);
+    }
+    let running = std::mem::take(&mut locked(&agent.jobs).running);
+    for (link, _) in &running {
+        link.leave("the agent was interrupted");
+    }
+    for (_, job) in running {
+        drop(job.join());
+    }
+    told.try_iter().for_each(|line| tell(&line));
+    Ok(())
+}
+
+impl Jobs {
+    fn reap(&mut self) {
+        self.running.retain(|(_, job)| !job.is_finished());
+    }
+
+    /// The run of the loads that run.
+    fn run(&self) -> Option<String> {
+        let running = self.running.iter().find(|(_, job)| !job.is_finished());
+        running.map(|(link, _)| link.run.clone())
+    }
+}
+
+struct Agent {
+    connection: Connection,
+    identity: Identity,
+    trusted: PublicKey,
+    jobs: Mutex<Jobs>,
+    runner: Arc<dyn Runner>,
+    lines: std::sync::mpsc::Sender<String>,
+}
+
+impl Agent {
+    /// Answers as long as the result lives.
+    fn answer(self: &Arc<Self>) -> Result<[Task; 3], Failure> {
+        let (id, connection) = (&self.identity.id, &self.connection);
+        let agent = Arc::clone(self);
+        let hello = connection.answer(HELLO.to_owned(), move |_| {
+            let presence = Presence {
+                identity: agent.identity.clone(),
+                run: locked(&agent.jobs).run(),
+                trusts: agent.trusted.to_string(),
+            };
+            serde_json::to_vec(&presence).ok()
+        })?;
+        let clock = connection.answer(clock_of(id), |_| serde_json::to_vec(&clock::now()).ok())?;
+        let agent = Arc::clone(self);
+        let orders = connection.answer(order_for(id), move |sealed| {
+            let taken = agent.take(sealed);
+            if let Taken::Refused(why) = &taken {
+                agent.tell(&format!("refused an order: {why}"));
+            }
+            serde_json::to_vec(&taken).ok()
+        })?;
+        Ok([hello, clock, orders])
+    }
+
+    fn tell(&self, line: &str) {
+        drop(self.lines.send(line.to_owned()));
+    }
+
+    /// Called on the event loop, so the load starts in a thread of its own.
+    fn take(self: &Arc<Self>, sealed: &[u8]) -> Taken {
+        let Some(order) = self.trusted.open::<Order>(ORDER, sealed) else {
+            let why = "it is not signed with the key that this agent trusts";
+            return Taken::Refused(why.to_owned());
+        };
+        let mut jobs = locked(&self.jobs);
+        jobs.reap();
+        if order.agent != self.identity.id {
+            return Taken::Refused("it is for another agent".to_owned());
+        }
+        if let Some(run) = jobs.run().filter(|run| *run != order.run) {
+            return Taken::Refused(format!("this agent works for the run {run}"));
+        }
+        if !jobs.taken.insert((order.run.clone(), order.load)) {
+            return Taken::Refused("it was taken before".to_owned());
+        }
+        let subject = reports_of(&order.run, order.load, &self.identity.id);
+        let link = Arc::new(Link {
+            run: order.run.clone(),
+            control: Mutex::default(),
+            alone: Mutex::default(),
+            reporter: Reporter::new(&self.connection, subject),
+            agent: self.identity.id.clone(),
+        });
+        let (agent, job) = (Arc::clone(self), Arc::clone(&link));
+        let run = move || agent.run(order, &job);
+        let thread = std::thread::Builder::new().name("dyno-job".to_owned());
+        match thread.spawn(run) {
+            Ok(thread) => jobs.running.push((link, thread)),
+            Err(error) => return Taken::Refused(error.to_string()),
+        }
+        Taken::Accepted
+    }
+
+    fn run(&self, order: Order, link: &Arc<Link>) {
+        let (run, load) = (order.run, order.load);
+        self.tell(&format!("run {run}: load {load} begins"));
+        let Ok(_told) = self.listen(&run, load, link) else {
+            return;
+        };
+        let _present = self.watch(&run, load, link);
+        self.runner.run(order.body, link);
+        let is_over = || link.control().is_over || link.alone().is_some();
+        link.reporter.finish(is_over);
+        let ended = match link.alone() {
+            Some(why) => format!("run {run}: load {load} ended: {why}"),
+            None => format!("run {run}: load {load} ended"),
+        };
+        self.tell(&ended);
+    }
+
+    /// Listens to what the coordinator says.
+    fn listen(&self, run: &str, load: u32, link: &Arc<Link>) -> Result<Task, Failure> {
+        let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
+        let purpose = control_of(run, load);
+        let subject = of_load(run, load, "control");
+        self.connection.answer(subject, move |sealed| {
+            link.take(trusted.open(&purpose, sealed)?);
+            None
+        })
+    }
+
+    /// Asks again and again whether the coordinator is still there; its answer has the control and
+    /// how many batches it has.
+    fn watch(&self, run: &str, load: u32, link: &Arc<Link>) -> Task {
+        let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
+        let purpose = control_of(run, load);
+        let subject = of_load(run, load, "here");
+        let (client, id) = (self.connection.client().clone(), self.identity.id.clone());
+        self.connection.spawn(async move {
+            let (mut answered, mut unknown_since) = (Instant::now(), None);
+            loop {
+                let asked = Instant::now();
+                let payload = id.clone().into_bytes();
+                match ask(&client, subject.clone(), payload, HERE_LIMIT).await {
+                    Ok(answer) => {
+                        (answered, unknown_since) = (Instant::now(), None);
+                        if let Some((received, sealed)) = answer.split_first_chunk() {
+                            link.reporter.received(u64::from_be_bytes(*received));
+                            trusted
+                                .open(&purpose, sealed)
+                                .into_iter()
+                                .for_each(|control| link.take(control));
+                        }
+                    }
+                    Err(Unanswered::Nobody) => {
+                        answered = Instant::now();
+                        if unknown_since.get_or_insert(asked).elapsed() >= GONE_LIMIT {
+                            link.leave("the coordinator is gone");
+                        }
+                    }
+                    Err(Unanswered::Silence) => {
+                        unknown_since = None;
+                        if answered.elapsed() >= CUT_LIMIT {
+                            link.leave("the nats-server is away");
+                        }
+                    }
+                }
+                tokio::time::sleep(HERE_INTERVAL.saturating_sub(asked.elapsed())).await;
+            }
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! A connection to a nats-server, for threads: NATS' own types and its event loop end here.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::client::RequestErrorKind;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::{self, consumer, stream};
+use async_nats::{Client, ConnectErrorKind, Event};
+use futures_util::StreamExt;
+use plan::Failure;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::access::Access;
+use crate::message::{REPORTS, STREAM};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// How long a server may not answer before its connection counts as cut.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the server may take to store or to create something.
+pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(2);
+/// How long what nobody takes is kept: of runs that were killed.
+const KEPT: Duration = Duration::from_secs(3600);
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+/// Closed when the last copy is dropped.
+#[derive(Clone)]
+pub(crate) struct Connection(Arc<Inner>);
+
+struct Inner {
+    runtime: Handle,
+    client: Client,
+    streams: jetstream::Context,
+    state: Arc<State>,
+    /// Ends the thread of the event loop.
+    _ends: oneshot::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    up_since: Mutex<Option<Instant>>,
+    /// How often it was connected.
+    connects: AtomicU64,
+}
+
+/// Why a request has no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// The server knows nobody who would answer.
+    Nobody,
+    /// No reply came, or the server is away.
+    Silence,
+}
+
+/// A task that ends when this is dropped.
+pub(crate) struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Connection {
+    pub(crate) fn open(access: &Access, name: &str) -> Result<Self, Failure> {
+        let state = Arc::new(State::default());
+        let told = Arc::clone(&state);
+        let options = access
+            .options(name)?
+            .connection_timeout(CONNECT_LIMIT)
+            .ping_interval(PING_INTERVAL)
+            .reconnect_delay_callback(|_| RECONNECT_INTERVAL)
+            .event_callback(move |event| {
+                told.note(&event);
+                std::future::ready(())
+            });
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(Failure::internal)?;
+        let url = access.url.expose();
+        let connected = runtime.block_on(options.connect(url));
+        let client = connected.map_err(|error| refused(access, &error))?;
+        state.note(&Event::Connected);
+        let (ends, ended) = oneshot::channel::<()>();
+        let handle = runtime.handle().clone();
+        let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
+        let streams = {
+            // Its own task takes acknowledgements.
+            let _entered = handle.enter();
+            streams.build(client.clone())
+        };
+        let run = move || drop(runtime.block_on(ended));
+        let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
+        thread.spawn(run).map_err(Failure::internal)?;
+        Ok(Self(Arc::new(Inner {
+            runtime: handle,
+            streams,
+            client,
+            state,
+            _ends: ends,
+        })))
+    }
+
+    /// Since when it has been connected; `None` while it is not.
+    pub(crate) fn up_since(&self) -> Option<Instant> {
+        *locked(&self.0.state.up_since)
+    }
+
+    pub(crate) fn connects(&self) -> impl Fn() -> u64 + Send + 'static {
+        let state = Arc::clone(&self.0.state);
+        move || state.connects.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    pub(crate) fn streams(&self) -> &jetstream::Context {
+        &self.0.streams
+    }
+
+    /// Waits for something; never called by a [`Task`].
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.0.runtime.block_on(work)
+    }
+
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Task {
+        Task(self.0.runtime.spawn(work))
+    }
+
+    /// Goes on after the caller has dropped everything.
+    pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.0.runtime.spawn(work));
+    }
+
+    pub(crate) fn publish(&self, subject: String, payload: Vec<u8>) {
+        let client = self.0.client.clone();
+        self.detach(async move { drop(client.publish(subject, payload.into()).await) });
+    }
+
+    /// Answers requests with what `reply` returns, if it returns something.
+    pub(crate) fn answer(
+        &self,
+        subject: String,
+        mut reply: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<Task, Failure> {
+        let client = self.0.client.clone();
+        let subscribed = self.wait(client.subscribe(subject));
+        let mut requests = subscribed.map_err(Failure::server)?;
+        Ok(self.spawn(async move {
+            while let Some(request) = requests.next().await {
+                let answer = reply(&request.payload);
+                if let (Some(to), Some(answer)) = (request.reply, answer) {
+                    drop(client.publish(to, answer.into()).await);
+                }
+            }
+        }))
+    }
+
+    /// Makes the stream for reports if there is none.
+    pub(crate) fn make_stream(&self) -> Result<(), Failure> {
+        let made = self.wait(make_stream(self.streams()));
+        made.map_err(|error| {
+            let message = format!("the nats-server keeps no reports of a load: {error}");
+            let remedy = "enable JetStream: start it with -js and, for its directory, -sd";
+            Failure::server(message).remedy(remedy)
+        })
+    }
+}
+
+impl State {
+    fn note(&self, event: &Event) {
+        let mut since = locked(&self.up_since);
+        match event {
+            Event::Connected if since.is_none() => {
+                self.connects.fetch_add(1, Ordering::Relaxed);
+                *since = Some(Instant::now());
+            }
+            Event::Disconnected | Event::Closed => *since = None,
+            _ => {}
+        }
+    }
+}
+
+fn refused(access: &Access, error: &async_nats::ConnectError) -> Failure {
+    let url = &access.url;
+    let remedy = match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            "give the account, credentials, or nkey that the nats-server knows"
+        }
+        ConnectErrorKind::Tls => "name the authority that signed the nats-server's certificate",
+        _ => "check the address, and that a nats-server listens there",
+    };
+    let message = format!("cannot connect to the nats-server {url}: {error}");
+    Failure::server(message).remedy(remedy)
+}
+
+pub(crate) async fn ask(
+    client: &Client,
+    subject: String,
+    payload: Vec<u8>,
+    limit: Duration,
+) -> Result<Vec<u8>, Unanswered> {
+    let asked = timeout(limit, client.request(subject, payload.into())).await;
+    match asked {
+        Ok(Ok(reply)) => Ok(reply.payload.into()),
+        Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Err(Unanswered::Nobody),
+        Ok(Err(_)) | Err(_) => Err(Unanswered::Silence),
+    }
+}
+
+async fn make_stream(
+    streams: &jetstream::Context,
+) -> Result<(), jetstream::context::CreateStreamError> {
+    let config = stream::Config {
+        name: STREAM.to_owned(),
+        subjects: vec![REPORTS.to_owned()],
+        retention: stream::RetentionPolicy::WorkQueue,
+        storage: stream::StorageType::File,
+        max_age: KEPT,
+        ..stream::Config::default()
+    };
+    streams.get_or_create_stream(config).await.map(drop)
+}
+
+/// The messages of the stream with these subjects, each until it is acknowledged. A nats-server that
+/// lost its stream gets a new one.
+pub(crate) async fn consumer(
+    streams: &jetstream::Context,
+    name: &str,
+    subjects: &str,
+) -> Result<PullConsumer, ()> {
+    make_stream(streams).await.map_err(drop)?;
+    let config = consumer::pull::Config {
+        durable_name: Some(name.to_owned()),
+        filter_subject: subjects.to_owned(),
+        ack_wait: FORGOTTEN,
+        max_ack_pending: -1,
+        inactive_threshold: FORGOTTEN,
+        ..consumer::pull::Config::default()
+    };
+    let made = streams.create_consumer_on_stream(config, STREAM).await;
+    made.map_err(drop)
+}
+
+/// Locks a mutex, even if it is poisoned: no holder leaves its state inconsistent.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,250 @@
+//! The side of a fleet that says what its agents run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use plan::Failure;
+use tokio::time::timeout;
+
+use crate::access::Access;
+use crate::clock::{self, Offset};
+use crate::connection::{Connection, Task, ask, locked};
+use crate::key::SigningKey;
+use crate::message::{
+    Clocks, Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
+    order_for,
+};
+use crate::reports::{Batch, Inbox};
+
+/// How long a clock may take to answer, and how often it is asked.
+const CLOCK_LIMIT: Duration = Duration::from_secs(1);
+const CLOCK_ROUNDS: usize = 30;
+const ORDER_LIMIT: Duration = Duration::from_secs(5);
+/// Maximum number of answers to a call for agents.
+const MAX_PRESENT: usize = 10_000;
+
+/// A connection to the agents of a nats-server.
+pub struct Fleet {
+    connection: Connection,
+    key: SigningKey,
+}
+
+impl Fleet {
+    pub fn connect(access: &Access, key: SigningKey) -> Result<Self, Failure> {
+        let connection = Connection::open(access, "dyno")?;
+        Ok(Self { connection, key })
+    }
+
+    /// Checks that the nats-server keeps reports.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.connection.make_stream()
+    }
+
+    /// The agents that answer within `limit`, by their labels; returns at once when they are `enough`.
+    pub fn present(
+        &self,
+        limit: Duration,
+        enough: impl Fn(&[Presence]) -> bool,
+    ) -> Result<Vec<Presence>, Failure> {
+        let client = self.connection.client().clone();
+        let mut present: Vec<Presence> = Vec::new();
+        let gather = async {
+            let inbox = client.new_inbox();
+            let mut answers = client
+                .subscribe(inbox.clone())
+                .await
+                .map_err(Failure::server)?;
+            let asked = client
+                .publish_with_reply(HELLO, inbox, Vec::new().into())
+                .await;
+            asked.map_err(Failure::server)?;
+            while let Some(answer) = answers.next().await {
+                let one = serde_json::from_slice(&answer.payload).ok();
+                present.extend(one.filter(|one: &Presence| plan::is_label(&one.identity.label)));
+                if enough(&present) || present.len() >= MAX_PRESENT {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        // The time is over when all have answered.
+        let gathered = self.connection.wait(async { timeout(limit, gather).await });
+        gathered.unwrap_or(Ok(()))?;
+        present.sort_by(|one, other| one.identity.label.cmp(&other.identity.label));
+        Ok(present)
+    }
+
+    /// How far the agents' clocks are ahead of this machine's; `None` for one that does not answer.
+    pub fn offsets<'a>(
+        &self,
+        agents: impl IntoIterator<Item = &'a Identity>,
+    ) -> Vec<Option<Offset>> {
+        let client = self.connection.client();
+        let measure = async |agent: &Identity| {
+            let mut best: Option<Offset> = None;
+            for _ in 0..CLOCK_ROUNDS {
+                let asked = clock::now();
+                let answer = ask(client, clock_of(&agent.id), Vec::new(), CLOCK_LIMIT).await;
+                let answered = clock::now();
+                let theirs: Clocks = serde_json::from_slice(&answer.ok()?).ok()?;
+                let offset = Offset::of(asked, theirs, answered);
+                best = Some(best.map_or(offset, |best| best.better(offset)));
+            }
+            best
+        };
+        self.connection.wait(async {
+            // One after the other: their answers would delay each other.
+            let mut offsets = Vec::new();
+            for agent in agents {
+                offsets.push(measure(agent).await);
+            }
+            offsets
+        })
+    }
+
+    /// Has agents run a load, each what its order says.
+    pub fn order(
+        &self,
+        run: &str,
+        load: u32,
+        orders: Vec<(Identity, serde_json::Value)>,
+        control: Control,
+    ) -> Result<Drive<'_>, Failure> {
+        let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
+        let ids: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
+        let shared = Arc::new(Shared {
+            sealed: Mutex::default(),
+            heard: Mutex::default(),
+        });
+        let mut drive = Drive {
+            inbox: Inbox::open(&self.connection, run, load, ids),
+            fleet: self,
+            run: run.to_owned(),
+            load,
+            control,
+            shared: Arc::clone(&shared),
+            _here: self
+                .connection
+                .answer(of_load(run, load, "here"), move |id| {
+                    let id = std::str::from_utf8(id).ok()?;
+                    let mut heard = locked(&shared.heard);
+                    let heard = heard.get_mut(id)?;
+                    heard.at = Instant::now();
+                    Some([&heard.last.to_be_bytes()[..], &locked(&shared.sealed)].concat())
+                })?,
+            agents,
+        };
+        let now = Instant::now();
+        let heard = drive
+            .agents
+            .iter()
+            .map(|agent| (agent.id.clone(), Heard { at: now, last: 0 }));
+        *locked(&drive.shared.heard) = heard.collect();
+        drive.tell();
+        let asked = drive.agents.iter().zip(bodies).map(|(agent, body)| {
+            let order = Order {
+                agent: agent.id.clone(),
+                run: run.to_owned(),
+                load,
+                body,
+            };
+            let sealed = self.key.seal(ORDER, &order);
+            ask(
+                self.connection.client(),
+                order_for(&agent.id),
+                sealed,
+                ORDER_LIMIT,
+            )
+        });
+        let answers = self.connection.wait(join_all(asked));
+        for (agent, answer) in drive.agents.iter().zip(answers) {
+            let taken = answer
+                .ok()
+                .and_then(|answer| serde_json::from_slice(&answer).ok());
+            let why = match taken {
+                Some(Taken::Accepted) => continue,
+                Some(Taken::Refused(why)) => format!("refuses its part of the load: {why}"),
+                None => "does not answer".to_owned(),
+            };
+            return Err(Failure::server(format!("agent {} {why}", agent.label)));
+        }
+        Ok(drive)
+    }
+}
+
+/// A load that agents run. They end it when this is dropped.
+pub struct Drive<'a> {
+    fleet: &'a Fleet,
+    run: String,
+    load: u32,
+    agents: Vec<Identity>,
+    control: Control,
+    shared: Arc<Shared>,
+    inbox: Inbox,
+    _here: Task,
+}
+
+/// What answers agents that ask for the coordinator.
+struct Shared {
+    sealed: Mutex<Vec<u8>>,
+    heard: Mutex<HashMap<String, Heard>>,
+}
+
+struct Heard {
+    at: Instant,
+    /// The number of its last batch.
+    last: u64,
+}
+
+impl Drive<'_> {
+    /// Changes what all agents are to know, and tells them if it has changed.
+    pub fn update(&mut self, change: impl FnOnce(&mut Control)) {
+        let before = self.control.clone();
+        change(&mut self.control);
+        if self.control != before {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        self.control.version += 1;
+        let purpose = control_of(&self.run, self.load);
+        let sealed = self.fleet.key.seal(&purpose, &self.control);
+        locked(&self.shared.sealed).clone_from(&sealed);
+        let subject = of_load(&self.run, self.load, "control");
+        self.fleet.connection.publish(subject, sealed);
+    }
+
+    /// What agents have reported, each in order; waits for at most `limit`.
+    pub fn reports(&mut self, limit: Duration) -> Vec<Batch> {
+        let batches = self.inbox.next(limit);
+        for batch in &batches {
+            let id = &self.agents[batch.agent].id;
+            if let Some(heard) = locked(&self.shared.heard).get_mut(id) {
+                heard.at = Instant::now();
+                heard.last = self.inbox.last(batch.agent);
+            }
+        }
+        batches
+    }
+
+    /// How long an agent has been silent although the nats-server was there.
+    pub fn silence(&self, agent: usize) -> Duration {
+        let heard = locked(&self.shared.heard);
+        let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
+        let up_since = self.fleet.connection.up_since();
+        heard
+            .max(up_since)
+            .filter(|_| up_since.is_some())
+            .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+impl Drop for Drive<'_> {
+    fn drop(&mut self) {
+        self.update(|control| control.is_over = true);
+    }
+}

@@ -1,0 +1,63 @@
+//! Who a process of a fleet is.
+
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use plan::Failure;
+use ring::digest::{Context, SHA256};
+
+use crate::key::unique;
+use crate::message::Identity;
+
+const EXECUTABLE: &str = "/proc/self/exe";
+const READ_BYTES: usize = 1 << 20;
+/// Bytes of a program's digest that tell its builds apart.
+const BUILD_BYTES: usize = 6;
+
+impl Identity {
+    /// This process, with the version of its program.
+    pub fn of_this_process(label: &str, version: &str) -> Result<Self, Failure> {
+        let cpus = available_parallelism().map_or(1, NonZero::get);
+        Ok(Self {
+            label: label.to_owned(),
+            id: unique()?,
+            build: format!("{version}+{}", build()?),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpus: cpus as u32,
+            machine: machine(),
+            network: network(),
+            process: std::process::id(),
+        })
+    }
+}
+
+/// A digest of the running program: processes of a fleet exchange data in a form that belongs to it.
+fn build() -> Result<String, Failure> {
+    let failed = Failure::at("read", EXECUTABLE);
+    let mut file = File::open(EXECUTABLE).map_err(failed)?;
+    let mut digest = Context::new(&SHA256);
+    let mut bytes = vec![0; READ_BYTES];
+    loop {
+        match file.read(&mut bytes).map_err(failed)? {
+            0 => break,
+            read => digest.update(&bytes[..read]),
+        }
+    }
+    let digest = digest.finish();
+    let digits = digest.as_ref().iter().take(BUILD_BYTES);
+    Ok(digits.map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn machine() -> String {
+    let files = ["/proc/sys/kernel/random/boot_id", "/etc/machine-id"];
+    let mut read = files.iter().map(std::fs::read_to_string);
+    let known = read.find_map(Result::ok).unwrap_or_default();
+    known.trim().to_owned()
+}
+
+fn network() -> String {
+    let namespace = std::fs::read_link("/proc/self/ns/net");
+    namespace.map_or_else(|_| String::new(), |link| link.display().to_string())
+}

@@ -1,0 +1,490 @@
+//! The coordinator's side: one load that runs in parts on agents.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use client::route::Route;
+use engine::ServerDatabase;
+use fleet::{Control, Drive, Ending, Identity, Offset, Receipt, Start, monotonic_ns};
+use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Part, Pulse, Stop};
+use measure::agent::{AgentSummary, AgentTotals};
+use measure::setup::Unfinished;
+
+use super::Fleet;
+use super::message::{Ended, NotRun, PulseReport, Report};
+use super::part::LoadPart;
+use crate::drive::clock::seconds;
+use crate::drive::merge::Merger;
+use crate::drive::trial_loop::TrialMessage;
+use crate::trial::default_workers;
+use crate::{Database, Failure, Trial};
+
+/// How long to wait for a report before looking at what else has changed.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long an agent may be silent while the nats-server is there.
+const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+/// How far ahead the start is set, besides some round trips.
+const LEAD: Duration = Duration::from_millis(200);
+const LEAD_ROUND_TRIPS: u32 = 4;
+
+/// The agents of a trial.
+pub(crate) struct Team<'a> {
+    fleet: &'a Fleet,
+    agents: Vec<Identity>,
+}
+
+/// What a load shares with the rest of its trial.
+pub(crate) struct Sides<'a> {
+    pub(crate) barrier: &'a Barrier,
+    pub(crate) stop: &'a Stop,
+    pub(crate) route: &'a Route,
+    pub(crate) pulse: Option<&'a Pulse>,
+    pub(crate) send: &'a dyn Fn(TrialMessage),
+}
+
+impl<'a> Team<'a> {
+    /// The agents of a trial; `None` if its load comes from this process.
+    pub(crate) fn of(trial: &'a Trial) -> Result<Option<Self>, Failure> {
+        let Some(wanted) = &trial.planned.load.fleet else {
+            return Ok(None);
+        };
+        let fleet = trial.fleet.as_deref();
+        let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
+        let agents = fleet.muster(&wanted.agents)?;
+        Ok(Some(Self { fleet, agents }))
+    }
+
+    /// The agents that run on this host.
+    pub(crate) fn processes_here(&self) -> Vec<u32> {
+        let machine = &self.fleet.own.machine;
+        let here = self.agents.iter().filter(|agent| agent.machine == *machine);
+        here.map(|agent| agent.process).collect()
+    }
+
+    /// The part of each agent, of the load on the database with this index.
+    pub(crate) fn parts(
+        &self,
+        trial: &Trial,
+        index: usize,
+        database: &Database,
+        route: &Route,
+    ) -> Result<Vec<(Identity, serde_json::Value)>, Failure> {
+        let server = database.server();
+        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
+        let of = self.agents.len() as u32;
+        let parts = (0..).zip(&self.agents).map(|(number, agent)| {
+            let part = Part { number, of };
+            let handover = self.handover(server, agent)?;
+            let workers = self.workers(trial, agent);
+            let part = LoadPart::of(trial, index, handover, route, part, workers);
+            let order = serde_json::to_value(&part).map_err(Failure::internal)?;
+            Ok((agent.clone(), order))
+        });
+        parts.collect()
+    }
+
+    fn handover(
+        &self,
+        server: &dyn ServerDatabase,
+        agent: &Identity,
+    ) -> Result<engine::Handover, Failure> {
+        let handover = server.handover()?;
+        let own = &self.fleet.own;
+        let is_near = agent.machine == own.machine && agent.network == own.network;
+        if !is_near && let Some(local) = handover.local_server() {
+            let message = format!(
+                "agent {} runs on another machine or in another network, from which it cannot reach {local}",
+                agent.label
+            );
+            let remedy = "give the server an address that all agents reach";
+            return Err(Failure::usage(message).remedy(remedy));
+        }
+        Ok(handover)
+    }
+
+    /// Agents of one machine share its CPUs.
+    fn workers(&self, trial: &Trial, agent: &Identity) -> u32 {
+        let is_here = |other: &&Identity| other.machine == agent.machine;
+        let here = self.agents.iter().filter(is_here).count() as u32;
+        let loads = trial.planned.topology.instances.max(1) * here;
+        let share = default_workers(agent.cpus as usize, loads);
+        trial.run_options.workers.unwrap_or(share)
+    }
+
+    /// Runs the load to its end.
+    pub(crate) fn drive(
+        &self,
+        index: usize,
+        parts: Vec<(Identity, serde_json::Value)>,
+        sides: &Sides<'_>,
+    ) -> Result<LoadOutcome, LoadError> {
+        let driven = self.try_drive(index, parts, sides);
+        // The other loads must not wait for this one.
+        driven.inspect_err(|_| sides.barrier.break_off())
+    }
+
+    fn try_drive(
+        &self,
+        index: usize,
+        parts: Vec<(Identity, serde_json::Value)>,
+        sides: &Sides<'_>,
+    ) -> Result<LoadOutcome, LoadError> {
+        let control = Control {
+            open: sides.route.open(),
+            ..Control::default()
+        };
+        let (fleet, load) = (&self.fleet.fleet, self.fleet.next_load());
+        let drive = fleet.order(&self.fleet.run, load, parts, control);
+        let mut load = FleetLoad {
+            drive: drive.map_err(|failure| LoadError::Agents(failure.to_string()))?,
+            agents: self.agents.iter().map(AgentState::new).collect(),
+            merger: Merger::new(self.agents.len()),
+            receipts: VecDeque::new(),
+            merged: 0,
+            ending: Ending::None,
+            index,
+            sides,
+        };
+        load.connect()?;
+        let offsets = fleet.offsets(&self.agents);
+        load.start(&offsets)?;
+        load.run();
+        load.into_outcome()
+    }
+}
+
+struct FleetLoad<'a> {
+    drive: Drive<'a>,
+    agents: Vec<AgentState<'a>>,
+    merger: Merger,
+    /// Of batches whose seconds may not be stored yet, with the number of merged seconds before them.
+    receipts: VecDeque<(u64, Receipt)>,
+    merged: u64,
+    /// How the load is to end for reasons of its own.
+    ending: Ending,
+    index: usize,
+    sides: &'a Sides<'a>,
+}
+
+struct AgentState<'a> {
+    identity: &'a Identity,
+    offset: Option<Offset>,
+    open: u32,
+    is_ready: bool,
+    /// The number of its running transactions, once its load has ended.
+    running: Option<usize>,
+    ended: Option<Ended>,
+    missing_since_ns: Option<u64>,
+    /// The end of its last second.
+    last_ns: u64,
+    firsts_ns: Vec<Option<u64>>,
+    totals: AgentTotals,
+}
+
+impl<'a> AgentState<'a> {
+    fn new(identity: &'a Identity) -> Self {
+        Self {
+            identity,
+            offset: None,
+            open: 0,
+            is_ready: false,
+            running: None,
+            ended: None,
+            missing_since_ns: None,
+            last_ns: 0,
+            firsts_ns: Vec::new(),
+            totals: AgentTotals::default(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some() || self.missing_since_ns.is_some()
+    }
+
+    fn summary(&self, index: usize, start_ns: u64) -> AgentSummary {
+        let offset_ms = |ns: fn(Offset) -> f64| self.offset.map_or(0.0, ns) / 1e6;
+        let began_ns = self.ended.as_ref().and_then(|ended| ended.began_ns);
+        self.totals.finish(AgentSummary {
+            label: self.identity.label.clone(),
+            server: index as u32 + 1,
+            transactions: 0,
+            statements: 0,
+            response_ms: None,
+            cpus: self.identity.cpus,
+            cpus_used: 0.0,
+            cpu_us_per_statement: None,
+            busiest: 0.0,
+            lateness_p99_ms: None,
+            delay_ms: None,
+            clock_ahead_ms: offset_ms(|offset| offset.wall_ns as f64),
+            round_trip_ms: offset_ms(|offset| offset.round_trip.as_nanos() as f64),
+            late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
+            missing_since_s: self.missing_since_ns.map(seconds),
+        })
+    }
+}
+
+impl FleetLoad<'_> {
+    fn tell(&self, event: LoadEvent) {
+        (self.sides.send)(TrialMessage::Load(self.index, event));
+    }
+
+    /// Waits until all users of all agents are connected.
+    fn connect(&mut self) -> Result<(), LoadError> {
+        while !self.agents.iter().all(|agent| agent.is_ready) {
+            self.receive();
+            let open = self.agents.iter().map(|agent| agent.open).sum();
+            self.tell(LoadEvent::Connecting { open });
+            if self.sides.stop.is_interrupted() {
+                return Err(LoadError::Interrupted);
+            }
+            for (index, agent) in self.agents.iter_mut().enumerate() {
+                if let Some(ended) = agent.ended.take() {
+                    return Err(not_started(agent.identity, ended));
+                }
+                let silence = self.drive.silence(index);
+                if silence >= SILENCE_LIMIT {
+                    let label = &agent.identity.label;
+                    let why = format!("agent {label} fell silent before the load started");
+                    return Err(LoadError::Agents(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the other loads, and tells all agents when they start.
+    fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+        let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
+        let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
+        let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
+        let (now, now_ns) = (Instant::now(), monotonic_ns());
+        let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
+        let mut start = Start {
+            at_ns: begun
+                .saturating_duration_since(self.sides.barrier.origin())
+                .as_nanos() as u64,
+            ..Start::default()
+        };
+        for (agent, offset) in self.agents.iter_mut().zip(offsets) {
+            agent.offset = *offset;
+            agent.last_ns = start.at_ns;
+            if let Some(offset) = offset {
+                let at_ns = offset.there_ns(now_ns + ahead_ns);
+                start.agents_ns.insert(agent.identity.id.clone(), at_ns);
+            }
+        }
+        self.drive.update(|control| control.start = Some(start));
+        Ok(())
+    }
+
+    /// Returns when all agents have ended or are missing.
+    fn run(&mut self) {
+        while !self.agents.iter().all(AgentState::is_over) {
+            self.receive();
+            self.merge();
+            self.pass_on();
+            self.find_missing();
+        }
+        self.merge();
+        for (_, receipt) in std::mem::take(&mut self.receipts) {
+            self.forget(receipt);
+        }
+    }
+
+    fn receive(&mut self) {
+        for batch in self.drive.reports(POLL_INTERVAL) {
+            for report in batch.reports {
+                // What an agent says is not trusted to be a report.
+                if let Ok(report) = serde_json::from_slice(&report) {
+                    self.report(batch.agent, report);
+                }
+            }
+            self.receipts.push_back((self.merged, batch.receipt));
+        }
+    }
+
+    fn report(&mut self, index: usize, report: Report) {
+        let agent = &mut self.agents[index];
+        if agent.is_over() {
+            return;
+        }
+        match report {
+            Report::Event(LoadEvent::Connecting { open }) => agent.open = open,
+            Report::Event(LoadEvent::Second(second)) => {
+                agent.last_ns = second.end_ns;
+                agent.totals.add(&second);
+                self.merger.add(index, *second);
+            }
+            Report::Event(LoadEvent::Draining { running }) => {
+                agent.running = Some(running);
+                self.tell_draining();
+            }
+            Report::Ready => agent.is_ready = true,
+            Report::Alert => self.sides.route.alert(),
+            Report::Pulse(pulse) => self.pulse(index, pulse),
+            Report::Ended(ended) => self.ended(index, ended),
+        }
+    }
+
+    /// Once no agent is measuring.
+    fn tell_draining(&self) {
+        let agents = self.agents.iter().filter(|agent| !agent.is_over());
+        let running: Option<usize> = agents.map(|agent| agent.running).sum();
+        if let Some(running) = running {
+            self.tell(LoadEvent::Draining { running });
+        }
+    }
+
+    fn pulse(&mut self, index: usize, pulse: PulseReport) {
+        let Some(all) = self.sides.pulse else {
+            return;
+        };
+        let errors = pulse.errors.into_iter().map(Into::into);
+        all.absorb(pulse.completed, errors.collect());
+        self.agents[index].firsts_ns = pulse.firsts_ns;
+        for call in 0..all.firsts().len() {
+            let agents = self.agents.iter();
+            let firsts = agents.filter_map(|agent| *agent.firsts_ns.get(call)?);
+            all.set_first(call, firsts.min());
+        }
+    }
+
+    fn ended(&mut self, index: usize, ended: Ended) {
+        let is_asked = self.ending != Ending::None || self.sides.stop.is_interrupted();
+        match &ended.how {
+            // By its user.
+            Ok(load) if load.end == End::Interrupted && !is_asked => self.is_missing(index),
+            Ok(LoadOutcome {
+                end: End::Failed(_),
+                ..
+            })
+            | Err(_) => self.ending = Ending::Interrupt,
+            Ok(_) => {}
+        }
+        self.merger.end(index);
+        self.agents[index].ended = Some(ended);
+    }
+
+    /// Passes on what the rest of the trial has decided.
+    fn pass_on(&mut self) {
+        let (sides, own) = (self.sides, self.ending);
+        let asked = match (sides.stop.is_interrupted(), sides.stop.is_requested()) {
+            (true, _) => Ending::Interrupt,
+            (_, true) => Ending::Enough,
+            (false, false) => Ending::None,
+        };
+        let open = sides.route.open();
+        let firsts = sides.pulse.map(Pulse::firsts).unwrap_or_default();
+        self.drive.update(|control| {
+            control.ending = own.max(asked);
+            control.open = open;
+            control.awaited_ns = firsts.iter().map(|first| first.since_ns).collect();
+        });
+    }
+
+    fn find_missing(&mut self) {
+        for index in 0..self.agents.len() {
+            if !self.agents[index].is_over() && self.drive.silence(index) >= SILENCE_LIMIT {
+                self.is_missing(index);
+                self.merger.end(index);
+            }
+        }
+    }
+
+    /// Goes on without an agent. What it did after its last second is unknown.
+    fn is_missing(&mut self, index: usize) {
+        let agent = &mut self.agents[index];
+        agent.missing_since_ns = Some(agent.last_ns);
+        let (id, label) = (agent.identity.id.clone(), &agent.identity.label);
+        let at_s = seconds(agent.last_ns);
+        let note = format!("at {at_s:.1} s: agent {label} is missing; the others go on");
+        (self.sides.send)(TrialMessage::Note(note));
+        self.drive.update(|control| control.missing.push(id));
+        self.tell_draining();
+    }
+
+    fn merge(&mut self) {
+        while let Some(second) = self.merger.next() {
+            self.tell(LoadEvent::Second(Box::new(second)));
+            self.merged += 1;
+        }
+        // A second is told when all of its parts are there, at the latest with the next one.
+        while let Some((before, _)) = self.receipts.front()
+            && before + 1 < self.merged
+            && let Some((_, receipt)) = self.receipts.pop_front()
+        {
+            self.forget(receipt);
+        }
+    }
+
+    /// Lets the nats-server forget reports once everything that was told is stored.
+    fn forget(&self, receipt: Receipt) {
+        (self.sides.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
+    }
+
+    fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
+        let begun = self
+            .sides
+            .barrier
+            .begun()
+            .unwrap_or(self.sides.barrier.origin());
+        let begun = begun.saturating_duration_since(self.sides.barrier.origin());
+        let start_ns = begun.as_nanos() as u64;
+        let summaries = self
+            .agents
+            .iter()
+            .map(|agent| agent.summary(self.index, start_ns));
+        (self.sides.send)(TrialMessage::Agents(summaries.collect()));
+        let mut outcomes = Vec::new();
+        let mut missing = Vec::new();
+        for agent in self.agents {
+            match agent.ended {
+                _ if agent.missing_since_ns.is_some() => {
+                    missing.push(agent.identity.label.as_str())
+                }
+                Some(Ended {
+                    how: Ok(outcome), ..
+                }) => outcomes.push(outcome),
+                Some(ended) => return Err(not_started(agent.identity, ended)),
+                None => {}
+            }
+        }
+        combined(outcomes).ok_or_else(|| {
+            let message = format!("no agent of the load is left: {}", missing.join(", "));
+            LoadError::Agents(message)
+        })
+    }
+}
+
+/// The outcome of all parts; `None` without any.
+fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
+    let unfinished = Unfinished {
+        count: outcomes.iter().map(|one| one.unfinished.count).sum(),
+        oldest_ms: outcomes
+            .iter()
+            .filter_map(|one| one.unfinished.oldest_ms)
+            .reduce(f64::max),
+        cancelled: outcomes.iter().map(|one| one.unfinished.cancelled).sum(),
+    };
+    // Agents that go on still have their server.
+    let rank = |end: &End| match end {
+        End::Failed(_) => 3,
+        End::Interrupted => 2,
+        End::Completed => 1,
+        End::ServerLost { .. } => 0,
+    };
+    let ends = outcomes.into_iter().map(|one| one.end);
+    let end = ends.max_by_key(rank)?;
+    Some(LoadOutcome { end, unfinished })
+}
+
+fn not_started(agent: &Identity, ended: Ended) -> LoadError {
+    match ended.how {
+        Err(NotRun::Connect(error)) => LoadError::Connect(error),
+        Err(NotRun::Interrupted) | Ok(_) => {
+            LoadError::Agents(format!("agent {} was interrupted", agent.label))
+        }
+        Err(NotRun::Other(why)) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
+    }
+}

@@ -1,0 +1,182 @@
+//! Load from many machines: which agents drive a trial, and what they tell.
+//!
+//! Only the load itself runs on the agents. The coordinator has the servers, the ledger, faults,
+//! probers, and monitors, and sees one load: `drive` sends each agent its part, merges their seconds,
+//! and passes on what the trial decides meanwhile. `agent` is the other side.
+
+mod agent;
+pub(crate) mod drive;
+mod message;
+mod part;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use fleet::{Access, Identity, Presence, SigningKey};
+use plan::{Agents, listed};
+
+use crate::{Failure, Trial};
+
+pub use agent::AgentRunner;
+
+/// How long agents may take to answer a call for them.
+const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+
+/// The agents that a coordinator reaches, for all trials of its run.
+pub struct Fleet {
+    fleet: fleet::Fleet,
+    own: Identity,
+    /// The public key whose owner is this coordinator.
+    key: String,
+    run: String,
+    loads: AtomicU32,
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fleet({})", self.run)
+    }
+}
+
+impl Fleet {
+    /// `version` is that of the program, of which agents have the same.
+    pub fn connect(access: &Access, key: SigningKey, version: &str) -> Result<Arc<Self>, Failure> {
+        let public = key.public().to_string();
+        let fleet = fleet::Fleet::connect(access, key)?;
+        fleet.check()?;
+        let own = Identity::of_this_process("coordinator", version)?;
+        Ok(Arc::new(Self {
+            fleet,
+            run: own.id.clone(),
+            own,
+            key: public,
+            loads: AtomicU32::new(0),
+        }))
+    }
+
+    /// Checks, before anything runs, that the agents of a trial are there and can drive it.
+    pub fn check(&self, trial: &Trial) -> Result<(), Failure> {
+        let Some(wanted) = &trial.planned.load.fleet else {
+            return Ok(());
+        };
+        let (users, agents) = (trial.planned.load.threads, wanted.agents.count());
+        if (users as usize) < agents {
+            let message = format!("{users} virtual users are too few for {agents} agents");
+            return Err(
+                Failure::usage(message).remedy("give each agent at least one: load.threads")
+            );
+        }
+        self.muster(&wanted.agents).map(drop)
+    }
+
+    /// The agents of a trial.
+    fn muster(&self, wanted: &Agents) -> Result<Vec<Identity>, Failure> {
+        let fits = |agent: &Presence| self.hindrance(agent).is_none();
+        let enough = |present: &[Presence]| match wanted {
+            Agents::Count(count) => {
+                present.iter().filter(|one| fits(one)).count() >= *count as usize
+            }
+            Agents::Labels(labels) => labels.iter().all(|label| has(present, label)),
+        };
+        let present = self.fleet.present(ANSWER_LIMIT, enough)?;
+        let agents: Vec<&Presence> = match wanted {
+            Agents::Count(count) => present
+                .iter()
+                .filter(|one| fits(one))
+                .take(*count as usize)
+                .collect(),
+            Agents::Labels(labels) => {
+                self.check_labels(&present, labels)?;
+                present
+                    .iter()
+                    .filter(|one| labels.contains(&one.identity.label))
+                    .collect()
+            }
+        };
+        if agents.len() < wanted.count() {
+            return Err(self.too_few(wanted, &present, agents.len()));
+        }
+        Ok(agents.into_iter().map(|one| one.identity.clone()).collect())
+    }
+
+    /// Why an agent cannot take orders of this coordinator; `None` if it can.
+    fn hindrance(&self, agent: &Presence) -> Option<String> {
+        let (theirs, own) = (&agent.identity, &self.own);
+        let label = &theirs.label;
+        if agent.trusts != self.key {
+            return Some(format!("agent {label} trusts another coordinator's key"));
+        }
+        if theirs.architecture != own.architecture {
+            let (there, here) = (&theirs.architecture, &own.architecture);
+            return Some(format!(
+                "agent {label} runs on {there}, this machine is {here}"
+            ));
+        }
+        if theirs.build != own.build {
+            let (there, here) = (&theirs.build, &own.build);
+            return Some(format!(
+                "agent {label} runs dyno {there}, this is dyno {here}"
+            ));
+        }
+        let run = agent.run.as_ref().filter(|run| **run != self.run)?;
+        Some(format!("agent {label} works for the run {run}"))
+    }
+
+    /// Checks that none of the agents with these labels is hindered, or stands for two.
+    fn check_labels(&self, present: &[Presence], labels: &[String]) -> Result<(), Failure> {
+        for label in labels {
+            let mut same = present.iter().filter(|one| one.identity.label == *label);
+            let (first, second) = (same.next(), same.next());
+            if second.is_some() {
+                let message = format!("two agents have the label {label}");
+                let remedy = "give each agent a label of its own (dyno agent --label)";
+                return Err(Failure::usage(message).remedy(remedy));
+            }
+            if let Some(why) = first.and_then(|agent| self.hindrance(agent)) {
+                return Err(hindered(why));
+            }
+        }
+        Ok(())
+    }
+
+    fn too_few(&self, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
+        let mut why = present.iter().filter_map(|one| self.hindrance(one));
+        if let (Agents::Count(_), Some(first)) = (wanted, why.next()) {
+            let rest: String = why.map(|one| format!("; {one}")).collect();
+            let failure = hindered(format!("{first}{rest}"));
+            return failure.context(format!("{fit} of {wanted} can be used"));
+        }
+        let labels = present.iter().map(|one| one.identity.label.as_str());
+        let answered = match present.is_empty() {
+            true => "no agent answered".to_owned(),
+            false => format!("only these answered: {}", listed(labels)),
+        };
+        let message = format!("the load is to come from {wanted}, but {answered}");
+        let remedy =
+            "start more: `dyno agent` on each load machine, with the address of the nats-server";
+        Failure::server(message).remedy(remedy)
+    }
+
+    fn next_load(&self) -> u32 {
+        self.loads.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+fn has(present: &[Presence], label: &str) -> bool {
+    present.iter().any(|one| one.identity.label == *label)
+}
+
+fn hindered(why: String) -> Failure {
+    let remedy = "start the agents anew, with the program and the key of this coordinator";
+    Failure::usage(why).remedy(remedy)
+}
+
+/// Raises the limit on open files to the maximum, which only connections use up.
+fn allow_all_files() {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that fails, connections do, with their own message.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+}

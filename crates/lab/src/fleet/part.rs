@@ -1,0 +1,110 @@
+//! What an agent needs to run its part of a load: the trial as planned, so that the same code builds
+//! the same load, and what only the coordinator knows.
+
+use client::route::{Route, RouteCopy};
+use engine::Handover;
+use load::{LoadSpec, Part};
+use plan::ReplyTime;
+use serde::{Deserialize, Serialize};
+use workload::built_in::BuiltIn;
+use workload::options::Options;
+
+use crate::{Database, Failure, RunOptions, Target, Trial, Workload};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct LoadPart {
+    planned: plan::Trial,
+    /// Of its scripts.
+    texts: Vec<String>,
+    load_seed: u64,
+    connect_limit: u32,
+    ignored_errors: Vec<String>,
+    batch_scheduling: bool,
+    database: Handover,
+    route: RouteCopy,
+    /// The index of the database among those of the trial.
+    index: usize,
+    part: Part,
+    workers: u32,
+}
+
+/// A part that can be run.
+pub(super) struct ReadyPart {
+    pub(super) database: Database,
+    pub(super) spec: LoadSpec,
+    pub(super) workload: BuiltIn,
+    pub(super) route: Route,
+    pub(super) stamp_replies: bool,
+    pub(super) has_faults: bool,
+    pub(super) protocol: plan::StatementProtocol,
+}
+
+impl LoadPart {
+    /// The part of a trial's load on the database with this index; `workers` are those that an agent
+    /// with a number of CPUs has.
+    pub(super) fn of(
+        trial: &Trial,
+        index: usize,
+        database: Handover,
+        route: &Route,
+        part: Part,
+        workers: u32,
+    ) -> Self {
+        let scripts = trial.planned.load.scripts.iter();
+        Self {
+            planned: trial.planned.clone(),
+            texts: scripts.map(|script| script.text.to_string()).collect(),
+            load_seed: trial.load_seed,
+            connect_limit: trial.run_options.connect_limit.div_ceil(part.of.max(1)),
+            ignored_errors: trial.run_options.ignored_errors.clone(),
+            batch_scheduling: trial.run_options.batch_scheduling,
+            database,
+            route: route.copy(),
+            index,
+            part,
+            workers,
+        }
+    }
+
+    pub(super) fn ready(mut self) -> Result<ReadyPart, Failure> {
+        for (script, text) in self.planned.load.scripts.iter_mut().zip(&self.texts) {
+            script.text = text.as_str().into();
+        }
+        let database = self.database.open()?;
+        let options = Options::of(&self.planned).map_err(Failure::usage)?;
+        let workload = Workload::of(&self.planned, &options, database.engine())?;
+        let trial = Trial {
+            workload,
+            options,
+            load_seed: self.load_seed,
+            target: Target::Given(database.clone()),
+            longest_wait: None,
+            run_options: RunOptions {
+                connect_limit: self.connect_limit,
+                ignored_errors: self.ignored_errors,
+                batch_scheduling: self.batch_scheduling,
+                workers: Some(self.workers),
+                ..RunOptions::default()
+            },
+            fleet: None,
+            planned: self.planned,
+        };
+        let mut spec = LoadSpec {
+            part: self.part,
+            ..trial.load(self.index, &database)
+        };
+        spec.workers = spec.workers.min(spec.own_users().len() as u32);
+        let dialect = database.engine().about().dialect;
+        let workload = trial.workload.ready(&trial.options, dialect, &spec);
+        let load = &trial.planned.load;
+        Ok(ReadyPart {
+            workload: workload.map_err(Failure::usage)?,
+            spec,
+            database,
+            route: self.route.build(self.part.number as usize),
+            stamp_replies: load.reply_time == ReplyTime::Kernel,
+            has_faults: trial.has_faults(),
+            protocol: load.protocol,
+        })
+    }
+}
