@@ -52,7 +52,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_missing_points(&trials, &results.screen);
-    results.check_conditions(&trials, &of);
+    results.check_conditions(&lab, &trials, &of);
     if study.searches() {
         let (work, time) = (plan::work(&trials), plan::load_time(&trials));
         let line = format!("searching for the highest rate: {work}, {time}");

@@ -73,6 +73,9 @@ fn stored_by(
     demands: &mut Vec<DiskDemand>,
 ) -> Result<Vec<Stored>, Failure> {
     let (node, nodes) = (&trial.planned.topology.node, trial.planned.topology.nodes());
+    if trial.is_elsewhere() {
+        return Ok(Vec::new());
+    }
     let server_bytes = needs.disk_bytes - needs.template_bytes;
     let parts = match &node.log_volume {
         None => vec![("data", &node.volume, server_bytes)],

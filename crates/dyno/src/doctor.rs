@@ -1,9 +1,10 @@
 //! `dyno doctor [URL]`: conditions on this host and in a server that distort measurements.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
-use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
-use lab::{Lab, Trial};
+use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject};
+use lab::{Lab, Target, Trial};
 use measure::finding::{self, Finding, Level};
 
 use crate::cli::{DoctorArgs, FailOnArg, StudyArgs};
@@ -31,7 +32,13 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
-    let findings = examine(&Subject {
+    let is_elsewhere = |trial: &&Trial| trial.is_elsewhere();
+    for trial in trials.iter().filter(is_elsewhere) {
+        if let Target::Private(spec) = &trial.target {
+            lab.check_platform(spec, &trial.planned.topology, &AtomicBool::new(false))?;
+        }
+    }
+    let findings = lab.examine(&Subject {
         trials: &trials,
         servers: &servers,
         directories: &places(&servers, &trials),
@@ -74,8 +81,8 @@ fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
 }
 
 /// A short check before the load starts, without the checks that passed.
-pub(crate) fn quick_check(trials: &[Trial]) -> Vec<Finding> {
-    let mut findings = examine(&Subject {
+pub(crate) fn quick_check(lab: &Lab, trials: &[Trial]) -> Vec<Finding> {
+    let mut findings = lab.examine(&Subject {
         trials,
         sample_time: SHORT_SAMPLE,
         ..Subject::host(&host::LOCAL)

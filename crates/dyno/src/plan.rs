@@ -286,9 +286,22 @@ fn needs(platform: Option<Platform<'_>>, trial: &Trial) -> Result<Needs, Failure
     };
     let each = needs.memory_bytes / u64::from(topology.nodes().max(1));
     match &topology.node.site.limits.memory {
-        Some(limit) if limit.value < each => Err(too_little_memory(limit, each)),
-        _ => Ok(needs),
+        Some(limit) if limit.value < each => return Err(too_little_memory(limit, each)),
+        _ => {}
     }
+    if !trial.is_elsewhere() {
+        return Ok(needs);
+    }
+    if let Some((lab, _)) = platform {
+        lab.check_room(topology, &needs)?;
+    }
+    // What the hosts have is no need of this one, where only the template is.
+    Ok(Needs {
+        disk_bytes: needs.template_bytes,
+        log_bytes: 0,
+        memory_bytes: 0,
+        ..needs
+    })
 }
 
 fn too_little_memory(limit: &plan::Spanned<u64>, needed_bytes: u64) -> Failure {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ::report::compare::{PointState, decided, point_state};
-use lab::{Observer, Progress, Trial};
+use lab::{Lab, Observer, Progress, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::result::{Design, Environment, RunResult};
@@ -127,8 +127,8 @@ impl Results {
 
     /// Checks host and servers before the load, prints the number of findings, and stores them.
     /// With the arguments `of`, `dyno doctor` shows the same findings.
-    pub(crate) fn check_conditions(&mut self, trials: &[Trial], of: &[&str]) {
-        let found = doctor::quick_check(trials);
+    pub(crate) fn check_conditions(&mut self, lab: &Lab, trials: &[Trial], of: &[&str]) {
+        let found = doctor::quick_check(lab, trials);
         if let Some(line) = doctor::summary_line(&found, of) {
             self.screen.line(&format!("note: {line}"));
         }

@@ -48,7 +48,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     announce(&trials, planned, &results, study);
     compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
-    results.check_conditions(&trials, of);
+    results.check_conditions(&lab, &trials, of);
     let located = |failure| study.located(failure);
     trials::run(
         &mut lab,
@@ -93,7 +93,8 @@ fn open(
     let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
     let planned = plan.trials.iter();
-    let volumes = planned.flat_map(|trial| trial.topology.node.volumes());
+    let here = planned.filter(|trial| trial.topology.node.site.hosts.is_none());
+    let volumes = here.flat_map(|trial| trial.topology.node.volumes());
     for directory in volumes.filter_map(|volume| volume.directory.as_ref()) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);

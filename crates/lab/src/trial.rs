@@ -271,7 +271,12 @@ impl Trial {
         (load + ledger).saturating_mul(u64::from(self.planned.topology.instances.max(1)))
     }
 
-    /// The directory of the data that the trial loads.
+    /// Whether its servers run on other hosts.
+    pub fn is_elsewhere(&self) -> bool {
+        self.planned.topology.node.site.hosts.is_some()
+    }
+
+    /// The directory of the data that the trial loads, on the host of its servers.
     pub(crate) fn data_directory(&self) -> Option<PathBuf> {
         let named = match &self.target {
             Target::Given(database) => return database.file().map(ToOwned::to_owned),
@@ -279,7 +284,9 @@ impl Trial {
             Target::Private(_) => self.planned.topology.node.volume.directory.as_ref(),
         };
         let named = named.map(|directory| directory.value.clone());
-        named.or_else(|| crate::home::place().ok())
+        let hosts = self.planned.topology.node.site.hosts.as_ref();
+        let there = || Some(hosts?.directory.clone());
+        named.or_else(there).or_else(|| crate::home::place().ok())
     }
 
     /// Maximum number of simultaneous connections to a server.

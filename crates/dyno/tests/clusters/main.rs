@@ -18,6 +18,7 @@ mod failure_studies;
 mod faults;
 mod follow;
 mod host_faults;
+mod hosts;
 mod ledger;
 mod patroni;
 mod quorum;

@@ -37,6 +37,8 @@ const HOST: &str = "host";
 /// What to examine in addition to the host.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
+    /// The name of the host, if it is not this one: then only what its servers need counts.
+    pub elsewhere: Option<&'a str>,
     /// Trials that are about to run.
     pub trials: &'a [Trial],
     /// Running servers besides those of the trials.
@@ -52,6 +54,7 @@ impl<'a> Subject<'a> {
     /// Only a host, without sampling its activity.
     pub fn host(files: &'a dyn Files) -> Self {
         Self {
+            elsewhere: None,
             trials: &[],
             servers: &[],
             directories: &[],
@@ -59,15 +62,30 @@ impl<'a> Subject<'a> {
             sample_time: Duration::ZERO,
         }
     }
+
+    /// The trials whose servers run on the host.
+    fn trials_there(&self) -> impl Iterator<Item = &'a Trial> + use<'a> {
+        let is_elsewhere = self.elsewhere.is_some();
+        let trials = self.trials.iter();
+        trials.filter(move |trial| trial.is_elsewhere() == is_elsewhere)
+    }
 }
 
 /// Examines host and servers, which must have no load from dyno. Returns a finding for each check
 /// and subject, the worst first; equal findings are merged.
 pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
-    let servers = server::all(subject);
-    let mut findings = on_host(subject, &servers);
-    findings.extend(servers.iter().flat_map(checks::judge));
-    let mut findings = merged(findings);
+    examine_all(&[*subject])
+}
+
+/// The same of several hosts.
+pub(crate) fn examine_all(subjects: &[Subject<'_>]) -> Vec<Finding> {
+    let each = subjects.iter().flat_map(|subject| {
+        let servers = server::all(subject);
+        let mut findings = on_host(subject, &servers);
+        findings.extend(servers.iter().flat_map(checks::judge));
+        findings
+    });
+    let mut findings = merged(each.collect());
     findings.sort_by_key(|finding| finding.level);
     findings
 }
@@ -79,7 +97,12 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         .flat_map(|(_, data)| &data.storage.devices);
     let devices: Vec<String> = devices.cloned().collect();
     let trials = subject.trials.iter();
-    let required = trials.map(|trial| Requirements::at_once(trial, subject.trials));
+    let is_elsewhere = subject.elsewhere.is_some();
+    let required = trials.map(|trial| Requirements::at_once(trial, subject.trials, is_elsewhere));
+    let named = |what: &str| match subject.elsewhere {
+        Some(name) => format!("{what} {name}"),
+        None => what.to_owned(),
+    };
     let machine = Machine {
         // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),
@@ -87,18 +110,21 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         required: required.reduce(Requirements::max),
     };
     let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
-    let checks = checks.map(|check| check.finding(&machine, HOST, Remedy::on_host));
+    let checks = checks.map(|check| check.finding(&machine, &named(HOST), Remedy::on_host));
     let mut findings: Vec<Finding> = checks.collect();
     if directories.is_empty() {
         findings.extend(storage::CHECKS.iter().map(|check| {
-            let unknown = unknown("no data on this host is known");
-            check.about.finding(unknown, HOST, Remedy::on_host)
+            let unknown = unknown("no data on the host is known");
+            check.about.finding(unknown, &named(HOST), Remedy::on_host)
         }));
     }
     for (path, mut data) in directories {
         data.system_disks.clone_from(&machine.facts.system_disks);
         data.disks = host::device::disks(subject.files);
-        let of = path.display().to_string();
+        let of = match subject.elsewhere {
+            Some(_) => named(&format!("{} on", path.display())),
+            None => path.display().to_string(),
+        };
         let checks = storage::CHECKS.iter();
         findings.extend(checks.map(|check| check.finding(&data, &of, Remedy::on_host)));
     }

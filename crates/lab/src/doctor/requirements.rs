@@ -22,16 +22,23 @@ pub(super) struct Requirements {
 }
 
 impl Requirements {
-    pub(super) fn of(trial: &Trial) -> Self {
+    /// What it requires of this host, or of each one elsewhere.
+    pub(super) fn of(trial: &Trial, is_elsewhere: bool) -> Self {
         let topology = &trial.planned.topology;
         let cpus = topology.node.site.limits.cpus.as_ref();
-        let servers = u64::from(topology.nodes().max(1));
         let server = server_demand(trial);
+        let load_files = if is_elsewhere { 0 } else { trial.load_files() };
         let required = Self {
             server,
-            load_files: trial.load_files(),
+            load_files,
             ..Self::default()
         };
+        if trial.is_elsewhere() != is_elsewhere {
+            return required;
+        }
+        let on_host = topology.instances_by_host().into_iter();
+        let servers = on_host.map(|nodes| nodes.len().max(1) as u64).max();
+        let servers = servers.unwrap_or(1);
         let disk_bytes = server.data_bytes.saturating_mul(servers);
         match &trial.target {
             Target::Private(spec) => Self {
@@ -51,9 +58,9 @@ impl Requirements {
     }
 
     /// Requirements of a trial and of all trials that run concurrently with it.
-    pub(super) fn at_once(trial: &Trial, trials: &[Trial]) -> Self {
+    pub(super) fn at_once(trial: &Trial, trials: &[Trial], is_elsewhere: bool) -> Self {
         let together = trial.together(trials).into_iter();
-        let each = together.map(|index| Self::of(&trials[index]));
+        let each = together.map(|index| Self::of(&trials[index], is_elsewhere));
         let plus = |all: Self, one| all.with(one, u64::saturating_add);
         each.fold(Self::default(), plus)
     }

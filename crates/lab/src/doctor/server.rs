@@ -29,8 +29,8 @@ pub(super) fn all(subject: &Subject<'_>) -> Vec<ServerFacts> {
         given.insert(database.shown(), (database, None));
     }
     let mut planned: Vec<PlannedServer<'_>> = Vec::new();
-    for trial in subject.trials {
-        let required = Requirements::of(trial);
+    for trial in subject.trials_there() {
+        let required = Requirements::of(trial, trial.is_elsewhere());
         match &trial.target {
             // Without monitors, dyno sends nothing to the server except the load.
             Target::Given(_) if !trial.planned.monitors => {}

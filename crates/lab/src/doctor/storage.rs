@@ -76,10 +76,11 @@ pub(super) fn data_directories(
     let named = subject.directories.iter().cloned();
     let running = servers.iter().filter_map(|server| server.data_dir.clone());
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
-    for trial in subject.trials {
+    for trial in subject.trials_there() {
         if let Some(dir) = trial.data_directory() {
             let bytes = needed.entry(dir).or_default();
-            let required = Requirements::at_once(trial, subject.trials);
+            let is_elsewhere = trial.is_elsewhere();
+            let required = Requirements::at_once(trial, subject.trials, is_elsewhere);
             *bytes = required.disk_bytes.max(*bytes);
         }
         let log = trial.planned.topology.node.log_volume.as_ref();

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -33,7 +34,7 @@ const PART_BYTES: u64 = 1 << 20;
 const MAX_HELD: usize = 4;
 
 /// Answers dyno on another host, with the cache at `root`, until the connection ends.
-pub fn serve(root: &Path, from: impl Read, to: impl Write + Send) -> Result<(), Failure> {
+pub fn serve(root: &Path, from: impl Read + AsFd, to: impl Write + Send) -> Result<(), Failure> {
     let desk = Desk {
         servers: Mutex::default(),
         processes: Mutex::default(),

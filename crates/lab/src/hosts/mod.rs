@@ -21,14 +21,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use engine::Installed;
+use host::Files;
 use ipnet::Ipv4Net;
 use machine::site::far::Link;
-use plan::{EngineSpec, Topology};
+use plan::{EngineSpec, Topology, shown_bytes};
 use serde::de::DeserializeOwned;
 
-use crate::Failure;
+use crate::failure::{Failure, disk_full};
 use crate::home::Home;
 use crate::process::NEVER;
+use crate::setup::needs::{self, Needs};
 use crate::site::{Destination, Machine, Site};
 use crate::template::{About, Template};
 
@@ -37,7 +39,7 @@ use asks::{Found, Received};
 pub(crate) use asks::{SentMembership, ServerStart};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
-pub(crate) use place::{Data, FarData, Spot, own_address, spots, together};
+pub(crate) use place::{Data, FarData, Spot, hosts_of, on_each, own_address, spots, together};
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";
@@ -49,6 +51,8 @@ pub(crate) struct Host {
     link: Link,
     machine: Machine,
     name: String,
+    /// The study's directory there.
+    directory: PathBuf,
     last: AtomicU64,
 }
 
@@ -79,6 +83,7 @@ impl Host {
             link,
             machine,
             name: to.host.clone(),
+            directory: below.to_owned(),
             last: AtomicU64::new(0),
         })
     }
@@ -89,6 +94,52 @@ impl Host {
 
     pub(crate) fn address(&self) -> Ipv4Net {
         self.machine.address()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn files(&self) -> &dyn Files {
+        self.machine.files()
+    }
+
+    /// Checks that the host has the disk space and the memory for some of a trial's servers, and for
+    /// a template of their data.
+    pub(crate) fn check_room(
+        &self,
+        topology: &Topology,
+        servers: u32,
+        needs: &Needs,
+    ) -> Result<(), Failure> {
+        let share = |bytes: u64| bytes / u64::from(topology.nodes().max(1)) * u64::from(servers);
+        let (directory, data_bytes) = (&self.directory, needs.data_bytes(topology.nodes()));
+        let loops = topology.node.volumes().map(|volume| {
+            let made = volume.file_system.as_ref();
+            made.and_then(|made| made.loop_bytes()).unwrap_or_default()
+        });
+        let own = data_bytes.saturating_add(share(needs.disk_bytes - needs.template_bytes));
+        let loops = loops
+            .fold(0, u64::saturating_add)
+            .saturating_mul(servers.into());
+        let needed_bytes = own.max(data_bytes.saturating_add(loops));
+        let free_bytes = needs::space(self.files(), directory)?.free_bytes;
+        if needed_bytes > free_bytes {
+            let what = format!("the data of {servers} servers on host {}", self.name);
+            return Err(disk_full(&what, directory, needed_bytes, free_bytes));
+        }
+        let needed_bytes = share(needs.memory_bytes);
+        let available_bytes = needs::available_memory(self.files())?;
+        if needed_bytes > available_bytes {
+            let why = format!(
+                "its servers need {} of memory; only {} is available",
+                shown_bytes(needed_bytes),
+                shown_bytes(available_bytes)
+            );
+            let remedy = "use more hosts, fewer instances, or smaller buffer pools";
+            return Err(self.machine.unusable(why, remedy));
+        }
+        Ok(())
     }
 
     fn link(&self) -> &Link {

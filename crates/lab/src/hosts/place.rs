@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use ipnet::Ipv4Net;
 use plan::Topology;
@@ -90,6 +91,47 @@ pub(crate) fn spots(
     Ok(hosts.iter().map(spot).collect())
 }
 
+/// Does something for each server, numbered from 1: at the same time for those of different hosts.
+pub(crate) fn on_each<T: Send>(
+    spots: &[Spot],
+    work: impl Fn(u32, &Spot) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    let mut groups: Vec<(Option<&Arc<Host>>, Vec<(u32, &Spot)>)> = Vec::new();
+    for (number, spot) in (1..).zip(spots) {
+        let host = spot.host();
+        let is_same = |known: &Option<&Arc<Host>>| match (known, host) {
+            (Some(known), Some(host)) => Arc::ptr_eq(known, host),
+            (known, host) => known.is_none() && host.is_none(),
+        };
+        match groups.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, group)) => group.push((number, spot)),
+            None => groups.push((host, vec![(number, spot)])),
+        }
+    }
+    let work = &work;
+    let mut done = thread::scope(|scope| {
+        let each = groups.into_iter().map(|(_, group)| {
+            scope.spawn(move || {
+                let mut done = Vec::new();
+                for (number, spot) in group {
+                    let one = work(number, spot);
+                    let has_failed = one.is_err();
+                    done.push((number, one));
+                    if has_failed {
+                        break;
+                    }
+                }
+                done
+            })
+        });
+        let threads: Vec<_> = each.collect();
+        let done = threads.into_iter().filter_map(|thread| thread.join().ok());
+        done.flatten().collect::<Vec<_>>()
+    });
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, one)| one).collect()
+}
+
 /// The hosts with these places in the study's list. Every host that cannot be used is named.
 fn connect(
     home: &Home,
@@ -131,6 +173,29 @@ fn connect(
     Ok(hosts
         .filter_map(|key| connected.get(&key).cloned())
         .collect())
+}
+
+/// Calls `check` with each connected host of a topology and its number of servers; returns one failure
+/// that tells of all.
+pub(crate) fn hosts_of(
+    topology: &Topology,
+    connected: &Hosts,
+    check: impl Fn(&Host, u32) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(planned) = &topology.node.site.hosts else {
+        return Ok(());
+    };
+    let on_host = topology.instances_by_host();
+    let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
+        let name = host.address.value.clone();
+        let key = (name, planned.ssh_config.clone(), planned.directory.clone());
+        let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+        match connected.get(&key).filter(|_| count > 0) {
+            Some(host) => check(host, count),
+            None => Ok(()),
+        }
+    });
+    together(checked.filter_map(Result::err).collect()).map_or(Ok(()), Err)
 }
 
 /// One failure that tells of all; `None` without any.

@@ -77,7 +77,7 @@ fn after_a_restart(time_s: u64) -> (LedgerSummary, usize) {
         wait_for_transfers(cluster, 20);
         let mut node = cluster.primary().lock().unwrap();
         node.kill();
-        node.restart(&AtomicBool::new(false)).unwrap();
+        node.start_again(false, &AtomicBool::new(false)).unwrap();
         kept = transfers(cluster);
     });
     (summary, kept)

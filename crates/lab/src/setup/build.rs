@@ -9,7 +9,7 @@ use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
 use crate::home::Home;
-use crate::hosts::{Data, FarNode, MemberNode, ServerStart, Source, Spot, own_address};
+use crate::hosts::{Data, FarNode, MemberNode, ServerStart, Source, Spot, on_each, own_address};
 use crate::port::several;
 use crate::servers::{MemberPlace, Membership, NodeSpec, Services};
 use crate::setup::data::settle;
@@ -83,10 +83,21 @@ impl Building<'_, '_> {
         let load_s = template.was_built.then(|| began.elapsed().as_secs_f64());
         self.run.observer.stage("copying the data");
         let began = Instant::now();
-        let copies = (1..)
-            .zip(spots)
-            .map(|(number, spot)| self.copy(&template, number, spot));
-        let copies: Vec<Data> = copies.collect::<Result<_, Failure>>()?;
+        let about = template.about()?;
+        let (topology, spec) = (&self.trial.planned.topology, self.spec);
+        let interrupted = self.run.interrupted;
+        let copies = on_each(spots, |number, spot| {
+            let node = node_of(topology, number);
+            let Some(host) = spot.host() else {
+                let here = ThisHost::default();
+                let copy = template.copy_to(number, &node, here.files(), interrupted);
+                return Ok(Data::Here(copy?.0));
+            };
+            host.hold((&template, &about), spec, interrupted)?;
+            let from = Source::Template(&about);
+            let filled = host.fill(number, spec, node, from, interrupted);
+            filled.map(Data::There)
+        })?;
         let how = match template.was_built {
             true => ResetHow::BuiltAndCopied,
             false => ResetHow::Copied,
@@ -103,24 +114,9 @@ impl Building<'_, '_> {
         Ok((copies, reset))
     }
 
-    /// Copies the template for server `number`: where it runs, if that is another host, which keeps it.
-    fn copy(&self, template: &Template, number: u32, spot: &Spot) -> Result<Data, Failure> {
-        let interrupted = self.run.interrupted;
-        let node = node_of(&self.trial.planned.topology, number);
-        let Some(host) = spot.host() else {
-            let here = ThisHost::default();
-            let (data, _) = template.copy_to(number, &node, here.files(), interrupted)?;
-            return Ok(Data::Here(data));
-        };
-        let about = template.about()?;
-        host.hold((template, &about), self.spec, interrupted)?;
-        let from = Source::Template(&about);
-        let filled = host.fill(number, self.spec, node, from, interrupted);
-        filled.map(Data::There)
-    }
-
-    /// Deduplicates blocks if the study asks for it, copies new data to guests, writes it to disk, and drops it from the page cache unless the study wants a warm cache.
-    /// Returns how long that took, in seconds.
+    /// Deduplicates blocks if the study asks for it, copies new data to guests, writes it to disk, and
+    /// drops it from the page cache unless the study wants a warm cache. Returns how long that took, in
+    /// seconds.
     fn place(&mut self, spots: &[Spot], data: &[Data]) -> Result<Option<f64>, Failure> {
         let interrupted = self.run.interrupted;
         for (spot, one) in spots.iter().zip(data) {
@@ -133,16 +129,16 @@ impl Building<'_, '_> {
         }
         self.run.observer.stage("writing the data to disk");
         let (began, cold) = (Instant::now(), self.spec.cold_data);
-        for (spot, one) in spots.iter().zip(data) {
-            match (one, spot.site.machine()) {
-                (Data::There(one), _) => one.settle(cold, interrupted)?,
-                (Data::Here(one), Some(machine)) => machine.settle(&one.data(), interrupted)?,
+        on_each(spots, |number, spot| {
+            match (&data[number as usize - 1], spot.site.machine()) {
+                (Data::There(one), _) => one.settle(cold, interrupted),
+                (Data::Here(one), Some(machine)) => machine.settle(&one.data(), interrupted),
                 (Data::Here(one), None) => {
                     let mut directories = one.directories().into_iter();
-                    directories.try_for_each(|one| settle(&one, cold, interrupted))?;
+                    directories.try_for_each(|one| settle(&one, cold, interrupted))
                 }
             }
-        }
+        })?;
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 

@@ -19,14 +19,17 @@ use std::time::{Duration, Instant};
 
 use engine::data::Mode;
 use engine::{Access, InProcess, Installed};
+use measure::finding::Finding;
 use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
+use crate::doctor::{Subject, examine_all};
 use crate::home::{Cleaned, Home};
-use crate::hosts::{Data, Hosts, Spot, spots, together};
+use crate::hosts::{Data, Hosts, Spot, hosts_of, spots, together};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
+use crate::setup::needs::Needs;
 use crate::setup::place::placed;
 use crate::setup::rig::{ReuseKey, reset};
 use crate::setup::spec::{config, guest_image, installed};
@@ -60,6 +63,29 @@ impl Lab {
         }
         let home = Home::open(servers::account()?)?;
         Ok(self.home.get_or_init(|| home))
+    }
+
+    /// Examines this host and those that are connected.
+    pub fn examine(&self, subject: &Subject<'_>) -> Vec<Finding> {
+        let hosts = self.hosts.borrow();
+        let elsewhere = hosts.values().map(|host| Subject {
+            elsewhere: Some(host.name()),
+            servers: &[],
+            directories: &[],
+            files: host.files(),
+            ..*subject
+        });
+        let all: Vec<Subject<'_>> = std::iter::once(*subject).chain(elsewhere).collect();
+        examine_all(&all)
+    }
+
+    /// Checks that each host has the disk space and the memory that its servers need. Without other
+    /// hosts, does nothing.
+    pub fn check_room(&self, topology: &Topology, needs: &Needs) -> Result<(), Failure> {
+        let hosts = self.hosts.borrow();
+        hosts_of(topology, &hosts, |host, count| {
+            host.check_room(topology, count, needs)
+        })
     }
 
     /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.

@@ -33,6 +33,14 @@ pub struct Needs {
     pub memory_bytes: u64,
 }
 
+impl Needs {
+    /// The part of `disk_bytes` for a copy of the data, without a log; there are so many servers.
+    pub(crate) fn data_bytes(&self, servers: u32) -> u64 {
+        let copies = self.disk_bytes - self.template_bytes - self.log_bytes;
+        copies / u64::from(servers.max(1))
+    }
+}
+
 /// Estimates the needs of a trial with private servers, deliberately on the high side. `template_bytes` is
 /// the size of the cached template; `None` if it must be built.
 pub fn of(trial: &Trial, spec: &EngineSpec, template_bytes: Option<u64>) -> Result<Needs, Failure> {

@@ -27,10 +27,11 @@ use crate::ssh::{Destination, shown};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the program may take to take everything down.
 const END_LIMIT: Duration = Duration::from_secs(120);
-/// Number of exchanges of which the best tells what a host's clocks say, and how long that counts:
-/// clocks run at speeds that differ by some 10 millionths.
+/// Number of exchanges of which the best tells what a host's clocks say.
 const EXCHANGES: u32 = 12;
-const CLOCK_AGE: Duration = Duration::from_secs(20);
+/// How often that is measured, because clocks run at speeds that differ by some 10 millionths. It also
+/// tells the host that the connection is not lost.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of bytes before the program begins.
 const MAX_NOISE_BYTES: usize = 64 << 10;
 
@@ -39,18 +40,22 @@ type Answer = Result<Value, Failure>;
 /// The connection to dyno's program on another host. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Link {
-    to: Destination,
     child: Mutex<Child>,
+    shared: Arc<Shared>,
+    /// Dropped to stop the clock's thread.
+    measuring: Option<Sender<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    to: Destination,
     /// `None` once the program has been told to end.
     requests: Mutex<Option<ChildStdin>>,
-    waiting: Arc<Waiting>,
+    /// Those who wait for answers; `None` once the connection is lost.
+    waiting: Mutex<Option<BTreeMap<u64, Sender<Answer>>>>,
     next: AtomicU64,
     clock: Mutex<Option<Clock>>,
 }
-
-/// Those who wait for answers; `None` once the connection is lost.
-#[derive(Debug)]
-struct Waiting(Mutex<Option<BTreeMap<u64, Sender<Answer>>>>);
 
 impl Link {
     /// Starts the program by a command of ssh, whose messages go to the file `log`.
@@ -79,20 +84,23 @@ impl Link {
                 "name a directory there from which programs may be run: site.directory",
             ));
         };
-        let waiting = Arc::new(Waiting(Mutex::new(Some(BTreeMap::new()))));
-        let receiver = Arc::clone(&waiting);
-        thread::Builder::new()
-            .name("dyno-host".to_owned())
-            .spawn(move || receiver.receive(answers))
-            .map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
-        Ok(Self {
+        let shared = Arc::new(Shared {
             to: to.clone(),
-            child: Mutex::new(child),
             requests: Mutex::new(Some(requests)),
-            waiting,
+            waiting: Mutex::new(Some(BTreeMap::new())),
             next: AtomicU64::new(0),
             clock: Mutex::default(),
-        })
+        });
+        let (measuring, stop) = channel();
+        let link = Self {
+            child: Mutex::new(child),
+            shared: Arc::clone(&shared),
+            measuring: Some(measuring),
+        };
+        let receiver = Arc::clone(&shared);
+        spawn("dyno-host", move || receiver.receive(answers))?;
+        spawn("dyno-host-clock", move || shared.measure_clock(&stop))?;
+        Ok(link)
     }
 
     /// Asks the program, and waits for its answer until the user interrupts: then until the program
@@ -103,28 +111,42 @@ impl Link {
         interrupted: &AtomicBool,
     ) -> Result<T, Failure> {
         let ask = serde_json::to_value(ask).map_err(Failure::internal)?;
-        let answer = self.exchange(|id| Request::Ask { id, ask }, interrupted)?;
-        serde_json::from_value(answer).map_err(|error| self.garbled(&error))
+        let answer = self
+            .shared
+            .exchange(|id| Request::Ask { id, ask }, interrupted)?;
+        serde_json::from_value(answer).map_err(|error| self.shared.garbled(&error))
     }
 
     /// Whether the connection has ended.
     pub fn is_lost(&self) -> bool {
-        locked(&self.waiting.0).is_none()
+        locked(&self.shared.waiting).is_none()
     }
 
-    /// What the host's clocks say, measured anew if that was some time ago.
+    /// What the host's clocks say.
     pub fn clock(&self) -> Result<Clock, Failure> {
-        let known = locked(&self.clock).filter(|clock| clock.at.elapsed() < CLOCK_AGE);
-        if let Some(clock) = known {
-            return Ok(clock);
+        let known = *locked(&self.shared.clock);
+        known.map_or_else(|| self.shared.read_clock(), Ok)
+    }
+}
+
+impl Shared {
+    /// Measures the clock again and again, until the link ends.
+    fn measure_clock(&self, stop: &Receiver<()>) {
+        while self.read_clock().is_ok() {
+            let stopped = stop.recv_timeout(CLOCK_INTERVAL);
+            if !matches!(stopped, Err(RecvTimeoutError::Timeout)) {
+                break;
+            }
         }
+    }
+
+    fn read_clock(&self) -> Result<Clock, Failure> {
         let mut best: Option<Clock> = None;
         for _ in 0..EXCHANGES {
             let asked = Instant::now();
             let answer = self.exchange(|id| Request::Clock { id }, &NEVER)?;
-            let reading: Reading =
-                serde_json::from_value(answer).map_err(|error| self.garbled(&error))?;
-            let clock = Clock::of(asked, reading);
+            let reading = serde_json::from_value::<Reading>(answer);
+            let clock = Clock::of(asked, reading.map_err(|error| self.garbled(&error))?);
             best = best
                 .into_iter()
                 .chain(clock)
@@ -138,7 +160,7 @@ impl Link {
     fn exchange(&self, request: impl FnOnce(u64) -> Request, interrupted: &AtomicBool) -> Answer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = channel();
-        match &mut *locked(&self.waiting.0) {
+        match &mut *locked(&self.waiting) {
             Some(waiting) => waiting.insert(id, sender),
             None => return Err(self.lost()),
         };
@@ -167,8 +189,7 @@ impl Link {
         frame::write(pipe, request).map_err(|_| self.lost())
     }
 
-    /// The failure of a host whose connection has ended.
-    pub fn lost(&self) -> Failure {
+    fn lost(&self) -> Failure {
         let why = "the connection was lost".to_owned();
         self.to.unusable(why, "check the network and the host")
     }
@@ -176,31 +197,36 @@ impl Link {
     fn garbled(&self, error: &serde_json::Error) -> Failure {
         Failure::internal(format!("host {} gave a bad answer: {error}", self.to.host))
     }
-}
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        // It takes down what it has set up, and ends.
-        locked(&self.requests).take();
-        let mut child = locked(&self.child);
-        let _ = process::wait(&mut child, END_LIMIT);
-        process::kill(&mut child);
-    }
-}
-
-impl Waiting {
     /// Hands over answers until the connection ends.
     fn receive(&self, mut answers: BufReader<ChildStdout>) {
         while let Ok(Some(Reply { id, answer })) = frame::read(&mut answers) {
-            let mut waiting = locked(&self.0);
+            let mut waiting = locked(&self.waiting);
             let waits = waiting.as_mut().and_then(|waiting| waiting.remove(&id));
             if let Some(sender) = waits {
                 // Nobody may wait any longer.
                 let _ = sender.send(answer);
             }
         }
-        locked(&self.0).take();
+        locked(&self.waiting).take();
     }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.measuring.take();
+        // It takes down what it has set up, and ends.
+        locked(&self.shared.requests).take();
+        let mut child = locked(&self.child);
+        let _ = process::wait(&mut child, END_LIMIT);
+        process::kill(&mut child);
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    let failed = |error| Failure::internal(format!("cannot start a thread: {error}"));
+    spawned.map(drop).map_err(failed)
 }
 
 fn wait_for_begin(answers: &mut impl BufRead) -> io::Result<()> {

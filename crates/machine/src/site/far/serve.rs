@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -18,11 +21,13 @@ use crate::locked;
 
 /// Maximum number of requests that are answered at once.
 const MAX_AT_ONCE: u64 = 256;
+/// After so long without a request, the connection is lost: dyno reads the clock more often.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Answers requests that arrive on `from`, each on a thread of its own. The flag that `answer` gets
 /// becomes true when the answer is no longer wanted. `origin` is when the steady clock began.
 pub fn serve<A: DeserializeOwned>(
-    mut from: impl Read,
+    mut from: impl Read + AsFd,
     mut to: impl Write + Send,
     origin: Instant,
     answer: impl Fn(A, &AtomicBool) -> Result<Value, Failure> + Sync,
@@ -40,7 +45,7 @@ pub fn serve<A: DeserializeOwned>(
     };
     thread::scope(|scope| {
         let served = loop {
-            match frame::read(&mut from) {
+            match heard(&from, SILENCE).and_then(|()| frame::read(&mut from)) {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(failed(error)),
                 Ok(Some(Request::Clock { id })) => {
@@ -77,6 +82,16 @@ pub fn serve<A: DeserializeOwned>(
         }
         served
     })
+}
+
+/// Waits until there is something to read.
+fn heard(from: &impl AsFd, limit: Duration) -> io::Result<()> {
+    let limit = Timespec::try_from(limit).ok();
+    let mut pipe = [PollFd::new(from, PollFlags::IN)];
+    match retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
+    }
 }
 
 fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {
