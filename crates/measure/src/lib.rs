@@ -2,6 +2,7 @@
 
 pub mod change_point;
 mod check;
+pub mod clock;
 pub mod column;
 pub mod compare;
 pub mod curve;
