@@ -74,7 +74,13 @@ fn a_host_whose_clock_is_wrong_is_measured_not_believed() {
     let fake = format!(
         "SetEnv LD_PRELOAD={library} FAKETIME=+2s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1\n"
     );
-    let wrong = |number| if number == 2 { fake.clone() } else { String::new() };
+    let wrong = |number| {
+        if number == 2 {
+            fake.clone()
+        } else {
+            String::new()
+        }
+    };
     let Some(hosts) = Hosts::start_with(2, wrong) else {
         return;
     };
@@ -94,7 +100,10 @@ fn a_host_whose_clock_is_wrong_is_measured_not_believed() {
     assert_eq!(names, ["host1", "host2"]);
     for (clock, ahead_s) in clocks.iter().zip([0.0, 2.0]) {
         assert!((clock.ahead_s - ahead_s).abs() <= 0.002, "{clock:?}");
-        assert!((clock.ahead_s - ahead_s).abs() <= clock.bound_s + 0.0005, "{clock:?}");
+        assert!(
+            (clock.ahead_s - ahead_s).abs() <= clock.bound_s + 0.0005,
+            "{clock:?}"
+        );
     }
     let kill = &trial.faults[0];
     let late = kill.effect_s.unwrap() - kill.asked_s;

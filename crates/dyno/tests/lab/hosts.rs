@@ -83,9 +83,10 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     let log = done.kept(2, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
     let config = done.kept(2, "1/my.cnf");
-    let data = format!("datadir = {}/dyno-", below.path().display());
+    let cache_there = below.path().join("dyno-cache");
+    let data = format!("datadir = {}/run/", cache_there.display());
     assert!(config.contains(&data), "{config}");
-    assert_eq!(entries(below.path()), [below.path().join("dyno-cache")]);
+    assert_eq!(entries(below.path()), [cache_there]);
     cache.assert_nothing_left();
 }
 

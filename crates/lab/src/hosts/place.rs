@@ -97,21 +97,21 @@ pub(crate) fn on_each<T: Send>(
     spots: &[Spot],
     work: impl Fn(u32, &Spot) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    let mut groups: Vec<(Option<&Arc<Host>>, Vec<(u32, &Spot)>)> = Vec::new();
+    let is_same = |one: &Spot, other: &Spot| match (one.host(), other.host()) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    let mut groups: Vec<Vec<(u32, &Spot)>> = Vec::new();
     for (number, spot) in (1..).zip(spots) {
-        let host = spot.host();
-        let is_same = |known: &Option<&Arc<Host>>| match (known, host) {
-            (Some(known), Some(host)) => Arc::ptr_eq(known, host),
-            (known, host) => known.is_none() && host.is_none(),
-        };
-        match groups.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, group)) => group.push((number, spot)),
-            None => groups.push((host, vec![(number, spot)])),
+        let mut known = groups.iter_mut();
+        match known.find(|group| is_same(group[0].1, spot)) {
+            Some(group) => group.push((number, spot)),
+            None => groups.push(vec![(number, spot)]),
         }
     }
     let work = &work;
     let mut done = thread::scope(|scope| {
-        let each = groups.into_iter().map(|(_, group)| {
+        let each = groups.into_iter().map(|group| {
             scope.spawn(move || {
                 let mut done = Vec::new();
                 for (number, spot) in group {

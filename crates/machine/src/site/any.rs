@@ -232,7 +232,7 @@ impl dyn Site + '_ {
         let Some(machine) = self.machine() else {
             return Ok(());
         };
-        machine.bring(dir, false, interrupted)?;
+        machine.bring(dir, interrupted)?;
         machine.forward(here, there)
     }
 
