@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod change_point;
 mod check;
+pub mod clock;
 pub mod column;
 pub mod compare;
 pub mod curve;

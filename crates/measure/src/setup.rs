@@ -6,6 +6,8 @@ use std::time::Duration;
 use plan::{ReplyTime, StatementClass};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::HostClock;
+
 /// The setup of a trial: its plan, and what dyno found when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -27,6 +29,9 @@ pub struct Setup {
     /// `None` if that adds nothing to the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// The clocks of the other hosts that the servers ran on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<HostClock>,
     #[serde(default)]
     pub emulated: bool,
     /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
@@ -46,6 +51,7 @@ impl Setup {
             tables: planned.data.tables,
             directory: None,
             platform: None,
+            clocks: Vec::new(),
             emulated: false,
             in_process: false,
         }

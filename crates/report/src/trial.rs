@@ -1,6 +1,7 @@
 //! A trial: what happened, and a table for each view of it.
 
 use measure::agent::AgentSummary;
+use measure::clock::HostClock;
 use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::{Metric, MetricSummary, bracketed, split};
@@ -30,6 +31,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
         parts::table("phase", trial, &trial.by_phase),
         statements(trial),
         errors(trial),
+        clocks(trial),
     ]));
     blocks.extend(folded([
         ("Metrics", metrics(trial)),
@@ -154,6 +156,23 @@ fn agents(trial: &TrialSummary) -> Grid {
         "Each agent's part of the load. Times in milliseconds: its mean response time, how late it noticed arrivals \
          and read replies, how late it began, how far its clock was ahead, and the shortest round trip to it.",
         &trial.agents,
+    )
+}
+
+/// The clocks of other hosts.
+fn clocks(trial: &TrialSummary) -> Grid {
+    let drift = |one: &HostClock| Some((one.drift?.ppm, one.drift?.bound_ppm));
+    let columns = Columns::<&HostClock>::new()
+        .key("host", |one| &one.host)
+        .with("ahead (ms)", |one| one.ahead_s * 1e3)
+        .with("± ms", |one| one.bound_s * 1e3)
+        .with("events ± ms", |one| one.events_bound_s * 1e3)
+        .with("drift (ppm)", move |one| Some(drift(one)?.0))
+        .with("± ppm", move |one| Some(drift(one)?.1));
+    columns.grid(
+        "Clocks of the servers' hosts: how far the time of day was ahead of this host's at the end. Times of \
+         what happened there are converted with their monotonic clocks, whose drift this is.",
+        &trial.setup.clocks,
     )
 }
 

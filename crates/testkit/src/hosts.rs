@@ -18,6 +18,8 @@ const PORT: u16 = 2222;
 /// its port has, too, `$3`: its address, `$4`: its own directory; then the program.
 const CONNECT: &str = r#"
 set -e
+# Of a host that was killed a moment ago.
+nsenter --net="/proc/$1/ns/net" -- ip link del "$2" 2>/dev/null || true
 ip link add eth0 type veth peer name "$2" netns "$1"
 nsenter --net="/proc/$1/ns/net" -- ip link set "$2" master switch up
 ip addr add "$3/24" dev eth0
@@ -192,12 +194,21 @@ impl Hosts {
         }
     }
 
+    /// Starts a host again.
+    pub fn restart(&mut self, number: u8) {
+        self.replace(number, SshHost::serve);
+    }
+
     /// Gives a host another key, as if it had been installed anew. It starts again.
     pub fn change_key(&mut self, number: u8) {
+        self.replace(number, SshHost::change_key);
+    }
+
+    fn replace(&mut self, number: u8, by: fn(SshHost) -> SshHost) {
         self.kill(number);
         let index = usize::from(number) - 1;
         let host = self.hosts.remove(index);
-        self.hosts.insert(index, host.change_key());
+        self.hosts.insert(index, by(host));
     }
 
     /// Cuts a host's network off, or connects it again.

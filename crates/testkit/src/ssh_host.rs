@@ -127,7 +127,7 @@ impl SshHost {
     }
 
     /// Starts the server, in place of the one that runs.
-    fn serve(mut self) -> Self {
+    pub(crate) fn serve(mut self) -> Self {
         daemon::end(&mut self.process);
         if rustix::process::geteuid().is_root() {
             fs::create_dir_all(PRIVILEGE_SEPARATION).expect(PRIVILEGE_SEPARATION);

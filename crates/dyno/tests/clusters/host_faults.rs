@@ -62,3 +62,51 @@ fn a_cluster_spreads_over_hosts_and_survives_what_happens_to_them() {
     }
     cache.assert_nothing_left();
 }
+
+/// A host's time of day is off by 2 s; what happens there is reported at the right time, and the time of
+/// day with how far it is off.
+#[test]
+fn a_host_whose_clock_is_wrong_is_measured_not_believed() {
+    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+    if !std::path::Path::new(library).exists() {
+        return testkit::skip("faketime is not installed (scripts/install-servers.sh ssh)");
+    }
+    let fake = format!(
+        "SetEnv LD_PRELOAD={library} FAKETIME=+2s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1\n"
+    );
+    let wrong = |number| {
+        if number == 2 {
+            fake.clone()
+        } else {
+            String::new()
+        }
+    };
+    let Some(hosts) = Hosts::start_with(2, wrong) else {
+        return;
+    };
+    let cache = Cache::kept();
+    let fault = "[[fault]]\nat = \"1s\"\nkill = 2\nheal = \"500ms\"\n";
+    let run = |time: &str| {
+        let study = format!(
+            "title = \"t\"\nserver.engine = \"mariadb\"\ntopology.instances = 2\n{}{LOAD}time = \"{time}\"\n{fault}",
+            site(&hosts)
+        );
+        Program::study(&study).cache(&cache).succeeds()
+    };
+    let done = in_time(&["4s", "60s"], run, is_healed);
+    let trial = done.completed();
+    let clocks = &trial.setup.clocks;
+    let names: Vec<&str> = clocks.iter().map(|clock| clock.host.as_str()).collect();
+    assert_eq!(names, ["host1", "host2"]);
+    for (clock, ahead_s) in clocks.iter().zip([0.0, 2.0]) {
+        assert!((clock.ahead_s - ahead_s).abs() <= 0.002, "{clock:?}");
+        assert!(
+            (clock.ahead_s - ahead_s).abs() <= clock.bound_s + 0.0005,
+            "{clock:?}"
+        );
+    }
+    let kill = &trial.faults[0];
+    let late = kill.effect_s.unwrap() - kill.asked_s;
+    assert!((0.0..1.0).contains(&late), "{kill:?}");
+    done.prints(&["Clocks of the servers' hosts", "host2"]);
+}

@@ -83,9 +83,10 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     let log = done.kept(2, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
     let config = done.kept(2, "1/my.cnf");
-    let data = format!("datadir = {}/dyno-", below.path().display());
+    let cache_there = below.path().join("dyno-cache");
+    let data = format!("datadir = {}/run/", cache_there.display());
     assert!(config.contains(&data), "{config}");
-    assert!(entries(below.path()).is_empty());
+    assert_eq!(entries(below.path()), [cache_there]);
     cache.assert_nothing_left();
 }
 
@@ -159,7 +160,7 @@ fn hosts_that_cannot_be_used_are_named_together() {
     }
     refused(
         &hosts,
-        &["study.toml:", "host host3 ", "host host4 ", "mariadbd"],
+        &["study.toml:", "on host host3: ", "on host host4: "],
     );
     fs::write(hosts.ssh(2).authorized_keys(), "").unwrap();
     fs::write(hosts.ssh(3).known_hosts(), "").unwrap();
@@ -196,5 +197,10 @@ fn a_host_that_dies_while_it_gets_its_data_leaves_nothing_elsewhere() {
         .wait()
         .fails(3, &["host host2", "the connection was lost"]);
     assert_nothing_left(&hosts, 1);
+    cache.wait_for_no_process();
+    // What was on it is removed once it answers again.
+    hosts.restart(2);
+    on(&hosts, &cache, "").succeeds();
+    assert_nothing_left(&hosts, 2);
     cache.assert_nothing_left();
 }

@@ -358,7 +358,7 @@ fn variants_that_take_turns_require_the_pools_of_all() {
     let trials: Vec<Trial> = trials.collect();
     assert_eq!(trials.len(), 4);
     for trial in &trials {
-        let required = Requirements::at_once(trial, &trials);
+        let required = Requirements::at_once(trial, &trials, false);
         assert_eq!(
             (required.private_servers, required.pool_bytes),
             (2, 4 << 30)

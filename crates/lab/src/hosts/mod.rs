@@ -164,7 +164,11 @@ impl Host {
         self.ask(ask, interrupted)
             .map_err(|failure| match failure.is_interrupted() {
                 true => failure,
-                false => failure.context(format!("on host {name}")),
+                // Without another place in the study, that of the hosts.
+                false => Failure {
+                    key: failure.key.clone().or_else(|| Some("site.host".to_owned())),
+                    ..failure.context(format!("on host {name}"))
+                },
             })
     }
 

@@ -1,5 +1,6 @@
 //! Where the nodes of a trial and their data are: on this host, or on others.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -96,21 +97,21 @@ pub(crate) fn on_each<T: Send>(
     spots: &[Spot],
     work: impl Fn(u32, &Spot) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    let mut groups: Vec<(Option<&Arc<Host>>, Vec<(u32, &Spot)>)> = Vec::new();
+    let is_same = |one: &Spot, other: &Spot| match (one.host(), other.host()) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    let mut groups: Vec<Vec<(u32, &Spot)>> = Vec::new();
     for (number, spot) in (1..).zip(spots) {
-        let host = spot.host();
-        let is_same = |known: &Option<&Arc<Host>>| match (known, host) {
-            (Some(known), Some(host)) => Arc::ptr_eq(known, host),
-            (known, host) => known.is_none() && host.is_none(),
-        };
-        match groups.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, group)) => group.push((number, spot)),
-            None => groups.push((host, vec![(number, spot)])),
+        let mut known = groups.iter_mut();
+        match known.find(|group| is_same(group[0].1, spot)) {
+            Some(group) => group.push((number, spot)),
+            None => groups.push(vec![(number, spot)]),
         }
     }
     let work = &work;
     let mut done = thread::scope(|scope| {
-        let each = groups.into_iter().map(|(_, group)| {
+        let each = groups.into_iter().map(|group| {
             scope.spawn(move || {
                 let mut done = Vec::new();
                 for (number, spot) in group {
@@ -132,7 +133,7 @@ pub(crate) fn on_each<T: Send>(
     done.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The hosts with these places in the study's list. Every host that cannot be used is named.
+/// The hosts with these places in the study's list, to which dyno connects at once. Every host that cannot be used is named.
 fn connect(
     home: &Home,
     topology: &Topology,
@@ -149,30 +150,57 @@ fn connect(
         Some((name, planned.ssh_config.clone(), planned.directory.clone()))
     };
     connected.retain(|_, host| !host.is_lost());
+    let tried: BTreeSet<_> = places.iter().filter_map(|place| key(*place)).collect();
+    let tried = tried.into_iter().filter(|key| !connected.contains_key(key));
+    let tried: Vec<_> = thread::scope(|scope| {
+        let threads = tried.map(|key| {
+            scope.spawn(move || {
+                let to = Destination {
+                    host: key.0.clone(),
+                    ssh_config: key.1.clone(),
+                };
+                let host = Host::connect(home, &to, &key.2, interrupted);
+                (key, host)
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        let tried = threads.into_iter().filter_map(|thread| thread.join().ok());
+        tried.collect()
+    });
     let mut lacks: Vec<Failure> = Vec::new();
-    let mut tried: Vec<usize> = places.to_vec();
-    tried.sort_unstable();
-    tried.dedup();
-    for key in tried.into_iter().filter_map(key) {
-        if connected.contains_key(&key) {
-            continue;
-        }
-        let to = Destination {
-            host: key.0.clone(),
-            ssh_config: key.1.clone(),
-        };
-        match Host::connect(home, &to, &key.2, interrupted) {
+    for (key, host) in tried {
+        match host {
             Ok(host) => drop(connected.insert(key, Arc::new(host))),
             Err(failure) => lacks.push(failure),
         }
     }
-    if let Some(failure) = together(lacks) {
-        return Err(failure);
+    let hosts = places
+        .iter()
+        .filter_map(|place| connected.get(&key(*place)?).cloned());
+    let hosts: Vec<_> = hosts.collect();
+    lacks.extend(same_host(&hosts));
+    together(lacks).map_or(Ok(hosts), Err)
+}
+
+/// Two names of one host, which would get the share of two.
+fn same_host(hosts: &[Arc<Host>]) -> Option<Failure> {
+    let mut known: Vec<&Arc<Host>> = Vec::new();
+    for host in hosts {
+        let address = |host: &Arc<Host>| host.address().addr();
+        let same = known.iter().find(|known| address(known) == address(host));
+        match same.filter(|_| !address(host).is_loopback()) {
+            Some(same) if !Arc::ptr_eq(same, host) => {
+                let why = format!(
+                    "it is {}, too: ssh reaches both at {}",
+                    same.name,
+                    address(host)
+                );
+                return Some(host.machine.unusable(why, "name each host once"));
+            }
+            _ => known.push(host),
+        }
     }
-    let hosts = places.iter().filter_map(|place| key(*place));
-    Ok(hosts
-        .filter_map(|key| connected.get(&key).cloned())
-        .collect())
+    None
 }
 
 /// Calls `check` with each connected host of a topology and its number of servers; returns one failure

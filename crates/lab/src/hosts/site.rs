@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use host::Files;
 use host::group::{self, Usage};
 use ipnet::Ipv4Net;
+use measure::clock::HostClock;
 
 use super::Host;
 use crate::failure::Failure;
@@ -59,6 +61,18 @@ impl Site for FarSite {
 
     fn platform(&self) -> Option<String> {
         self.host.machine.platform()
+    }
+
+    fn clock(&self) -> Option<HostClock> {
+        let clock = self.host.link().clock().ok()?;
+        let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+        Some(HostClock {
+            host: self.host.name.clone(),
+            ahead_s: clock.wall.ahead_ns as f64 / 1e9,
+            bound_s: seconds(clock.wall.bound_ns),
+            events_bound_s: seconds(clock.steady.bound_ns),
+            drift: clock.drift,
+        })
     }
 
     fn machine(&self) -> Option<&Machine> {

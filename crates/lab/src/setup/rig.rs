@@ -121,8 +121,11 @@ impl Rig {
         let Some(first) = self.databases().next() else {
             return trial.planned_setup();
         };
-        let first_site = self.members().next().and_then(Member::site);
-        let mut sites = self.members().filter_map(Member::site);
+        let sites: Vec<_> = self.members().filter_map(Member::site).collect();
+        let clocks = sites.iter().filter_map(|site| site.clock());
+        let mut clocks: Vec<_> = clocks.collect();
+        clocks.sort_by(|one, other| one.host.cmp(&other.host));
+        clocks.dedup_by(|one, other| one.host == other.host);
         Setup {
             server: match self.instances.len() {
                 1 => first.shown(),
@@ -130,8 +133,9 @@ impl Rig {
             },
             tls: first.server().and_then(|server| server.tls()),
             workers: trial.workers(first),
-            platform: first_site.and_then(|site| site.platform()),
-            emulated: sites.any(|site| site.is_emulated()),
+            platform: sites.first().and_then(|site| site.platform()),
+            clocks,
+            emulated: sites.iter().any(|site| site.is_emulated()),
             ..trial.setup_of(first)
         }
     }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
+use measure::clock::HostClock;
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::launched::{Launched, Process, Program};
@@ -48,6 +49,11 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// What dyno found out about the site, such as the program that runs its container; `None` if
     /// that adds nothing to the plan.
     fn platform(&self) -> Option<String> {
+        None
+    }
+
+    /// What is known of the clocks of the site's machine; `None` if they are this host's.
+    fn clock(&self) -> Option<HostClock> {
         None
     }
 
@@ -226,7 +232,7 @@ impl dyn Site + '_ {
         let Some(machine) = self.machine() else {
             return Ok(());
         };
-        machine.bring(dir, false, interrupted)?;
+        machine.bring(dir, interrupted)?;
         machine.forward(here, there)
     }
 

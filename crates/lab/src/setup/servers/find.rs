@@ -59,13 +59,10 @@ fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, 
     })
 }
 
-/// Checks that another machine has a server program of the same version as this host's.
+/// Checks that a guest has a server program of the same version as this host's.
 pub fn check_program(machine: &Machine, installed: &Installed) -> Result<(), Failure> {
     let (engine, program) = (installed.engine, installed.program.display());
-    let remedy = match machine.is_guest() {
-        true => "build the guest again: scripts/build-guest.sh".to_owned(),
-        false => format!("install {} there as on this host", installed.shown()),
-    };
+    let remedy = "build the guest again: scripts/build-guest.sh";
     let arguments = engine.traits().version_arguments.iter().map(Into::into);
     let words: Vec<_> = [installed.program.clone().into_os_string()]
         .into_iter()
@@ -80,7 +77,7 @@ pub fn check_program(machine: &Machine, installed: &Installed) -> Result<(), Fai
         ),
         _ => format!("its {program} does not run: {}", shown(&said)),
     };
-    Err(machine.unusable(why, &remedy))
+    Err(machine.unusable(why, remedy))
 }
 
 #[cfg(test)]

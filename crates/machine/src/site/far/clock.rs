@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use measure::clock::{Drift, Exchange, Offset};
 use serde::{Deserialize, Serialize};
 
 /// What a host's clocks say at one moment.
@@ -22,38 +23,47 @@ impl Reading {
     }
 }
 
-/// How a host's clocks differ from this host's: from the exchange with the shortest round trip, in
-/// whose middle the host is taken to have answered.
+/// How a host's clocks differ from this host's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clock {
-    /// When dyno's program began there, on this host's clock.
-    pub origin: Instant,
-    /// How far the host's time of day is ahead, in seconds.
-    pub ahead_s: f64,
-    /// How wrong both may be.
-    pub bound: Duration,
-    pub(super) at: Instant,
+    /// When the clock of this host began that the offsets of steady clocks count from.
+    origin: Instant,
+    pub steady: Offset,
+    /// Of the times of day.
+    pub wall: Offset,
+    /// How fast the steady clocks drift apart; `None` at first.
+    pub drift: Option<Drift>,
 }
 
 impl Clock {
-    /// From a reading that was asked for then, and has just arrived.
-    pub(super) fn of(asked: Instant, reading: Reading) -> Option<Self> {
-        let (at, wall) = (Instant::now(), since_1970());
-        let bound = at.duration_since(asked) / 2;
-        let middle = at.checked_sub(bound)?;
-        let origin = middle.checked_sub(Duration::from_nanos(reading.steady_ns))?;
-        let wall = wall.checked_sub(bound)?.as_secs_f64();
+    /// From readings of this host's clocks when it asked, of the other host's, and of this host's when
+    /// the answer arrived. `first`: the first measurement.
+    pub(super) fn of(
+        origin: Instant,
+        readings: &[[Reading; 3]],
+        first: Option<&Self>,
+    ) -> Option<Self> {
+        let offset = |of: fn(&Reading) -> u64| {
+            let exchange = |[asked, read, answered]: &[Reading; 3]| Exchange {
+                asked_ns: of(asked),
+                read_ns: of(read),
+                answered_ns: of(answered),
+            };
+            Offset::of(&readings.iter().map(exchange).collect::<Vec<_>>())
+        };
+        let steady = offset(|reading| reading.steady_ns)?;
         Some(Self {
             origin,
-            ahead_s: Duration::from_nanos(reading.wall_ns).as_secs_f64() - wall,
-            bound,
-            at,
+            steady,
+            wall: offset(|reading| reading.wall_ns)?,
+            drift: first.and_then(|first| steady.drift_since(&first.steady)),
         })
     }
 
     /// The moment on this host's clock at which the host's steady clock said so.
     pub fn here(&self, steady: Duration) -> Instant {
-        self.origin.checked_add(steady).unwrap_or(self.at)
+        let here = Duration::from_nanos(self.steady.here_ns(nanos(steady)));
+        self.origin.checked_add(here).unwrap_or(self.origin)
     }
 }
 
@@ -73,18 +83,26 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_ahead_is_measured_within_its_bound() {
-        let (origin, asked) = (Instant::now(), Instant::now());
-        let mut reading = Reading::now(origin);
-        reading.wall_ns += 2_000_000_000;
-        let clock = Clock::of(asked, reading).unwrap();
-        let bound = clock.bound + Duration::from_millis(1);
+        let (here, there) = (Instant::now(), Instant::now() + Duration::from_millis(3));
+        let mut exchanges = Vec::new();
+        while there.elapsed().is_zero() || exchanges.len() < 5 {
+            let asked = Reading::now(here);
+            let mut read = Reading::now(there);
+            read.wall_ns += 2_000_000_000;
+            exchanges.push([asked, read, Reading::now(here)]);
+        }
+        exchanges.drain(..exchanges.len() - 5);
+        let clock = Clock::of(here, &exchanges, None).unwrap();
+        let error = clock.wall.ahead_ns.abs_diff(2_000_000_000);
+        assert!(error <= clock.wall.bound_ns, "{clock:?}");
+        let shown = clock.here(Duration::from_secs(1));
+        let expected = there + Duration::from_secs(1);
+        let error = shown.max(expected) - shown.min(expected);
         assert!(
-            (clock.ahead_s - 2.0).abs() <= bound.as_secs_f64(),
-            "{clock:?}"
+            nanos(error) <= clock.steady.bound_ns + 1,
+            "{error:?} {clock:?}"
         );
-        let here = clock.here(Duration::from_secs(1));
-        let expected = origin + Duration::from_secs(1);
-        let error = here.max(expected) - here.min(expected);
-        assert!(error <= bound, "{error:?} {clock:?}");
+        let again = Clock::of(here, &exchanges, Some(&clock)).unwrap();
+        assert_eq!(again.drift, None);
     }
 }

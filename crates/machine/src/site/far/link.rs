@@ -27,7 +27,7 @@ use crate::ssh::{Destination, shown};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the program may take to take everything down.
 const END_LIMIT: Duration = Duration::from_secs(120);
-/// Number of exchanges of which the best tells what a host's clocks say.
+/// Number of exchanges that tell what a host's clocks say.
 const EXCHANGES: u32 = 12;
 /// How often that is measured, because clocks run at speeds that differ by some 10 millionths. It also
 /// tells the host that the connection is not lost.
@@ -54,7 +54,10 @@ struct Shared {
     /// Those who wait for answers; `None` once the connection is lost.
     waiting: Mutex<Option<BTreeMap<u64, Sender<Answer>>>>,
     next: AtomicU64,
-    clock: Mutex<Option<Clock>>,
+    /// When this host's clock began.
+    origin: Instant,
+    /// As they were measured first and last.
+    clocks: Mutex<Option<[Clock; 2]>>,
 }
 
 impl Link {
@@ -89,7 +92,8 @@ impl Link {
             requests: Mutex::new(Some(requests)),
             waiting: Mutex::new(Some(BTreeMap::new())),
             next: AtomicU64::new(0),
-            clock: Mutex::default(),
+            origin: Instant::now(),
+            clocks: Mutex::default(),
         });
         let (measuring, stop) = channel();
         let link = Self {
@@ -124,8 +128,8 @@ impl Link {
 
     /// What the host's clocks say.
     pub fn clock(&self) -> Result<Clock, Failure> {
-        let known = *locked(&self.shared.clock);
-        known.map_or_else(|| self.shared.read_clock(), Ok)
+        let known = *locked(&self.shared.clocks);
+        known.map_or_else(|| self.shared.read_clock(), |[_, last]| Ok(last))
     }
 }
 
@@ -141,20 +145,20 @@ impl Shared {
     }
 
     fn read_clock(&self) -> Result<Clock, Failure> {
-        let mut best: Option<Clock> = None;
+        let mut readings = Vec::new();
         for _ in 0..EXCHANGES {
-            let asked = Instant::now();
+            let asked = Reading::now(self.origin);
             let answer = self.exchange(|id| Request::Clock { id }, &NEVER)?;
-            let reading = serde_json::from_value::<Reading>(answer);
-            let clock = Clock::of(asked, reading.map_err(|error| self.garbled(&error))?);
-            best = best
-                .into_iter()
-                .chain(clock)
-                .min_by_key(|clock| clock.bound);
+            let answered = Reading::now(self.origin);
+            let read = serde_json::from_value(answer);
+            readings.push([asked, read.map_err(|error| self.garbled(&error))?, answered]);
         }
-        let best = best.ok_or_else(|| self.lost())?;
-        *locked(&self.clock) = Some(best);
-        Ok(best)
+        let mut clocks = locked(&self.clocks);
+        let first = clocks.map(|[first, _]| first);
+        let clock = Clock::of(self.origin, &readings, first.as_ref());
+        let clock = clock.ok_or_else(|| self.lost())?;
+        *clocks = Some([first.unwrap_or(clock), clock]);
+        Ok(clock)
     }
 
     fn exchange(&self, request: impl FnOnce(u64) -> Request, interrupted: &AtomicBool) -> Answer {

@@ -97,3 +97,56 @@ fn heard(from: &impl AsFd, limit: Duration) -> io::Result<()> {
 fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| Failure::internal(format!("bad answer: {error}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread::{sleep, spawn};
+
+    use super::*;
+    use crate::failure::canceled;
+
+    /// Adds 1, and to 0 only once that is no longer wanted.
+    fn add(ask: u32, over: &AtomicBool) -> Result<Value, Failure> {
+        while ask == 0 && !over.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(1));
+        }
+        match ask {
+            0 => Err(canceled()),
+            _ => sent(ask + 1),
+        }
+    }
+
+    #[test]
+    fn requests_are_answered_until_they_are_canceled_or_the_connection_ends() {
+        let (from, mut requests) = io::pipe().unwrap();
+        let (mut answers, to) = io::pipe().unwrap();
+        let served = spawn(|| serve(from, to, Instant::now(), add));
+        let mut begin = vec![0; BEGIN.len() + 1];
+        answers.read_exact(&mut begin).unwrap();
+        let mut ask = |id, ask: u32| {
+            let ask = Value::from(ask);
+            frame::write(&mut requests, &Request::Ask { id, ask }).unwrap();
+        };
+        let mut answer = || {
+            let reply: Reply = frame::read(&mut answers).unwrap().unwrap();
+            (reply.id, reply.answer)
+        };
+        // The first one does not keep the second one waiting.
+        ask(1, 0);
+        ask(2, 41);
+        assert_eq!(answer(), (2, Ok(Value::from(42))));
+        ask(3, 0);
+        frame::write(&mut requests, &Request::Cancel { id: 3 }).unwrap();
+        assert_eq!(answer(), (3, Err(canceled())));
+        drop(requests);
+        assert_eq!(answer(), (1, Err(canceled())));
+        served.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_connection_on_which_nothing_comes_is_lost() {
+        let (from, _requests) = io::pipe().unwrap();
+        let silent = heard(&from, Duration::from_millis(10)).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+    }
+}

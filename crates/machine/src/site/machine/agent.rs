@@ -24,7 +24,7 @@ use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
 /// before it.
 const BEGIN: &str = "dyno-host-begins";
 /// Lines of the greeting after [`BEGIN`].
-const GREETING_LINES: usize = 7;
+const GREETING_LINES: usize = 8;
 /// How long a host, which may be under load, may take to answer a request for a file.
 const READ_LIMIT: Duration = Duration::from_secs(60);
 /// Maximum length of an answer.
@@ -285,6 +285,8 @@ fn space(said: &str) -> Option<Space> {
 /// What a host reports about itself.
 pub(super) struct Greeting {
     system: String,
+    /// The kind of its CPUs, as `uname` names it.
+    cpus: String,
     pub(super) uid: u32,
     pub(super) user: String,
     /// The client's address and port, then the host's.
@@ -299,6 +301,7 @@ impl Greeting {
         let lines: [String; GREETING_LINES] = lines.try_into().ok()?;
         let [
             system,
+            cpus,
             uid,
             user,
             connection,
@@ -308,6 +311,7 @@ impl Greeting {
         ] = lines;
         Some(Self {
             system,
+            cpus,
             uid: uid.parse().ok()?,
             user,
             connection,
@@ -326,6 +330,9 @@ impl Greeting {
         if self.system != "Linux" {
             let why = format!("it runs {}", self.system);
             Some((why, "choose a host that runs Linux".to_owned()))
+        } else if self.cpus != own_cpus() {
+            let why = format!("its CPUs are {}; this host's are {}", self.cpus, own_cpus());
+            Some((why, "choose a host with the same kind of CPU".to_owned()))
         } else if !self.missing.is_empty() {
             let why = format!("it has no {}", self.missing.replace(' ', ", "));
             Some((why, format!("install there: {}", self.missing)))
@@ -339,6 +346,12 @@ impl Greeting {
             None
         }
     }
+}
+
+/// The kind of this host's CPUs. Other hosts run the same program.
+fn own_cpus() -> String {
+    let system = rustix::system::uname();
+    system.machine().to_string_lossy().into_owned()
 }
 
 /// The client's address, and the one that servers listen on: that which the client connected to, with

@@ -7,6 +7,7 @@ for tool in awk env grep setpriv tar; do
 done
 echo "dyno-host-begins"
 uname -s
+uname -m
 id -u
 id -un
 echo "$SSH_CONNECTION"

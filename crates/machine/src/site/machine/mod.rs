@@ -203,16 +203,13 @@ impl Machine {
         }
     }
 
-    /// Copies the directory of a node, with its data, to the machine before its server starts.
+    /// Copies the directory of a node, with its data, to the guest before its server starts.
     pub fn place(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        match &self.guest {
-            None => self.bring(dir, true, interrupted),
-            Some(guest) => {
-                disk::fill(&guest.disk, dir, interrupted)?;
-                let dir = self.mounted.get_or_init(|| self.path(dir));
-                self.mount(dir, interrupted)
-            }
+        if let Some(guest) = &self.guest {
+            disk::fill(&guest.disk, dir, interrupted)?;
         }
+        let dir = self.mounted.get_or_init(|| self.path(dir));
+        self.mount(dir, interrupted)
     }
 
     fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
@@ -221,18 +218,13 @@ impl Machine {
         self.session(script(MOUNT, &arguments), interrupted)
     }
 
-    /// Copies the directory of a node to the machine, with or without the part that belongs to the
-    /// server's account.
-    pub(super) fn bring(
-        &self,
-        dir: &Path,
-        with_own: bool,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
+    /// Copies the directory of a node to the machine, without the part that belongs to the server's
+    /// account.
+    pub(super) fn bring(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let (there, owner) = (self.path(dir), self.account.owner());
-        let excluded: &[&str] = if with_own { &[] } else { &["--exclude=./own"] };
         let arguments = [there.as_os_str(), owner.as_ref()];
-        self.unpack(dir, excluded, script(BRING, &arguments), interrupted)
+        let command = script(BRING, &arguments);
+        self.unpack(dir, &["--exclude=./own"], command, interrupted)
     }
 
     /// Packs a directory of this host for a command of the machine.
