@@ -10,6 +10,7 @@
 mod common;
 
 mod disks;
+mod fleet;
 mod flush;
 mod guests;
 mod hosts;

@@ -1,0 +1,328 @@
+//! Load from several agents: what it is together, and what happens when a part of the fleet fails.
+
+use std::path::Path;
+
+use measure::agent::AgentSummary;
+use measure::series::SeriesPoint;
+use measure::summary::TrialSummary;
+use measure::warning::Warning;
+use rustix::process::Signal;
+use testkit::NatsServer;
+
+use crate::common::{Cache, Finished, Program, Running, database, each, mariadb, wait_until};
+
+const KEY: &str = "public key of this machine: ";
+
+/// A nats-server, a coordinator's place, and the agents that trust it.
+struct Fleet {
+    nats: NatsServer,
+    cache: Cache,
+    key: String,
+    agents: Vec<Running>,
+}
+
+impl Fleet {
+    fn of(labels: &[&str]) -> Self {
+        let (nats, cache) = (NatsServer::start(), Cache::kept());
+        let list = Program::new().args("agents --nats").arg(nats.url());
+        let listed = list.cache(&cache).succeeds().stdout;
+        let key = listed
+            .split(KEY)
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        let mut fleet = Self {
+            key: key.unwrap().to_owned(),
+            nats,
+            cache,
+            agents: Vec::new(),
+        };
+        fleet.agents = labels.iter().map(|label| fleet.agent(label)).collect();
+        fleet
+    }
+
+    fn agent(&self, label: &str) -> Running {
+        let words = format!(
+            "agent --nats {} --key {} --label {label}",
+            self.nats.url(),
+            self.key
+        );
+        let mut agent = Program::new().args(&words).start();
+        agent.says("waiting for loads");
+        agent
+    }
+
+    /// A study of private servers whose load comes from these agents.
+    fn study(&self, load: &str, rest: &str) -> Program {
+        let load = format!("nats = '{}'; {load}", self.nats.url());
+        Program::private("mariadb", &load, rest).cache(&self.cache)
+    }
+}
+
+/// What they did together is what the trial has.
+fn assert_complete(trial: &TrialSummary, labels: &[&str]) {
+    let found: Vec<&str> = trial
+        .agents
+        .iter()
+        .map(|agent| agent.label.as_str())
+        .collect();
+    assert_eq!(found, labels);
+    let sum = |of: fn(&AgentSummary) -> u64| trial.agents.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|agent| agent.transactions), trial.transactions.count);
+    assert_eq!(sum(|agent| agent.statements), trial.statements.count);
+}
+
+/// Each second begins where the last one ended, and has transactions.
+fn assert_whole(done: &Finished) {
+    let seconds = done.series();
+    let gap = |two: &[SeriesPoint]| two[1].t_s - (two[0].t_s + two[0].seconds);
+    for two in seconds.windows(2) {
+        assert!(gap(two).abs() < 1e-6, "{two:?}");
+    }
+    let measured = seconds.iter().filter(|second| second.seconds > 0.5);
+    assert!(
+        measured.into_iter().all(|second| second.tps > Some(0.0)),
+        "{seconds:?}"
+    );
+}
+
+#[test]
+fn agents_drive_one_load_together() {
+    let fleet = Fleet::of(&["a", "b", "c"]);
+    // So many users that one of the agents has one more.
+    let load = "from = ['a', 'b', 'c']; threads = 10; warmup = '1s'; time = '4s'";
+    let done = fleet.study(load, "").succeeds();
+    let trial = done.completed();
+    assert_complete(&trial, &["a", "b", "c"]);
+    assert_whole(&done);
+    assert!(
+        trial.agents.iter().all(|agent| agent.transactions > 0),
+        "{:?}",
+        trial.agents
+    );
+    let late = trial
+        .agents
+        .iter()
+        .map(|agent| agent.late_start_ms.unwrap());
+    // A busy machine may wake a process late, but none begins early.
+    assert!(late.into_iter().all(|ms| ms >= -0.5), "{:?}", trial.agents);
+    let page = done.file("report.md");
+    assert!(page.contains("Each agent's part of the load"), "{page}");
+}
+
+/// Arrivals of all servers and agents, in a trial that ends after a number of transactions.
+#[test]
+fn arrivals_and_tickets_are_divided_exactly() {
+    let fleet = Fleet::of(&["a", "b", "c"]);
+    let load = "agents = 3; threads = 30; rate = 301; arrivals = 'constant'; warmup = '0s'; time = '3s'; \
+                workload = 'oltp_point_select'";
+    let rest = "[topology]; instances = 2; [sweep]; 'load.events' = [100, 100_000]";
+    let done = fleet.study(load, rest).succeeds();
+    for trial in done.all_completed() {
+        let all: u64 = trial
+            .instances
+            .iter()
+            .map(|one| one.transactions.count)
+            .sum();
+        let expected = match trial.setup.planned.load.events {
+            Some(100) => 200,
+            _ => 2 * 903,
+        };
+        // What has arrived in the last moment may end after the measurement.
+        let unfinished = trial.unfinished.count + trial.generator.backlog_end.unwrap_or(0);
+        assert!(
+            all <= expected && all + unfinished >= expected,
+            "{all} of {expected}, {unfinished}"
+        );
+        assert_eq!(trial.agents.len(), 6);
+        assert_eq!(all, trial.transactions.count);
+    }
+}
+
+/// A running server is reached with its password; its tables are those of one load.
+#[test]
+fn a_script_of_the_study_runs_on_agents_against_a_given_server() {
+    let fleet = Fleet::of(&["a", "b"]);
+    let server = mariadb();
+    server.create_user("load", "hunter2", "mysql_native_password", false);
+    database(&*server, "fleet");
+    let script = "function prepare() local con = sysbench.sql.driver():connect() \
+        con:query('CREATE TABLE done (thread INT)') end \
+        function thread_init() con = sysbench.sql.driver():connect() end \
+        function event() con:query('INSERT INTO done VALUES (' .. sysbench.tid .. ')') end";
+    let url = format!("mysql://load:hunter2@127.0.0.1:{}/fleet", server.port());
+    let text = format!(
+        "title = 't'\n[server]\nurl = '{url}'\n[load]\nworkload = 'own.lua'\nagents = 2\nthreads = 5\n\
+         nats = '{}'\nwarmup = '0s'\ntime = '0s'\nevents = 301\n",
+        fleet.nats.url()
+    );
+    let program = Program::study(&text).cache(&fleet.cache);
+    std::fs::write(program.dir().join("own.lua"), script).unwrap();
+    let done = program.succeeds();
+    assert_complete(&done.completed(), &["a", "b"]);
+    done.hides("hunter2");
+    let rows = server.sql("SELECT COUNT(*), COUNT(DISTINCT thread) FROM fleet.done");
+    assert_eq!(rows, [["301", "5"]]);
+}
+
+#[test]
+fn an_agent_that_dies_is_a_finding_and_the_others_go_on() {
+    let mut fleet = Fleet::of(&["a", "b", "c"]);
+    let load = "agents = 3; threads = 6; warmup = '0s'; time = '10s'";
+    let mut dyno = fleet.study(load, "").start();
+    dyno.comes_to_second(1, "measure");
+    drop(fleet.agents.remove(1));
+    dyno.says("agent b is missing");
+    let done = dyno.wait().succeeds();
+    let trial = done.completed();
+    assert_complete(&trial, &["a", "b", "c"]);
+    let since: Vec<_> = trial
+        .agents
+        .iter()
+        .map(|agent| agent.missing_since_s)
+        .collect();
+    let [None, Some(since_s), None] = each::<_, 3>(&since) else {
+        panic!("{since:?}");
+    };
+    let is_missing =
+        |warning: &Warning| matches!(warning, Warning::AgentMissing { label, .. } if label == "b");
+    assert!(
+        trial.warnings.iter().any(is_missing),
+        "{:?}",
+        trial.warnings
+    );
+    assert!(done.completes_after(since_s + 4.0), "{:?}", done.series());
+    assert!(trial.measured_s > 9.0, "{}", trial.measured_s);
+}
+
+/// Its load ends, and the trial does not wait for it.
+#[test]
+fn an_agent_that_falls_silent_counts_as_missing() {
+    let fleet = Fleet::of(&["a", "b"]);
+    let load = "agents = 2; threads = 4; warmup = '0s'; time = '12s'";
+    let mut dyno = fleet.study(load, "").start();
+    dyno.comes_to_second(1, "measure");
+    fleet.agents[1].signal(Signal::STOP);
+    dyno.says("agent b is missing");
+    fleet.agents[1].signal(Signal::CONT);
+    let mut agents = fleet.agents;
+    agents[1].says("the coordinator goes on without this agent");
+    let trial = dyno.wait().succeeds().completed();
+    assert!(
+        trial.agents[1].missing_since_s.is_some(),
+        "{:?}",
+        trial.agents
+    );
+}
+
+#[test]
+fn nothing_is_lost_while_the_nats_server_is_away() {
+    let mut fleet = Fleet::of(&["a", "b"]);
+    let load = "agents = 2; threads = 4; warmup = '1s'; time = '12s'; workload = 'oltp_insert'; rate = 200; \
+                arrivals = 'constant'";
+    let mut dyno = fleet.study(load, "").start();
+    dyno.comes_to_second(1, "measure");
+    fleet.nats.kill();
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    fleet.nats.start_again();
+    let done = dyno.wait().succeeds();
+    let trial = done.completed();
+    assert_complete(&trial, &["a", "b"]);
+    assert_whole(&done);
+    assert!(
+        trial
+            .agents
+            .iter()
+            .all(|agent| agent.missing_since_s.is_none()),
+        "{:?}",
+        trial.agents
+    );
+    let unfinished = trial.unfinished.count + trial.generator.backlog_end.unwrap_or(0);
+    let arrived = trial.transactions.count + unfinished;
+    assert!(
+        (2_390..2_410).contains(&arrived),
+        "{arrived}: {:?}",
+        trial.transactions
+    );
+}
+
+/// Users' connections end, and so do the agents' loads; then the agents are free for the next run.
+#[test]
+fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {
+    let mut fleet = Fleet::of(&["a", "b"]);
+    let server = mariadb();
+    let text = format!(
+        "title = 't'\n[server]\nurl = '{}'\n[data]\nrows = 100\n[load]\nagents = 2\nthreads = 6\n\
+         nats = '{}'\nwarmup = '0s'\ntime = '3s'\n[sweep]\n'load.think' = ['1ms', '2ms']\n",
+        database(&*server, "outlived"),
+        fleet.nats.url()
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let study = |out: &Path| Program::study_to(&text, out).cache(&fleet.cache);
+    let mut dyno = study(&out).start();
+    dyno.comes_to("the second trial", || {
+        crate::common::has_second(&out, 2, "measure")
+    });
+    dyno.signal(Signal::KILL);
+    let killed = std::time::Instant::now();
+    drop(dyno.wait());
+    let users = || {
+        let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'outlived'";
+        server.sql(sql)[0][0].clone()
+    };
+    wait_until("no users", || users() == "0");
+    let took = killed.elapsed().as_secs_f64();
+    for agent in &mut fleet.agents {
+        agent.says("the coordinator is gone");
+    }
+    let done = study(&out).args("--resume").succeeds();
+    let trials = store::read_result(&out).unwrap().trials;
+    assert_eq!(trials.len(), 2, "{done}");
+    trials
+        .iter()
+        .for_each(|trial| assert_complete(trial, &["a", "b"]));
+    // 5 s on a machine that is not busy.
+    println!("the users ended after {took:.1} s");
+    assert!(took < 15.0);
+}
+
+/// The recovery from a fault is that of one load, whose users are on two agents.
+#[test]
+fn a_fault_is_measured_across_agents() {
+    let fleet = Fleet::of(&["a", "b"]);
+    let load = "agents = 2; threads = 4; think = '5ms'; warmup = '0s'; time = '20s'; workload = 'oltp_update_index'";
+    let rest = "[[fault]]; at = '4s'; kill = 'server 1'; heal = '2s'; expect_outage = true";
+    let done = fleet.study(load, rest).run_alone().succeeds();
+    let trial = done.completed();
+    assert_complete(&trial, &["a", "b"]);
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    let outage_s = recovery.outage_s.unwrap();
+    let written_s = recovery.load_write_s.unwrap();
+    assert!((1.5..15.0).contains(&outage_s), "{recovery:?}");
+    assert!((1.5..15.0).contains(&written_s), "{recovery:?}");
+    assert!(
+        recovery.first_error_s.is_some_and(|s| s < 1.0),
+        "{recovery:?}"
+    );
+}
+
+#[test]
+fn agents_that_cannot_be_used_are_named_before_anything_runs() {
+    let fleet = Fleet::of(&["a"]);
+    let other = Fleet::of(&[]);
+    let words = format!(
+        "agent --nats {} --key {} --label b",
+        fleet.nats.url(),
+        other.key
+    );
+    let mut stranger = Program::new().args(&words).start();
+    stranger.says("waiting for loads");
+    let study = |agents: &str| fleet.study(&format!("{agents}; time = '1s'"), "");
+    study("from = ['a', 'b']").fails(2, &["agent b trusts another coordinator's key"]);
+    study("agents = 2").fails(2, &["1 of 2 agents", "agent b trusts"]);
+    study("agents = 1; threads = 1").succeeds();
+    study("from = ['a']; threads = 0").fails(2, &[]);
+    let _double = fleet.agent("a");
+    study("from = ['a']").fails(2, &["two agents have the label a", "--label"]);
+    assert!(fleet.cache.runs().is_empty());
+}
