@@ -7,7 +7,7 @@ const HEADS: [&str; 7] = [
     "state",
     "CPUs",
     "version",
-    "CPU",
+    "architecture",
     "clock ahead, ms",
     "round trip, ms",
 ];
