@@ -26,7 +26,9 @@ impl Identity {
             build: format!("{version}+{}", build()?),
             architecture: std::env::consts::ARCH.to_owned(),
             cpus: cpus as u32,
-            place: place(),
+            machine: machine(),
+            network: network(),
+            process: std::process::id(),
         })
     }
 }
@@ -48,17 +50,14 @@ fn build() -> Result<String, Failure> {
     Ok(digits.map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The machine and the network namespace.
-fn place() -> String {
-    let machine = ["/proc/sys/kernel/random/boot_id", "/etc/machine-id"];
-    let machine = machine
-        .iter()
-        .find_map(|file| std::fs::read_to_string(file).ok());
-    let network = std::fs::read_link("/proc/self/ns/net");
-    let network = network.map(|link| link.display().to_string());
-    format!(
-        "{} {}",
-        machine.unwrap_or_default().trim(),
-        network.unwrap_or_default()
-    )
+fn machine() -> String {
+    let files = ["/proc/sys/kernel/random/boot_id", "/etc/machine-id"];
+    let mut read = files.iter().map(std::fs::read_to_string);
+    let known = read.find_map(Result::ok).unwrap_or_default();
+    known.trim().to_owned()
+}
+
+fn network() -> String {
+    let namespace = std::fs::read_link("/proc/self/ns/net");
+    namespace.map_or_else(|_| String::new(), |link| link.display().to_string())
 }

@@ -17,8 +17,12 @@ pub struct Identity {
     pub architecture: String,
     /// CPUs that it may use.
     pub cpus: u32,
-    /// Processes with the same one reach each other at their loopback interface.
-    pub place: String,
+    /// Which machine it runs on, as long as that runs.
+    pub machine: String,
+    /// Processes of a machine with the same one reach each other at their loopback interface.
+    pub network: String,
+    /// Its process ID.
+    pub process: u32,
 }
 
 /// An answer to a call for agents.

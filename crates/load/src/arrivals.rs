@@ -189,6 +189,38 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_constant_arrivals_are_the_whole() {
+        let phases: plan::Phases = "2s 40..400/s, 1s 100/s".parse().unwrap();
+        let rate = || Schedule::of(&phases, std::time::Duration::from_secs(1), 7);
+        let of = |part| ArrivalQueue::new(Arrivals::Constant, rate(), 1, part);
+        let parts = (0..3).map(|number| Part { number, of: 3 });
+        let mut together: Vec<u64> = parts
+            .flat_map(|part| instants(&mut of(part), 200))
+            .collect();
+        together.sort_unstable();
+        assert_eq!(together, instants(&mut of(Part::WHOLE), 600));
+    }
+
+    #[test]
+    fn the_parts_of_poisson_arrivals_differ_and_have_the_rate_together() {
+        let count = 20_000;
+        let part = |number| {
+            let part = Part { number, of: 4 };
+            let rate = Schedule::constant(1000.0, 0);
+            instants(
+                &mut ArrivalQueue::new(Arrivals::Poisson, rate, 9, part),
+                count,
+            )
+        };
+        let parts: Vec<Vec<u64>> = (0..4).map(part).collect();
+        for (number, part) in parts.iter().enumerate() {
+            let per_s = count as f64 / (part[count - 1] as f64 / 1e9);
+            assert!((per_s / 250.0 - 1.0).abs() < 0.03, "part {number}: {per_s}");
+            assert!(parts[..number].iter().all(|other| other != part));
+        }
+    }
+
+    #[test]
     fn due_arrivals_that_did_not_start_are_the_backlog() {
         let mut queue = ArrivalQueue::new(
             Arrivals::Poisson,

@@ -170,3 +170,44 @@ pub enum End {
     /// An error that is not in [`LoadSpec::ignored_errors`].
     Failed(workload::session::SessionError),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_load_are_the_whole() {
+        for (users, workers, of) in [(10, 2, 3), (7, 3, 7), (100, 2, 1), (1000, 4, 13)] {
+            let mut ranks = Vec::new();
+            let mut next = 0;
+            for number in 0..of {
+                let spec = LoadSpec {
+                    part: Part { number, of },
+                    workers,
+                    ..LoadSpec::endless(users, false)
+                };
+                for worker in 0..workers {
+                    let own = spec.users_of(worker);
+                    assert_eq!(own.start, next);
+                    next = own.end;
+                    ranks.extend((0..own.len() as u32).map(|index| spec.rank(worker, index)));
+                }
+                assert_eq!(spec.own_users().end, next);
+            }
+            assert_eq!(next, users);
+            ranks.sort_unstable();
+            assert_eq!(ranks, (0..users).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn no_ticket_is_lost_between_the_parts() {
+        for (events, of) in [(0, 3), (10, 3), (u64::MAX, 7)] {
+            let parts = (0..of).map(|number| Part { number, of }.range(events));
+            let shares: Vec<u64> = parts.map(|part| part.end - part.start).collect();
+            assert_eq!(shares.iter().sum::<u64>(), events);
+            let most = shares.iter().max().unwrap() - shares.iter().min().unwrap();
+            assert!(most <= 1, "{shares:?}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! A trial: what happened, and a table for each view of it.
 
+use measure::agent::AgentSummary;
 use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::{Metric, MetricSummary, bracketed, split};
@@ -24,6 +25,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
         ledger,
         anomalies,
         servers(trial),
+        agents(trial),
         parts::table("workload", trial, &trial.by_workload),
         parts::table("phase", trial, &trial.by_phase),
         statements(trial),
@@ -124,6 +126,34 @@ fn servers(trial: &TrialSummary) -> Grid {
         "Each server under its own load, all at the same time. Response times in \
          milliseconds.",
         all.iter().filter(|_| all.len() > 1),
+    )
+}
+
+/// Each agent's part of the load.
+fn agents(trial: &TrialSummary) -> Grid {
+    let is_missing = |one: &AgentSummary| one.missing_since_s.is_some();
+    let several = trial.instances.len() > 1;
+    let columns = Columns::<&AgentSummary>::new()
+        .key("agent", |one| &one.label)
+        .when(several, |columns| columns.with("server", |one| one.server))
+        .with("transactions", |one| one.transactions)
+        .with("statements", |one| one.statements)
+        .with("response", |one| one.response_ms)
+        .with("CPUs used", |one| one.cpus_used)
+        .with("CPU µs per statement", |one| one.cpu_us_per_statement)
+        .with("lateness p99", |one| one.lateness_p99_ms)
+        .with("delay", |one| one.delay_ms)
+        .with("late start", |one| one.late_start_ms)
+        .with("clock ahead", |one| one.clock_ahead_ms)
+        .with("round trip", |one| one.round_trip_ms)
+        .words_if(trial.agents.iter().any(is_missing), "missing", |one| {
+            let since = one.missing_since_s.map(|s| format!("from {s:.1} s"));
+            since.unwrap_or_default()
+        });
+    columns.grid(
+        "Each agent's part of the load. Times in milliseconds: its mean response time, how late it noticed arrivals \
+         and read replies, how late it began, how far its clock was ahead, and the shortest round trip to it.",
+        &trial.agents,
     )
 }
 

@@ -94,7 +94,7 @@ fn drive_with(
     run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
     let (sender, messages) = channel();
-    let monitors = prepare_monitors(trial, rig, start, &sender, run);
+    let monitors = prepare_monitors(team, trial, rig, start, &sender, run);
     // The clock of a trial that runs alone starts here.
     let alone;
     let start = match start {
@@ -163,6 +163,7 @@ fn drive_with(
 
 /// Prepares the monitors before the load keeps the servers busy.
 fn prepare_monitors(
+    team: Option<&Team<'_>>,
     trial: &Trial,
     rig: &Rig,
     start: Option<&Start>,
@@ -178,7 +179,8 @@ fn prepare_monitors(
     let servers = rig.members().map(Member::monitored).collect();
     let referee = start.and_then(|start| start.referee.as_ref());
     let known = referee.map_or_else(Vec::new, |referee| referee.processes());
-    let prepared = monitors::prepare(servers, known, on_interval);
+    let agents = team.map_or_else(Vec::new, Team::processes_here);
+    let prepared = monitors::prepare(servers, known, agents, on_interval);
     let noted = prepared.inspect_err(|error| {
         let note = format!("cannot monitor host and servers: {error}");
         run.observer.note(&note);

@@ -54,6 +54,13 @@ impl<'a> Team<'a> {
         Ok(Some(Self { fleet, agents }))
     }
 
+    /// The agents that run on this host.
+    pub(crate) fn processes_here(&self) -> Vec<u32> {
+        let machine = &self.fleet.own.machine;
+        let here = self.agents.iter().filter(|agent| agent.machine == *machine);
+        here.map(|agent| agent.process).collect()
+    }
+
     /// The part of each agent, of the load on the database with this index.
     pub(crate) fn parts(
         &self,
@@ -82,9 +89,9 @@ impl<'a> Team<'a> {
         agent: &Identity,
     ) -> Result<engine::Handover, Failure> {
         let handover = server.handover()?;
-        if agent.place != self.fleet.own.place
-            && let Some(local) = handover.local_server()
-        {
+        let own = &self.fleet.own;
+        let is_near = agent.machine == own.machine && agent.network == own.network;
+        if !is_near && let Some(local) = handover.local_server() {
             let message = format!(
                 "agent {} runs on another machine or in another network, from which it cannot reach {local}",
                 agent.label
@@ -97,7 +104,7 @@ impl<'a> Team<'a> {
 
     /// Agents of one machine share its CPUs.
     fn workers(&self, trial: &Trial, agent: &Identity) -> u32 {
-        let is_here = |other: &&Identity| other.place == agent.place;
+        let is_here = |other: &&Identity| other.machine == agent.machine;
         let here = self.agents.iter().filter(is_here).count() as u32;
         let loads = trial.planned.topology.instances.max(1) * here;
         let share = default_workers(agent.cpus as usize, loads);

@@ -55,7 +55,7 @@ fn watch(servers: Vec<MonitoredServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let tell = move |point| {
         let _ = sender.send(point);
     };
-    let monitors = monitors::prepare(servers, Vec::new(), Box::new(tell)).unwrap();
+    let monitors = monitors::prepare(servers, Vec::new(), Vec::new(), Box::new(tell)).unwrap();
     monitors.begin(measured_after(Duration::ZERO));
     (monitors, points)
 }
@@ -248,7 +248,8 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
 
 #[test]
 fn stopped_before_the_measure_phase_there_is_nothing() {
-    let prepared = || monitors::prepare(Vec::new(), Vec::new(), Box::new(|_| {})).unwrap();
+    let prepared =
+        || monitors::prepare(Vec::new(), Vec::new(), Vec::new(), Box::new(|_| {})).unwrap();
     let monitors = prepared();
     monitors.begin(measured_after(PATIENCE));
     assert!(monitors.stop().is_empty());

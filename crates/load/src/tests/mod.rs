@@ -29,7 +29,7 @@ use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Pulse, Stop};
+use crate::{End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Part, Pulse, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 

@@ -147,3 +147,45 @@ fn arrivals_of_the_warm_up_are_not_limited_but_those_of_the_measurement_are() {
     assert_eq!(driven.total(Phase::Warmup).response.count(), 100);
     assert_eq!(driven.measured().response.count(), 30);
 }
+
+/// The same replies, recorded by one process, or by three whose seconds travel to a fourth.
+#[test]
+fn the_parts_of_a_load_record_what_the_whole_does() {
+    let reply =
+        |request: Request| done(MS / 10 + request.at_ns.wrapping_mul(2_654_435_761) % (9 * MS));
+    let whole = LoadSpec {
+        events: Some(150),
+        ..every_10_ms(6)
+    };
+    let (driven, _) = drive_script(&whole, reply);
+    let mut together: Option<Slice> = None;
+    for number in 0..3 {
+        let part = LoadSpec {
+            part: Part { number, of: 3 },
+            ..whole.clone()
+        };
+        let (driven, _) = drive_script(&part, reply);
+        assert_eq!(driven.measured().response.count(), 50);
+        let sent = serde_json::to_vec(&driven.measured()).unwrap();
+        let received: Slice = serde_json::from_slice(&sent).unwrap();
+        assert_eq!(recorded(&received), recorded(&driven.measured()));
+        match &mut together {
+            Some(together) => together.merge(&received),
+            None => together = Some(received),
+        }
+    }
+    assert_eq!(recorded(&together.unwrap()), recorded(&driven.measured()));
+}
+
+/// The exact sum of each histogram, and its durations with their counts. They are the same whatever
+/// room their histogram has.
+fn recorded(slice: &Slice) -> Vec<(u128, Vec<(u64, u32)>)> {
+    let histograms = [&slice.response, &slice.service, &slice.lateness].into_iter();
+    let histograms = histograms.chain(&slice.statements);
+    let recorded = histograms.map(|latency| {
+        let buckets = latency.histogram().iter_recorded();
+        let buckets = buckets.map(|one| (one.value_iterated_to(), one.count_at_value()));
+        (latency.sum_ns(), buckets.collect())
+    });
+    recorded.collect()
+}

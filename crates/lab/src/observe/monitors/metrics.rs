@@ -20,7 +20,8 @@ pub(super) struct Snapshot {
     pub(super) late: Duration,
     pub(super) own_cpu: Duration,
     pub(super) host: host::Sample,
-    pub(super) generator: Option<ProcessStat>,
+    /// dyno itself, and the agents on this host.
+    pub(super) generators: Vec<Option<ProcessStat>>,
     pub(super) servers: Vec<ServerSnapshot>,
     /// CPU time that other programs have used, in seconds.
     pub(super) others_s: BTreeMap<String, f64>,
@@ -52,8 +53,14 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     );
     values.put("monitor.late_ms", Some(after.late.as_secs_f64() * 1000.0));
     host::sample::derive(&before.host, &after.host, seconds, &mut values);
-    let generator = before.generator.as_ref().zip(after.generator.as_ref());
-    if let Some(change) = generator.and_then(|(b, a)| process::derive(b, a, seconds)) {
+    let generators = before.generators.iter().zip(&after.generators);
+    let changes =
+        generators.filter_map(|(b, a)| process::derive(b.as_ref()?, a.as_ref()?, seconds));
+    let all = changes.reduce(|mut all, one| {
+        all.add(&one);
+        all
+    });
+    if let Some(change) = all {
         change.put("generator", &mut values);
     }
     servers(before, after, &mut values);
@@ -273,7 +280,7 @@ mod tests {
             late: Duration::ZERO,
             own_cpu: Duration::ZERO,
             host: host::Sample::default(),
-            generator: None,
+            generators: Vec::new(),
             servers: Vec::new(),
             others_s: BTreeMap::new(),
         }

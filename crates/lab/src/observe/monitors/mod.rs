@@ -85,6 +85,7 @@ pub struct Monitors {
 pub fn prepare(
     servers: Vec<MonitoredServer>,
     known: Vec<ProcessId>,
+    agents: Vec<u32>,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
     let (clock, clocks) = channel();
@@ -92,7 +93,7 @@ pub fn prepare(
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
         .spawn(move || {
-            let mut sampler = Sampler::new(servers, known);
+            let mut sampler = Sampler::new(servers, known, agents);
             sampler.sample(Duration::ZERO);
             drop(prepared);
             // Disconnected if the load fails to begin.
@@ -173,6 +174,8 @@ struct Sampler {
     reactor: Option<Reactor>,
     /// Servers of other trials, which are no foreign programs.
     known: Vec<ProcessId>,
+    /// Agents of the load on this host.
+    agents: Vec<u32>,
     others: OtherPrograms,
     last: Instant,
 }
@@ -230,7 +233,7 @@ impl SampledServer {
 
 impl Sampler {
     /// Must be called on the thread that takes the snapshots.
-    fn new(servers: Vec<MonitoredServer>, known: Vec<ProcessId>) -> Self {
+    fn new(servers: Vec<MonitoredServer>, known: Vec<ProcessId>, agents: Vec<u32>) -> Self {
         let here = servers.iter().filter(|server| server.site.is_here());
         let directories = here.flat_map(|server| server.directories.clone()).collect();
         let counters = servers.iter();
@@ -243,6 +246,7 @@ impl Sampler {
             // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),
             known,
+            agents,
             others: OtherPrograms::default(),
             last: Instant::now(),
         }
@@ -257,7 +261,10 @@ impl Sampler {
             late,
             own_cpu: Duration::ZERO,
             host: host::Sample::take(self.host.files(), &disks),
-            generator: process::read(self.host.files(), "self"),
+            generators: std::iter::once(std::process::id())
+                .chain(self.agents.iter().copied())
+                .map(|process| process::read(self.host.files(), process))
+                .collect(),
             servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
             others_s: self.others.used_s().clone(),
         };
@@ -280,7 +287,8 @@ impl Sampler {
             .map(|one| &one.server.process)
             .chain(&self.known)
             .flat_map(|process| [process.get(), process.manager()]);
-        let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
+        let own = servers.flatten().chain([std::process::id()]);
+        let own: Vec<u32> = own.chain(self.agents.iter().copied()).collect();
         let seconds = self.last.elapsed().as_secs_f64();
         self.others.look(self.host.files(), &own, seconds);
     }
