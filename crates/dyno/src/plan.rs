@@ -293,7 +293,7 @@ fn needs(platform: Option<Platform<'_>>, trial: &Trial) -> Result<Needs, Failure
         return Ok(needs);
     }
     if let Some((lab, _)) = platform {
-        lab.check_room(topology, &needs)?;
+        lab.check_room(spec, topology, &needs)?;
     }
     // What the hosts have is no need of this one, where only the template is.
     Ok(Needs {

@@ -9,7 +9,7 @@ use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
 use measure::until::in_words;
 use measure::work;
-use plan::{Compare, Load, shown_bytes};
+use plan::{Compare, Load, Topology, shown_bytes};
 
 use crate::list::{around, clause, distinct, grouped, joined_any, joined_known};
 use crate::number;
@@ -100,6 +100,7 @@ fn node(setup: &Setup, directory: &str) -> Facts {
     let volume = Some(&node.volume).filter(|volume| !volume.is_default());
     known([
         ("Site", Some(site)),
+        ("Hosts", placement(&setup.planned.topology)),
         ("CPUs per server", all(cpus)),
         ("CPUs that servers share", all(cpuset)),
         ("Memory per server", all(memory)),
@@ -107,6 +108,34 @@ fn node(setup: &Setup, directory: &str) -> Facts {
         ("Volume", volume.map(ToString::to_string)),
         ("Log volume", log_volume.map(ToString::to_string)),
     ])
+}
+
+/// Which other host had which servers: `db1 (servers 1, 3); db2 (server 2, at most 4 CPUs)`.
+fn placement(topology: &Topology) -> Option<String> {
+    let hosts = topology.node.site.hosts.as_ref()?;
+    let members = topology.members();
+    let shown = hosts.list.iter().enumerate().filter_map(|(place, host)| {
+        let is_there = |number: &u32| topology.host_of(number / members, number % members) == place;
+        let numbers = (0..topology.nodes()).filter(is_there);
+        let numbers: Vec<String> = numbers.map(|number| (number + 1).to_string()).collect();
+        let servers = match numbers.len() {
+            0 => return None,
+            1 => "server",
+            _ => "servers",
+        };
+        let cpus = host.cpus.map(|cpus| format!(", at most {cpus} CPUs"));
+        let device = host
+            .device
+            .as_ref()
+            .map(|device| format!(", {}", device.display()));
+        let more = [cpus, device].into_iter().flatten().collect::<String>();
+        Some(format!(
+            "{} ({servers} {}{more})",
+            host.address.value,
+            numbers.join(", ")
+        ))
+    });
+    Some(shown.collect::<Vec<_>>().join("; "))
 }
 
 pub(crate) fn in_short(setup: &Setup) -> String {

@@ -11,6 +11,8 @@ use plan::{
 
 /// The list of hosts, and the key for one, or for each with what differs there.
 const LISTS: [&str; 2] = ["site.hosts", "site.host"];
+/// The kinds of sites that other hosts have, by whichever name.
+const KINDS: [SiteKind; 3] = [SiteKind::Ssh, SiteKind::Process, SiteKind::Limited];
 const INSTANCES_ON: &str = "topology.instances_on";
 const MEMBERS_ON: &str = "topology.members_on";
 
@@ -69,9 +71,14 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
         }
         return;
     };
-    if let Some(kind) = kind.filter(|kind| !is_ssh(kind)) {
-        let message = format!("a site of the kind `{}` has no host", kind.value);
-        let help = "remove the hosts, or `kind`: limits are possible on other hosts, too";
+    let is_there = |kind: &&Spanned<Value>| {
+        KINDS
+            .iter()
+            .any(|known| kind.as_text() == Some(known.name()))
+    };
+    if let Some(kind) = kind.filter(|kind| !is_there(kind)) {
+        let message = format!("a site of the kind `{}` has no other host", kind.value);
+        let help = "remove `kind`: on other hosts, servers are processes, in control groups if they have limits";
         return at.refuse_two(given.span, kind.span, message, help);
     }
     if let Some(hosts) = &trial.topology.node.site.hosts {

@@ -188,7 +188,10 @@ fn site(at: &Point<'_>) -> Site {
         (None, true) => SiteKind::Process,
         (None, false) => SiteKind::Limited,
     };
-    let kind: Spanned<SiteKind> = at.maybe_spanned("site.kind").unwrap_or(implied.into());
+    let mut kind: Spanned<SiteKind> = at.maybe_spanned("site.kind").unwrap_or(implied.into());
+    if hosts.is_some() {
+        kind.value = SiteKind::Ssh;
+    }
     Site {
         runtime: match kind.value {
             SiteKind::Container => at.get("site.runtime"),

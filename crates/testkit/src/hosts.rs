@@ -31,6 +31,7 @@ exec unshare --mount --pid --uts --fork --kill-child --mount-proc -- sh -c '
     set -e
     hostname "$1"
     mount --bind "$2" /var/tmp
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
     shift 2
     exec "$@"' sh "$name" "$own" "$@"
 "#;
@@ -43,7 +44,7 @@ ip link set lo up
 exec sleep infinity
 "#;
 
-/// Hosts `host1`, `host2`… with names, processes, addresses, and a `/var/tmp` of their own, which reach
+/// Hosts `host1`, `host2`… with names, processes, addresses, shared memory, and a `/var/tmp` of their own, which reach
 /// each other and this host. Everything else, such as users and programs, is this host's. They are gone
 /// with this value, and with the test.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! An SSH server on this host, as if it were another one.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -146,6 +146,11 @@ impl SshHost {
         let is_up = || TcpStream::connect((*address, *port)).is_ok();
         self.process = daemon::start("KILL", command[0], &command[1..], &log, is_up);
         self
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        (self.place.address, self.place.port).into()
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -87,6 +87,13 @@ fn a_cluster_on_three_hosts_fails_over() {
         );
         assert_eq!(templates.len(), 2, "{templates:?}");
     }
+    let platform = trial.setup.platform.clone().unwrap();
+    let findings = done.result().findings;
+    for name in ["host1", "host3"] {
+        assert!(platform.contains(name), "{platform}");
+        let is_of = |of: &str| of.contains(&format!("host {name}"));
+        assert!(findings.iter().any(|one| is_of(&one.of)), "{findings:?}");
+    }
     let log = done.kept(1, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
     assert_nothing_left(&hosts, 3);
@@ -154,4 +161,18 @@ fn a_host_that_dies_ends_the_trial_and_is_named() {
     dyno.wait().fails(3, &["host2", "connection was lost"]);
     assert!(runs(&hosts, 1).is_empty());
     wait_until("the other server's end", || hosts.processes(1).is_empty());
+}
+
+#[test]
+fn hosts_that_have_too_little_memory_are_named() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let rest = "[topology]\ninstances = 2\n";
+    let huge = "--set server.config.innodb_buffer_pool_size=900G";
+    let refused = program(&hosts, "1s", rest)
+        .args(huge)
+        .cache(&Cache::kept())
+        .run();
+    let texts = ["study.toml:", "host host1", "host host2", "of memory"];
+    refused.fails(3, &texts);
+    assert_nothing_left(&hosts, 2);
 }

@@ -58,11 +58,8 @@ pub(crate) enum Ask {
         id: u64,
         frozen: bool,
     },
-    /// What the server's log and configuration say, from these places on.
-    Kept {
-        id: u64,
-        from: Vec<(String, u64)>,
-    },
+    /// What the server's log and configuration say.
+    Kept(u64),
     /// Cuts the host off for at most this time.
     FallSilent(Duration),
     BeHeard,
@@ -156,13 +153,4 @@ impl fmt::Debug for Started {
             .field("port", &self.port)
             .finish_non_exhaustive()
     }
-}
-
-/// A part of a file of a server's directory in the result.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct KeptPart {
-    pub(super) name: String,
-    pub(super) start: u64,
-    pub(super) text: String,
-    pub(super) end: u64,
 }

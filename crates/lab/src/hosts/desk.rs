@@ -2,8 +2,8 @@
 //! connection ends.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::{self, DirEntry};
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,19 +17,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::asks::{Ask, Found, KeptPart, Received, ServerStart, Started};
+use super::asks::{Ask, Found, Received, ServerStart, Started};
 use crate::failure::{Failure, not_running};
 use crate::home::Home;
 use crate::process::NEVER;
-use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze};
+use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze, read_end};
 use crate::setup::data::settle;
 use crate::setup::spec::{config, engine_of, installed};
 use crate::site::{LOOPBACK, Silence, Site, ThisHost};
 use crate::template::{About, Template, Templates};
 use crate::{locked, port, tree, volume};
 
-/// Bytes of a file that are sent at once.
-const PART_BYTES: u64 = 1 << 20;
+/// Bytes of a log that are sent: less than a message may have.
+const KEPT_BYTES: u64 = 4 << 20;
 /// Templates that no other dyno removes: those of trials that run at once.
 const MAX_HELD: usize = 4;
 
@@ -107,7 +107,7 @@ impl Desk {
                 let frozen = process.map(|one| freeze(&ThisHost::default(), &one, frozen));
                 packed(Ok(frozen.unwrap_or_default()))
             }
-            Ask::Kept { id, from } => packed(kept(&self.kept(id), &from)),
+            Ask::Kept(id) => packed(Ok(kept(&self.kept(id)))),
             Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
             Ask::BeHeard => self.be_heard().sent(self.origin),
             Ask::End(id) => packed(self.end(id)),
@@ -313,32 +313,14 @@ fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
     volume::fillable::check_all(topology, home.root())
 }
 
-/// The files of a directory. Logs, which only grow, from these places on.
-fn kept(dir: &Path, from: &[(String, u64)]) -> Result<Vec<KeptPart>, Failure> {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return Ok(Vec::new());
+/// The names of a directory's files, with the ends of their texts.
+fn kept(dir: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let file = |entry: DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, read_end(&entry.path(), 0, KEPT_BYTES))
     };
-    let part = |path: &Path| -> std::io::Result<Option<KeptPart>> {
-        let name = path.file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
-        let known = from.iter().find(|(known, _)| *known == name);
-        let start = known.map_or(0, |(_, end)| *end);
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(start))?;
-        let mut bytes = Vec::new();
-        let length = file.take(PART_BYTES).read_to_end(&mut bytes)?;
-        Ok((length > 0).then(|| KeptPart {
-            name,
-            start,
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-            end: start + length as u64,
-        }))
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let files = paths.filter(|path| path.is_file());
-    Ok(files
-        .filter_map(|path| part(&path).ok().flatten())
-        .collect())
+    entries.map(file).collect()
 }
 
 fn packed<T: Serialize>(answer: Result<T, Failure>) -> Result<Value, Failure> {

@@ -1,29 +1,24 @@
 //! A node on another host, and a node wherever it is.
 
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
 use engine::{Database, Server};
 
 use super::answer::Answer;
-use super::asks::{Ask, KeptPart, ServerStart, Started};
+use super::asks::{Ask, ServerStart, Started};
 use super::calls::Call;
 use super::place::FarData;
 use super::{Host, site::FarSite};
 use crate::failure::Failure;
-use crate::locked;
 use crate::process::NEVER;
 use crate::servers::{DataDir, FarProcesses, Node, NodeSpec, ProcessId};
 use crate::site::Site;
-
-/// The files of a server's directory in the result that only grow.
-const LOG: &str = ".log";
 
 /// A node of a cluster.
 #[derive(Debug)]
@@ -154,7 +149,8 @@ pub(crate) struct FarNode {
     site: Arc<dyn Site>,
     started: Started,
     processes: Arc<Processes>,
-    kept: Mutex<Kept>,
+    /// Its directory in the result.
+    keep: PathBuf,
 }
 
 #[derive(Debug)]
@@ -193,12 +189,8 @@ impl FarNode {
             server: Box::new(server),
         };
         let started: Result<Started, Failure> = data.host.ask(&ask, interrupted);
-        let mut kept = Kept {
-            keep: spec.keep,
-            files: Vec::new(),
-        };
         // Also if the server did not start.
-        kept.fetch(&data);
+        fetch(&spec.keep, &data);
         let started = started?;
         site.has_groups(started.groups.clone());
         let processes = Processes {
@@ -212,7 +204,7 @@ impl FarNode {
             site: spec.site,
             started,
             processes: Arc::new(processes),
-            kept: Mutex::new(kept),
+            keep: spec.keep,
             data,
         })
     }
@@ -229,14 +221,14 @@ impl FarNode {
         let id = self.data.id;
         let answer = self.data.host.ask(&Ask::Call { id, call }, interrupted);
         if is_long {
-            locked(&self.kept).fetch(&self.data);
+            fetch(&self.keep, &self.data);
         }
         T::received(answer, self.data.host.link())
     }
 
     fn end(self) -> Result<(), Failure> {
         let ended = self.data.host.ask(&Ask::End(self.data.id), &NEVER);
-        locked(&self.kept).fetch(&self.data);
+        fetch(&self.keep, &self.data);
         ended
     }
 }
@@ -244,49 +236,20 @@ impl FarNode {
 impl Drop for FarNode {
     fn drop(&mut self) {
         // What the server said last; its data goes with `data`.
-        locked(&self.kept).fetch(&self.data);
+        fetch(&self.keep, &self.data);
     }
 }
 
-/// The server's directory in the result, into which its log and its configuration are copied.
-#[derive(Debug)]
-struct Kept {
-    keep: PathBuf,
-    /// How far each file was copied.
-    files: Vec<(String, u64)>,
-}
-
-impl Kept {
-    /// Copies what is new. A host that has lost its connection has nothing more to say.
-    fn fetch(&mut self, data: &FarData) {
-        loop {
-            let from = self.files.clone();
-            let ask = Ask::Kept { id: data.id, from };
-            let parts: Vec<KeptPart> = data.host.ask(&ask, &NEVER).unwrap_or_default();
-            let logs = parts.iter().filter(|part| part.name.ends_with(LOG));
-            let has_more = logs.count() > 0;
-            if parts.iter().any(|part| self.write(part).is_err()) || !has_more {
-                return;
-            }
+/// Copies the server's log and configuration into its directory in the result. A host that has lost
+/// its connection says nothing more.
+fn fetch(keep: &Path, data: &FarData) {
+    let files: Result<Vec<(String, String)>, Failure> = data.host.ask(&Ask::Kept(data.id), &NEVER);
+    // The host must not choose what is written here.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    for (name, text) in files.into_iter().flatten() {
+        if !name.starts_with('.') && name.chars().all(is_plain) {
+            // What is missing there is not what the trial is about.
+            let _ = fs::write(keep.join(name), text);
         }
-    }
-
-    fn write(&mut self, part: &KeptPart) -> std::io::Result<()> {
-        let name = &part.name;
-        // The host must not choose what is written here.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.starts_with('.') || !name.chars().all(is_plain) || part.end <= part.start {
-            return Err(std::io::ErrorKind::InvalidData.into());
-        }
-        let mut options = File::options();
-        options.write(true).create(true).truncate(part.start == 0);
-        let mut file = options.open(self.keep.join(name))?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(part.text.as_bytes())?;
-        if name.ends_with(LOG) {
-            self.files.retain(|(known, _)| known != name);
-            self.files.push((name.clone(), part.end));
-        }
-        Ok(())
     }
 }

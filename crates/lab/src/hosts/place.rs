@@ -133,7 +133,8 @@ pub(crate) fn on_each<T: Send>(
     done.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The hosts with these places in the study's list, to which dyno connects at once. Every host that cannot be used is named.
+/// The hosts with these places in the study's list, to which dyno connects at the same time. Every host
+/// that cannot be used is named.
 fn connect(
     home: &Home,
     topology: &Topology,

@@ -25,7 +25,7 @@ use plan::{EngineSpec, Follow, Topology};
 
 use crate::doctor::{Subject, examine_all};
 use crate::home::{Cleaned, Home};
-use crate::hosts::{Data, Hosts, Spot, hosts_of, spots, together};
+use crate::hosts::{Data, Host, Hosts, Spot, hosts_of, spots, together};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
@@ -81,11 +81,16 @@ impl Lab {
 
     /// Checks that each host has the disk space and the memory that its servers need. Without other
     /// hosts, does nothing.
-    pub fn check_room(&self, topology: &Topology, needs: &Needs) -> Result<(), Failure> {
+    pub fn check_room(
+        &self,
+        spec: &EngineSpec,
+        topology: &Topology,
+        needs: &Needs,
+    ) -> Result<(), Failure> {
         let hosts = self.hosts.borrow();
-        hosts_of(topology, &hosts, |host, count| {
-            host.check_room(topology, count, needs)
-        })
+        let has_room = |host: &Host, count| host.check_room(topology, count, needs);
+        let checked = hosts_of(topology, &hosts, has_room);
+        checked.map_err(|failure| placed(failure, spec, topology))
     }
 
     /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.

@@ -1,5 +1,6 @@
 //! The instances of a trial, with their data, ready to be driven.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::faults::ActiveFaults;
 use crate::hosts::MemberNode;
 use crate::process;
 use crate::servers::{DataDir, REPORT_LIMIT, Services};
+use crate::site::Site;
 use crate::template::Recipe;
 use crate::{Cluster, Database, Failure, Member, Observer, Trial};
 
@@ -133,7 +135,7 @@ impl Rig {
             },
             tls: first.server().and_then(|server| server.tls()),
             workers: trial.workers(first),
-            platform: sites.first().and_then(|site| site.platform()),
+            platform: platform(&sites),
             clocks,
             emulated: sites.iter().any(|site| site.is_emulated()),
             ..trial.setup_of(first)
@@ -208,6 +210,14 @@ impl Rig {
             }
         }
     }
+}
+
+/// What dyno found out about the sites: once if that is the same of all.
+fn platform(sites: &[&Arc<dyn Site>]) -> Option<String> {
+    let mut found: Vec<String> = sites.iter().filter_map(|site| site.platform()).collect();
+    found.sort();
+    found.dedup();
+    (!found.is_empty()).then(|| found.join("; "))
 }
 
 pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {

@@ -83,7 +83,7 @@ const GENERAL: &[Key] = &[
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
-        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), `ssh` (a process of another host, with the limits below if there are any), or `url` (a server that is already running). Default: `url` with `server.url`, `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), `ssh` (a process of another host, in control groups if it has limits; with `hosts`, `process` and `limited` are the same), or `url` (a server that is already running). Default: `url` with `server.url`, `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(key("site.runtime", Kind::Choice(Runtime::WORDS), "\"auto\"",
         "What sets up containers: `podman`, `docker`, `namespaces` (dyno itself, with util-linux), or `auto` (the first of these that works on this host).")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },

@@ -30,6 +30,16 @@ fn servers_are_spread_over_the_hosts_in_one_more_line() {
     assert_eq!(four.topology.node.site.kind.value, SiteKind::Ssh);
     assert_eq!(placed(&four.topology), ["a", "b", "a", "b"]);
     assert_eq!(four.topology.instances_by_host(), [[0, 2], [1, 3]]);
+    let limited = [
+        ("site.host", "a"),
+        ("site.kind", "limited"),
+        ("site.cpus", "2"),
+    ];
+    let site = trial(SMALLEST, &limited).topology.node.site;
+    assert_eq!(
+        (site.kind.value, site.limits.cpus.unwrap().value),
+        (SiteKind::Ssh, 2.0)
+    );
     let one = trial(SMALLEST, &[("site.host", "me@db1")]);
     assert_eq!(placed(&one.topology), ["me@db1"]);
     assert_eq!(hosts(&one).directory, std::path::Path::new("/var/tmp"));
