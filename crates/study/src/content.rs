@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::name::Name;
-use crate::point::{AGENTS, ENGINE, FROM, URL};
+use crate::point::{AGENTS, ENGINE, FROM, LISTEN, NATS, URL};
 use plan::key::VARIANT;
 use plan::{Span, Spanned, TableSpec, ThresholdSpec, Value};
 
@@ -108,7 +108,7 @@ pub(crate) struct Content {
 }
 
 /// Each trial has at most one of these keys.
-const EITHER: [[&str; 2]; 2] = [[ENGINE, URL], [FROM, AGENTS]];
+const EITHER: [[&str; 2]; 3] = [[ENGINE, URL], [FROM, AGENTS], [NATS, LISTEN]];
 
 /// The key that another one excludes.
 fn excludes(key: &str) -> Option<&'static str> {

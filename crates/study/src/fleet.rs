@@ -1,11 +1,10 @@
 //! What a load that comes from several machines needs and cannot have.
 
+use plan::key::THREADS;
 use plan::{ServerSpec, SiteKind, Trial};
 
 use crate::error::Report;
-use crate::point::{AGENTS, ENGINE, FROM, NATS, Point, URL};
-
-const LISTEN: &str = "load.nats_listen";
+use crate::point::{AGENTS, ENGINE, FROM, LISTEN, NATS, Point, URL};
 
 pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
     let Some(fleet) = &trial.load.fleet else {
@@ -21,6 +20,16 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
     let Some(cause) = [FROM, AGENTS].iter().find_map(|name| at.find(name)) else {
         return;
     };
+    let (users, count) = (trial.load.threads, fleet.agents.count());
+    if (users as usize) < count {
+        let message = format!("{users} virtual users are too few for {}", fleet.agents);
+        let place = at.find(THREADS).map_or(cause.at, |threads| threads.at);
+        at.refuse(
+            place,
+            message,
+            "each agent drives one at least: raise `load.threads`",
+        );
+    }
     let server = at.find(URL).or_else(|| at.find(ENGINE));
     let server = server.map_or(cause.at, |server| server.at);
     if let Some(engine) = at.in_process() {

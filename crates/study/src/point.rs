@@ -18,6 +18,7 @@ pub(crate) const CLUSTER: &str = "topology.cluster";
 pub(crate) const FROM: &str = "load.from";
 pub(crate) const AGENTS: &str = "load.agents";
 pub(crate) const NATS: &str = "load.nats";
+pub(crate) const LISTEN: &str = "load.nats_listen";
 
 /// The defaults of all keys, parsed like the values of a study. A key whose default is invalid
 /// has none, which [`Point::spanned`] reports.

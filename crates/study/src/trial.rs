@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::chaos;
 use crate::error::Report;
-use crate::point::{AGENTS, CLUSTER, DEFAULTS, ENGINE, FROM, NATS, Point, URL};
+use crate::point::{AGENTS, CLUSTER, DEFAULTS, ENGINE, FROM, LISTEN, NATS, Point, URL};
 use crate::servers::Servers;
 use crate::volume;
 use plan::key::{
@@ -360,7 +360,7 @@ fn fleet(at: &Point<'_>) -> Option<Fleet> {
         Some(labels) => Agents::Labels(labels),
         None => Agents::Count(at.maybe(AGENTS)?),
     };
-    let listen = at.maybe::<String>("load.nats_listen");
+    let listen = at.maybe::<String>(LISTEN);
     let listen = listen.and_then(|listen| listen.parse().ok());
     let nats = match at.maybe_spanned(NATS) {
         Some(url) => Nats::Url(url),

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use tempfile::TempDir;
 
-use crate::daemon;
+use crate::{daemon, tls};
 
 /// nats-server from the system's package, with JetStream, on a free port of 127.0.0.1.
 #[derive(Debug)]
@@ -19,12 +19,21 @@ pub struct NatsServer {
 
 impl NatsServer {
     pub fn start() -> Self {
-        Self::configured("")
+        Self::in_directory(tempfile::tempdir().unwrap(), "")
     }
 
-    /// Starts it with these lines in its configuration, such as those of TLS.
-    pub fn configured(lines: &str) -> Self {
+    /// Starts it with TLS, by a certificate for the name `localhost`, and with these lines in its
+    /// configuration.
+    pub fn with_tls(lines: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let files = directory.path().join("tls");
+        tls::create(&files, &lab::servers::account().unwrap());
+        let [certificate, key] = ["server-cert.pem", "server-key.pem"].map(|name| files.join(name));
+        let tls = format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}\n{lines}");
+        Self::in_directory(directory, &tls)
+    }
+
+    fn in_directory(directory: TempDir, lines: &str) -> Self {
         let port = daemon::free_port();
         let store = directory.path().join("store");
         let config = format!(
@@ -37,6 +46,20 @@ impl NatsServer {
             port,
             directory,
         }
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The authority that signed its certificate.
+    pub fn authority(&self) -> PathBuf {
+        tls::ca_file(&self.directory().join("tls"))
+    }
+
+    /// Its process ID.
+    pub fn process(&self) -> u32 {
+        self.process.id()
     }
 
     pub fn port(&self) -> u16 {

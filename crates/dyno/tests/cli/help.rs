@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::common::Program;
 use crate::common::markdown::root;
 
-const COMMANDS: &str =
-    "bench run plan doctor report compare rank history size sysbench clean completions man";
+const COMMANDS: &str = "bench run plan doctor report compare rank history size sysbench agent agents clean completions man";
 
 fn help(command: &str) -> String {
     let program = Program::new().args(command).arg("--help");

@@ -61,6 +61,16 @@ impl<'a> Team<'a> {
         here.map(|agent| agent.process).collect()
     }
 
+    /// An order for each agent, whose load is scripted.
+    #[cfg(test)]
+    pub(super) fn orders(
+        &self,
+        of: impl Fn(&Identity) -> serde_json::Value,
+    ) -> Vec<(Identity, serde_json::Value)> {
+        let agents = self.agents.iter();
+        agents.map(|agent| (agent.clone(), of(agent))).collect()
+    }
+
     /// The part of each agent, of the load on the database with this index.
     pub(crate) fn parts(
         &self,

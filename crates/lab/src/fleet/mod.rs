@@ -8,6 +8,8 @@ mod agent;
 pub(crate) mod drive;
 mod message;
 mod part;
+#[cfg(test)]
+mod scale;
 
 use std::fmt;
 use std::sync::Arc;

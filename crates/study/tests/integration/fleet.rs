@@ -5,7 +5,9 @@ use plan::{Agents, Fleet, Nats};
 use crate::common::{SMALLEST, plan, trial};
 
 fn fleet(sets: &[(&str, &str)]) -> Option<Fleet> {
-    trial(SMALLEST, sets).load.fleet
+    trial(&format!("{SMALLEST}load.threads = 8\n"), sets)
+        .load
+        .fleet
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn a_nats_server_is_named_or_listens() {
 #[test]
 fn labels_replace_a_count() {
     let text = format!(
-        "{SMALLEST}load.agents = 2\n[[variant]]\nname = \"two\"\n[[variant]]\nname = \"one\"\nload.from = [\"a\"]\n"
+        "{SMALLEST}load.threads = 8\nload.agents = 2\n[[variant]]\nname = \"two\"\n[[variant]]\nname = \"one\"\nload.from = [\"a\"]\n"
     );
     let agents = |sets: &[_]| {
         let plan = plan(&text, sets);

@@ -1,0 +1,107 @@
+//! Load machines: how they are listed, and how a study waits for its own.
+
+use rustix::process::Signal;
+use testkit::NatsServer;
+
+use crate::common::{Cache, Program, Running, wait_until};
+
+const KEY: &str = "public key of this machine: ";
+/// A user's nkey and its seed, of NATS' own documentation.
+const NKEY: &str = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
+const SEED: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+
+fn agent(nats: &str, key: &str, label: &str) -> Program {
+    Program::new().args(&format!("agent --nats {nats} --key {key} --label {label}"))
+}
+
+/// The list is printed once it has this line.
+fn lists(program: impl Fn() -> Program, wanted: &str) {
+    wait_until(wanted, || {
+        let lines = program().succeeds().stdout;
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.lines().any(|line| words(line).starts_with(wanted))
+    });
+}
+
+#[test]
+fn agents_are_listed_over_tls_by_those_who_have_a_key() {
+    let nats = NatsServer::with_tls(&format!(
+        "authorization {{ users = [ {{ nkey: {NKEY} }} ] }}"
+    ));
+    let seed = nats.directory().join("seed");
+    std::fs::write(&seed, SEED).unwrap();
+    let url = format!("tls://localhost:{}", nats.port());
+    let list = || Program::new().args("agents --nats").arg(&url);
+    let with_authority = |program: Program| program.env("NATS_CA", nats.authority());
+    let whole = |program: Program| with_authority(program).env("NATS_NKEY", &seed);
+    list().fails(3, &["cannot connect", "authority"]);
+    with_authority(list()).fails(3, &["cannot connect", "nkey"]);
+    let none = whole(list()).succeeds().stdout;
+    assert!(none.contains("no agents; on each load machine"), "{none}");
+    let key = none.split(KEY).nth(1).and_then(|rest| rest.lines().next());
+    let _agents = [
+        (key.unwrap(), "a"),
+        ("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "b"),
+    ]
+    .map(|(key, label)| whole(agent(&url, key, label)).start());
+    lists(|| whole(list()), "a free");
+    lists(|| whole(list()), "b other key");
+}
+
+#[test]
+fn what_cannot_work_is_said() {
+    let free = "nats://127.0.0.1:1";
+    let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
+    agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
+    agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
+    agent("nats://me:hunter2@127.0.0.1", key, "a").fails(2, &["password", "NATS_URL"]);
+    agent("nats://nats.example.org", key, "a").fails(2, &["needs TLS and a proof", "NATS_CREDS"]);
+    let half = agent(free, key, "a").env("NATS_CERT", "/none");
+    half.fails(2, &["one of NATS_CERT and NATS_KEY is missing"]);
+    Program::new()
+        .args("agents")
+        .fails(2, &["which nats-server", "NATS_URL"]);
+}
+
+/// A study of two agents that waits for them.
+fn waiting(cache: &Cache) -> Running {
+    let load = "agents = 2; threads = 4; warmup = '0s'; time = '2s'";
+    let mut dyno = Program::private("mariadb", load, "").cache(cache).start();
+    dyno.says("on each load machine: dyno agent");
+    dyno
+}
+
+#[test]
+fn a_study_waits_for_its_agents() {
+    let cache = Cache::kept();
+    let mut dyno = waiting(&cache);
+    let said = dyno.stderr();
+    let after = |word: &str| {
+        said.split(word)
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next())
+    };
+    let (nats, key) = (after("--nats").unwrap(), after("--key").unwrap());
+    let first = agent(nats, key, "first").start();
+    dyno.says("only these answered: first");
+    let second = agent(nats, key, "second").start();
+    let done = dyno.wait().succeeds();
+    assert!(done.trial().transactions.count > 0);
+    for agent in [first, second] {
+        assert!(agent.stderr().contains("ended"), "{}", agent.stderr());
+        agent.signal(Signal::INT);
+        agent.wait().succeeds();
+    }
+    cache.assert_nothing_left();
+}
+
+#[test]
+fn waiting_for_agents_can_be_interrupted() {
+    let cache = Cache::kept();
+    let dyno = waiting(&cache);
+    dyno.signal(Signal::INT);
+    dyno.wait()
+        .fails(4, &["interrupted while waiting for agents"]);
+    cache.assert_nothing_left();
+}

@@ -1,0 +1,248 @@
+//! What a hundred agents cost their coordinator: their loads are scripted, all the rest is real. The
+//! agents are threads of a process of their own, which is this program once more.
+//!
+//! `docs/internals/scale.md` has the figures of an optimized build; the command is there.
+
+use std::cell::{Cell, RefCell};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use client::route::Route;
+use fleet::agent::{Link, Runner};
+use fleet::{Access, Identity, PublicKey, SigningKey, monotonic_ns};
+use load::{Barrier, End, LoadEvent, LoadOutcome, Stop};
+use measure::setup::Unfinished;
+use measure::slice::{Busy, Phase, Second, Slice};
+use plan::{Agents, Nats};
+use serde::{Deserialize, Serialize};
+use testkit::NatsServer;
+
+use super::Fleet;
+use super::drive::{Sides, Team};
+use super::message::{Ended, Report};
+use crate::drive::trial_loop::TrialMessage;
+use crate::process::NEVER;
+
+const AGENTS: u32 = 100;
+/// Statements of a transaction, and their kinds, as those of `oltp_read_write`.
+const STATEMENTS: u64 = 20;
+const KINDS: usize = 11;
+/// Clock ticks of the kernel's process statistics.
+const TICKS_PER_S: f64 = 100.0;
+
+/// The address of the nats-server and the coordinator's key, for the process of the agents.
+const URL: &str = "SCALE_URL";
+const KEY: &str = "SCALE_KEY";
+/// For a measurement: the seconds of the load.
+const TIME: &str = "SCALE_TIME";
+
+/// What every agent does in each second.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Script {
+    seconds: u64,
+    transactions: u64,
+}
+
+struct Scripted;
+
+impl Runner for Scripted {
+    fn run(&self, order: serde_json::Value, link: &Link) {
+        let script: Script = serde_json::from_value(order).unwrap();
+        let send = |report: &Report| link.report(serde_json::to_vec(report).unwrap());
+        send(&Report::Event(LoadEvent::Connecting { open: 1 }));
+        send(&Report::Ready);
+        let Some((at_ns, here_ns)) = begun(link) else {
+            return;
+        };
+        let mut second = second(script.transactions);
+        for number in 0..script.seconds {
+            let due_ns = here_ns + (number + 1) * 1_000_000_000;
+            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
+            second.start_ns = at_ns + number * 1_000_000_000;
+            second.end_ns = second.start_ns + 1_000_000_000;
+            send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
+        }
+        let outcome = LoadOutcome {
+            end: End::Completed,
+            unfinished: Unfinished::default(),
+        };
+        let ended = Ended {
+            how: Ok(outcome),
+            began_ns: Some(at_ns),
+        };
+        send(&Report::Ended(ended));
+    }
+}
+
+/// When the load begins, on the coordinator's clock and on this machine's; `None` if it does not.
+fn begun(link: &Link) -> Option<(u64, u64)> {
+    while link.alone().is_none() {
+        if let Some(start) = link.control().start {
+            return Some((start.at_ns, *start.agents_ns.get(link.agent())?));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// A second with so many transactions, whose times are spread as those of real ones.
+fn second(transactions: u64) -> Second {
+    let mut slice = Slice::new(KINDS);
+    let mut random = plan::SplitMix64::new(transactions);
+    let mut spread = |mean_ns: f64| {
+        let unit: f64 = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        (mean_ns * (0.3 - (1.0 - unit).ln())) as u64
+    };
+    for _ in 0..transactions {
+        slice.response.record(spread(12e6));
+        for statement in 0..STATEMENTS {
+            slice.statements[statement as usize % KINDS].record(spread(5e5));
+            slice.delay.record(spread(2e4));
+        }
+    }
+    Second {
+        start_ns: 0,
+        end_ns: 0,
+        phase: Phase::Measure,
+        slice,
+        backlog: None,
+        workers: vec![
+            Busy {
+                running: 0.5,
+                waiting: 0.0
+            };
+            4
+        ],
+    }
+}
+
+/// The process of the agents; without its variables, it does nothing.
+#[test]
+fn agents() {
+    let (Ok(url), Ok(key)) = (std::env::var(URL), std::env::var(KEY)) else {
+        return;
+    };
+    let (access, key) = (Access::new(url.into()), PublicKey::parse(&key).unwrap());
+    std::thread::scope(|scope| {
+        for number in 0..AGENTS {
+            let (access, key) = (&access, &key);
+            scope.spawn(move || {
+                let label = format!("agent-{number}");
+                let identity = Identity::of_this_process(&label, "").unwrap();
+                fleet::agent::serve(access, &identity, key, Arc::new(Scripted), &NEVER, &|_| ())
+            });
+        }
+    });
+}
+
+struct AgentsProcess(Child);
+
+impl AgentsProcess {
+    fn start(nats: &NatsServer, key: &SigningKey) -> Self {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]);
+        command.arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "fleet::scale::agents"]);
+        command
+            .env(URL, nats.url())
+            .env(KEY, key.public().to_string());
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for AgentsProcess {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Seconds of CPU time that a process has used.
+fn cpu_s(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks
+        .map(|ticks| ticks.parse::<f64>().unwrap())
+        .sum::<f64>()
+        / TICKS_PER_S
+}
+
+/// The largest resident memory so far.
+fn peak_mib(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+}
+
+/// Every second of every agent arrives once, and memory does not grow with them.
+#[test]
+fn a_hundred_agents_are_merged() {
+    let time = std::env::var(TIME).ok().and_then(|time| time.parse().ok());
+    let script = Script {
+        seconds: time.unwrap_or(4),
+        transactions: if time.is_some() { 5_000 } else { 50 },
+    };
+    let nats = NatsServer::start();
+    let (key, text) = SigningKey::generate().unwrap();
+    let _agents = AgentsProcess::start(&nats, &key);
+    let access = Access::new(nats.url().into());
+    let fleet = Fleet::connect(&access, SigningKey::parse(&text).unwrap(), "").unwrap();
+    let mut trial = crate::for_tests::trial();
+    trial.planned.load.fleet = Some(plan::Fleet {
+        agents: Agents::Count(AGENTS),
+        nats: Nats::LOCAL,
+    });
+    trial.fleet = Some(fleet);
+    let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
+    let team = team.expect("100 agents");
+    let orders = team.orders(|_| serde_json::to_value(script).unwrap());
+
+    let (barrier, stop) = (Barrier::new(1), Stop::default());
+    let (seconds, transactions) = (Cell::new(0), Cell::new(0));
+    let late_ms = RefCell::new(Vec::new());
+    let send = |message: TrialMessage| match message {
+        TrialMessage::Load(_, LoadEvent::Second(second)) => {
+            seconds.set(seconds.get() + 1);
+            transactions.set(transactions.get() + second.slice.response.count());
+            let due = barrier.origin() + Duration::from_nanos(second.end_ns);
+            let late = Instant::now().saturating_duration_since(due);
+            late_ms.borrow_mut().push(late.as_millis());
+        }
+        TrialMessage::Then(stored) => stored(),
+        _ => {}
+    };
+    let sides = Sides {
+        barrier: &barrier,
+        stop: &stop,
+        route: &Route::fixed(),
+        pulse: None,
+        send: &send,
+    };
+    let [own, server] = [std::process::id(), nats.process()];
+    let before = [own, server].map(cpu_s);
+    let outcome = team.drive(0, orders, &sides).unwrap();
+    let used = [cpu_s(own) - before[0], cpu_s(server) - before[1]];
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(seconds.get(), script.seconds);
+    assert_eq!(
+        transactions.get(),
+        u64::from(AGENTS) * script.seconds * script.transactions
+    );
+    let report = Report::Event(LoadEvent::Second(Box::new(second(script.transactions))));
+    let bytes = serde_json::to_vec(&report).unwrap().len();
+    let (peak, length) = (peak_mib(own), script.seconds as f64);
+    println!(
+        "{AGENTS} agents, {length} s: {bytes} bytes for each agent and second; coordinator {:.1} % of a CPU, {peak:.0} MiB; \
+         nats-server {:.1} % of a CPU, {:.0} MiB; seconds are merged {:?} ms after their end",
+        100.0 * used[0] / length,
+        100.0 * used[1] / length,
+        peak_mib(server),
+        late_ms.borrow(),
+    );
+    assert!(peak < 200.0, "{peak} MiB");
+}
