@@ -195,7 +195,7 @@ fn a_hundred_agents_are_merged() {
     let mut trial = crate::for_tests::trial();
     trial.planned.load.fleet = Some(plan::Fleet {
         agents: Agents::Count(AGENTS),
-        nats: Nats::LOCAL,
+        nats: Nats::LOOPBACK,
     });
     trial.fleet = Some(fleet);
     let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
