@@ -105,3 +105,13 @@ fn waiting_for_agents_can_be_interrupted() {
         .fails(4, &["interrupted while waiting for agents"]);
     cache.assert_nothing_left();
 }
+
+#[test]
+fn a_killed_study_leaves_no_nats_server() {
+    let cache = Cache::kept();
+    let dyno = waiting(&cache);
+    dyno.signal(Signal::KILL);
+    dyno.wait();
+    cache.clean().prints(&["freed"]);
+    cache.assert_nothing_left();
+}
