@@ -63,7 +63,7 @@ impl Fleet {
             asked.map_err(Failure::server)?;
             while let Some(answer) = answers.next().await {
                 let one = serde_json::from_slice(&answer.payload).ok();
-                present.extend(one.filter(|one: &Presence| plan::is_label(&one.identity.label)));
+                present.extend(one.filter(Presence::is_plain));
                 if enough(&present) || present.len() >= MAX_PRESENT {
                     break;
                 }

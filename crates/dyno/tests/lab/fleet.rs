@@ -291,7 +291,7 @@ fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {
 fn a_fault_is_measured_across_agents() {
     let fleet = Fleet::of(&["a", "b"]);
     let load = "agents = 2; threads = 4; think = '5ms'; warmup = '0s'; time = '20s'; workload = 'oltp_update_index'";
-    let rest = "[[fault]]; at = '4s'; kill = 'server 1'; heal = '2s'; expect_outage = true";
+    let rest = "[[fault]]; at = '4s'; kill = 'primary'; heal = '2s'; expect_outage = true";
     let done = fleet.study(load, rest).run_alone().succeeds();
     let trial = done.completed();
     assert_complete(&trial, &["a", "b"]);
@@ -317,11 +317,14 @@ fn agents_that_cannot_be_used_are_named_before_anything_runs() {
     );
     let mut stranger = Program::new().args(&words).start();
     stranger.says("waiting for loads");
-    let study = |agents: &str| fleet.study(&format!("{agents}; time = '1s'"), "");
+    let study = |agents: &str| fleet.study(&format!("{agents}; threads = 2; time = '1s'"), "");
     study("from = ['a', 'b']").fails(2, &["agent b trusts another coordinator's key"]);
     study("agents = 2").fails(2, &["1 of 2 agents", "agent b trusts"]);
-    study("agents = 1; threads = 1").succeeds();
-    study("from = ['a']; threads = 0").fails(2, &[]);
+    let few = "agents = 1; threads = 1; time = '1s'";
+    fleet.study(few, "").succeeds();
+    let too_few = few.replace("agents = 1", "from = ['a', 'x']");
+    let too_few = fleet.study(&too_few, "");
+    too_few.fails(2, &["1 virtual users are too few for 2 agents"]);
     let _double = fleet.agent("a");
     study("from = ['a']").fails(2, &["two agents have the label a", "--label"]);
     assert!(fleet.cache.runs().is_empty());
