@@ -49,13 +49,30 @@ fn agents_are_listed_over_tls_by_those_who_have_a_key() {
 }
 
 #[test]
+fn a_password_on_the_command_line_is_hidden_and_used() {
+    let nats = NatsServer::with_tls("authorization { user: me, password: hunter2 }");
+    let list = |account: &str| {
+        let url = format!("tls://{account}localhost:{}", nats.port());
+        let list = Program::new().args("agents --nats").arg(url);
+        list.env("NATS_CA", nats.authority())
+    };
+    list("").fails(3, &["NATS_USER"]);
+    list("me:other@").fails(3, &["NATS_USER"]);
+    list("me:hunter2@").succeeds();
+    let account = list("").env("NATS_USER", "me");
+    account.env("NATS_PASSWORD", "hunter2").succeeds();
+}
+
+#[test]
 fn what_cannot_work_is_said() {
     let free = "nats://127.0.0.1:1";
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
     agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
     agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
-    agent("nats://me:hunter2@127.0.0.1", key, "a").fails(2, &["password", "NATS_URL"]);
+    let refused =
+        agent("nats://me:hunter2@127.0.0.1:1", key, "a").fails(3, &["nats://me@127.0.0.1:1"]);
+    assert!(!refused.stderr.contains("hunter2"), "{}", refused.stderr);
     agent("nats://nats.example.org", key, "a").fails(2, &["needs TLS and a proof", "NATS_CREDS"]);
     let half = agent(free, key, "a").env("NATS_CERT", "/none");
     half.fails(2, &["one of NATS_CERT and NATS_KEY is missing"]);
