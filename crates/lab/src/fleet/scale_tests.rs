@@ -150,7 +150,7 @@ impl AgentsProcess {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
         command.arg(std::env::current_exe().unwrap());
-        command.args(["--exact", "fleet::scale::agents"]);
+        command.args(["--exact", "fleet::scale_tests::agents"]);
         command
             .env(URL, nats.url())
             .env(KEY, key.public().to_string());
