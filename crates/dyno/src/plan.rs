@@ -30,6 +30,14 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let budget = Budget::settled(&study, &cache, &mut trials, None);
     let budget = budget.map_err(|failure| study.located(failure))?;
     let mut table = budget.table(&study, &trials);
+    let fleets = trials
+        .iter()
+        .filter_map(|trial| trial.planned.load.fleet.as_ref());
+    if let Some(agents) = fleets.map(|fleet| fleet.agents.count()).max() {
+        table.push_str(&format!(
+            "\nagents: up to {agents}; dyno run waits for them"
+        ));
+    }
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
         table.push_str(NOT_CHECKED);

@@ -19,6 +19,8 @@ pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
 /// What precedes the path of a Unix socket in a URL; the path may look like a password.
 const SOCKETS: [&str; 2] = ["?socket=", "?host=/"];
+/// Addresses of nats-servers.
+const NATS_SCHEMES: [&str; 2] = ["nats", "tls"];
 const SELF: &str = "/proc/self/exe";
 /// With this limit Linux neither writes core dumps nor pipes them to a program: see core(5).
 const NO_CORE_DUMP_BYTES: u64 = 1;
@@ -108,7 +110,8 @@ fn joined_urls(urls: Vec<TypedUrl>) -> Result<Option<String>, Failure> {
 
 /// The argument without the passwords of the URLs in it, which are added to `urls`.
 fn without_passwords(argument: &str, urls: &mut Vec<TypedUrl>) -> Result<String, Failure> {
-    let schemes: Vec<_> = engine::servers().flat_map(|any| any.schemes()).collect();
+    let schemes = engine::servers().flat_map(|any| any.schemes());
+    let schemes: Vec<_> = schemes.chain(&NATS_SCHEMES).collect();
     let mut clean = String::new();
     let mut rest = argument;
     while let Some(at) = rest.find("://") {

@@ -188,11 +188,15 @@ impl State {
 
 fn refused(access: &Access, error: &async_nats::ConnectError) -> Failure {
     let url = &access.url;
+    let text = error.to_string();
     let remedy = match error.kind() {
-        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-            "give the account, credentials, or nkey that the nats-server knows"
+        _ if text.contains("certificate") => {
+            "name the authority that signed the nats-server's certificate in NATS_CA, and use a host name that it is for"
         }
-        ConnectErrorKind::Tls => "name the authority that signed the nats-server's certificate",
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            "prove who you are with NATS_CREDS, NATS_NKEY, NATS_CERT and NATS_KEY, or NATS_USER and NATS_PASSWORD"
+        }
+        ConnectErrorKind::Tls => "check NATS_CA, and that the nats-server offers TLS",
         _ => "check the address, and that a nats-server listens there",
     };
     let message = format!("cannot connect to the nats-server {url}: {error}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use plan::Failure;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::access::Access;
 use crate::clock::{self, Offset};
@@ -23,6 +23,8 @@ use crate::reports::{Batch, Inbox};
 const CLOCK_LIMIT: Duration = Duration::from_secs(1);
 const CLOCK_ROUNDS: usize = 30;
 const ORDER_LIMIT: Duration = Duration::from_secs(5);
+/// How long to wait for more agents once there are enough: two may have the same label.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// Maximum number of answers to a call for agents.
 const MAX_PRESENT: usize = 10_000;
 
@@ -43,7 +45,7 @@ impl Fleet {
         self.connection.make_stream()
     }
 
-    /// The agents that answer within `limit`, by their labels; returns at once when they are `enough`.
+    /// The agents that answer within `limit`, by their labels; returns soon when they are `enough`.
     pub fn present(
         &self,
         limit: Duration,
@@ -61,18 +63,21 @@ impl Fleet {
                 .publish_with_reply(HELLO, inbox, Vec::new().into())
                 .await;
             asked.map_err(Failure::server)?;
-            while let Some(answer) = answers.next().await {
+            let mut until = tokio::time::Instant::now() + limit;
+            // The time is over when all have answered.
+            while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
                 let one = serde_json::from_slice(&answer.payload).ok();
-                present.extend(one.filter(|one: &Presence| plan::is_label(&one.identity.label)));
-                if enough(&present) || present.len() >= MAX_PRESENT {
+                present.extend(one.filter(Presence::is_plain));
+                if enough(&present) {
+                    until = until.min(tokio::time::Instant::now() + LAST_ANSWERS);
+                }
+                if present.len() >= MAX_PRESENT {
                     break;
                 }
             }
             Ok(())
         };
-        // The time is over when all have answered.
-        let gathered = self.connection.wait(async { timeout(limit, gather).await });
-        gathered.unwrap_or(Ok(()))?;
+        self.connection.wait(gather)?;
         present.sort_by(|one, other| one.identity.label.cmp(&other.identity.label));
         Ok(present)
     }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// Most bytes of what an agent says of itself.
+const MAX_TEXT_BYTES: usize = 100;
+
 /// An agent, as it presents itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -33,6 +36,22 @@ pub struct Presence {
     pub run: Option<String>,
     /// The public key of the coordinator whose orders it takes.
     pub trusts: String,
+}
+
+impl Presence {
+    /// Whether it can be shown to users.
+    pub(crate) fn is_plain(&self) -> bool {
+        let agent = &self.identity;
+        let texts = [&agent.build, &agent.architecture, &self.trusts];
+        let is_plain = |text: &String| {
+            let has_room = text.len() <= MAX_TEXT_BYTES;
+            has_room && text.chars().all(|c| c.is_ascii_graphic())
+        };
+        let texts = texts.into_iter().chain(&self.run);
+        // The id is part of subjects.
+        let names = [&agent.label, &agent.id];
+        names.into_iter().all(|name| plan::is_label(name)) && texts.into_iter().all(is_plain)
+    }
 }
 
 /// What one agent is to run. Signed by the coordinator.

@@ -210,7 +210,9 @@ pub(crate) fn little(
     let planned = &summary.setup.planned;
     let load = &planned.load;
     let pauses_in_gaps = planned.turns().is_some() && !load.think.is_zero();
-    let users_change = load.phase.is_some() && load.rate.is_none();
+    let is_missing = |agent: &AgentSummary| agent.missing_since_s.is_some();
+    let some_leave = summary.agents.iter().any(is_missing);
+    let users_change = some_leave || (load.phase.is_some() && load.rate.is_none());
     let has_limit = load.events.is_some();
     if summary.outcome != Outcome::Completed || has_limit || pauses_in_gaps || users_change {
         return None;

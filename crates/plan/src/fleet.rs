@@ -58,7 +58,7 @@ pub enum Nats {
 }
 
 impl Nats {
-    pub const LOCAL: Self = Self::Private {
+    pub const LOOPBACK: Self = Self::Private {
         listen: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
     };
 
@@ -136,6 +136,6 @@ mod tests {
         ] {
             assert!(!nats(far).is_loopback(), "{far}");
         }
-        assert!(Nats::LOCAL.is_loopback());
+        assert!(Nats::LOOPBACK.is_loopback());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
     };
     let (users, count) = (trial.load.threads, fleet.agents.count());
     if (users as usize) < count {
-        let message = format!("{users} virtual users are too few for {}", fleet.agents);
+        let message = format!("{users} virtual users are too few for {count} agents");
         let place = at.find(THREADS).map_or(cause.at, |threads| threads.at);
         at.refuse(
             place,

@@ -363,7 +363,7 @@ fn fleet(at: &Point<'_>) -> Option<Fleet> {
     let listen = listen.and_then(|listen| listen.parse().ok());
     let nats = match at.maybe_spanned(NATS) {
         Some(url) => Nats::Url(url),
-        None => listen.map_or(Nats::LOCAL, |listen| Nats::Private { listen }),
+        None => listen.map_or(Nats::LOOPBACK, |listen| Nats::Private { listen }),
     };
     Some(Fleet { agents, nats })
 }

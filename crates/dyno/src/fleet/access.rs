@@ -9,6 +9,7 @@ use plan::ServerUrl;
 
 use crate::cli::NatsArg;
 use crate::failure::Failure;
+use crate::secrets;
 
 const NEEDS: &str =
     "other machines reach this nats-server, so it needs TLS and a proof of who connects";
@@ -24,7 +25,7 @@ fn file(variable: Option<OsString>) -> Option<PathBuf> {
 /// At the address that is typed, else that of the environment.
 pub(super) fn typed(argument: &NatsArg) -> Result<Access, Failure> {
     let url = match (&argument.url, variable("NATS_URL")) {
-        (Some(url), _) => without_password(url)?,
+        (Some(url), _) => url.clone(),
         (None, Some(url)) => url.to_string_lossy().into_owned(),
         (None, None) => {
             let message = "which nats-server connects the fleet?";
@@ -35,18 +36,6 @@ pub(super) fn typed(argument: &NatsArg) -> Result<Access, Failure> {
     at(ServerUrl::from(url))
 }
 
-/// Everybody on this machine can read a command line.
-fn without_password(url: &str) -> Result<String, Failure> {
-    match plan::redact_url(url) == url {
-        true => Ok(url.to_owned()),
-        false => {
-            let message = "a password on the command line is visible to all users of this machine";
-            let remedy = "give the address in NATS_URL, or the password in NATS_PASSWORD";
-            Err(Failure::usage(message).remedy(remedy))
-        }
-    }
-}
-
 /// At an address, with what the environment says of both ends.
 pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
     if !url.expose().contains("://") {
@@ -54,7 +43,12 @@ pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
         return Err(Failure::usage(message).remedy("write nats://HOST:4222, or tls://HOST:4222"));
     }
     let is_loopback = url.is_loopback();
-    let has_user = url.expose().contains('@');
+    let after_scheme = url.expose().split_once("://").map(|(_, rest)| rest);
+    let typed_user = after_scheme.and_then(|rest| Some(rest.split_once('@')?.0.to_owned()));
+    // A password that was on the command line is no longer in the address.
+    let typed = typed_user
+        .clone()
+        .zip(secrets::typed_password(url.expose()));
     let text =
         |variable: Option<OsString>| variable.map(|text| text.to_string_lossy().into_owned());
     let access = Access {
@@ -62,12 +56,14 @@ pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
         certificate: certificate()?,
         credentials: file(variable("NATS_CREDS")),
         nkey: file(variable("NATS_NKEY")),
-        user: text(variable("NATS_USER")).zip(text(variable("NATS_PASSWORD"))),
+        user: typed.or_else(|| text(variable("NATS_USER")).zip(text(variable("NATS_PASSWORD")))),
         ..Access::new(url)
     };
     let proofs = [&access.credentials, &access.nkey].map(Option::is_some);
-    let has_proof =
-        has_user || proofs.contains(&true) || access.certificate.is_some() || access.user.is_some();
+    let has_proof = typed_user.is_some()
+        || proofs.contains(&true)
+        || access.certificate.is_some()
+        || access.user.is_some();
     match is_loopback || has_proof {
         true => Ok(access),
         false => {

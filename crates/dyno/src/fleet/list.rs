@@ -116,7 +116,7 @@ mod tests {
         ];
         let table = table(&agents, &own, "key");
         let wanted = "\
-label   state          CPUs  version  architecture   clock ahead, ms  round trip, ms
+label   state          CPUs  version  architecture    clock ahead, ms  round trip, ms
 a       free             16  1.0+aa   x86_64        -2000.500 ± 0.090           0.180
 load-2  busy (5e1c)      16  1.0+aa   x86_64        -2000.500 ± 0.090           0.180
 b       other version    16  1.0+bb   x86_64                no answer

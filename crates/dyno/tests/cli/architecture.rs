@@ -11,7 +11,7 @@ use crate::common::markdown::root;
 use crate::common::{Program, files_below, flat};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("plan", &[]),
     ("study", &["plan"]),
     ("workload", &["plan"]),
@@ -22,12 +22,14 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("client", &["plan", "wire", "workload"]),
     ("engine", &["client", "load", "measure", "plan", "workload"]),
     ("load", &["client", "measure", "plan", "workload"]),
+    ("fleet", &["plan"]),
     ("host", &["measure"]),
     ("machine", &["host", "measure", "plan"]),
     (
         "lab",
         &[
-            "client", "engine", "host", "load", "machine", "measure", "plan", "script", "workload",
+            "client", "engine", "fleet", "host", "load", "machine", "measure", "plan", "script",
+            "workload",
         ],
     ),
     ("store", &["measure"]),

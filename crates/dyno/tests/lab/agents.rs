@@ -35,7 +35,7 @@ fn agents_are_listed_over_tls_by_those_who_have_a_key() {
     let with_authority = |program: Program| program.env("NATS_CA", nats.authority());
     let whole = |program: Program| with_authority(program).env("NATS_NKEY", &seed);
     list().fails(3, &["cannot connect", "authority"]);
-    with_authority(list()).fails(3, &["cannot connect", "nkey"]);
+    with_authority(list()).fails(3, &["cannot connect", "NATS_NKEY"]);
     let none = whole(list()).succeeds().stdout;
     assert!(none.contains("no agents; on each load machine"), "{none}");
     let key = none.split(KEY).nth(1).and_then(|rest| rest.lines().next());
@@ -49,13 +49,30 @@ fn agents_are_listed_over_tls_by_those_who_have_a_key() {
 }
 
 #[test]
+fn a_password_on_the_command_line_is_hidden_and_used() {
+    let nats = NatsServer::with_tls("authorization { user: me, password: hunter2 }");
+    let list = |account: &str| {
+        let url = format!("tls://{account}localhost:{}", nats.port());
+        let list = Program::new().args("agents --nats").arg(url);
+        list.env("NATS_CA", nats.authority())
+    };
+    list("").fails(3, &["NATS_USER"]);
+    list("me:other@").fails(3, &["NATS_USER"]);
+    list("me:hunter2@").succeeds();
+    let account = list("").env("NATS_USER", "me");
+    account.env("NATS_PASSWORD", "hunter2").succeeds();
+}
+
+#[test]
 fn what_cannot_work_is_said() {
     let free = "nats://127.0.0.1:1";
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
     agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
     agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
-    agent("nats://me:hunter2@127.0.0.1", key, "a").fails(2, &["password", "NATS_URL"]);
+    let refused =
+        agent("nats://me:hunter2@127.0.0.1:1", key, "a").fails(3, &["nats://me@127.0.0.1:1"]);
+    assert!(!refused.stderr.contains("hunter2"), "{}", refused.stderr);
     agent("nats://nats.example.org", key, "a").fails(2, &["needs TLS and a proof", "NATS_CREDS"]);
     let half = agent(free, key, "a").env("NATS_CERT", "/none");
     half.fails(2, &["one of NATS_CERT and NATS_KEY is missing"]);
@@ -84,7 +101,7 @@ fn a_study_waits_for_its_agents() {
     };
     let (nats, key) = (after("--nats").unwrap(), after("--key").unwrap());
     let first = agent(nats, key, "first").start();
-    dyno.says("only these answered: first");
+    dyno.says("only these answered: `first`");
     let second = agent(nats, key, "second").start();
     let done = dyno.wait().succeeds();
     assert!(done.trial().transactions.count > 0);
@@ -103,5 +120,15 @@ fn waiting_for_agents_can_be_interrupted() {
     dyno.signal(Signal::INT);
     dyno.wait()
         .fails(4, &["interrupted while waiting for agents"]);
+    cache.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_study_leaves_no_nats_server() {
+    let cache = Cache::kept();
+    let dyno = waiting(&cache);
+    dyno.signal(Signal::KILL);
+    dyno.wait();
+    cache.clean().prints(&["freed"]);
     cache.assert_nothing_left();
 }

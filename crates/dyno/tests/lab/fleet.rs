@@ -4,6 +4,7 @@ use std::path::Path;
 
 use measure::agent::AgentSummary;
 use measure::series::SeriesPoint;
+use measure::slice::Phase;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use rustix::process::Signal;
@@ -73,10 +74,12 @@ fn assert_complete(trial: &TrialSummary, labels: &[&str]) {
 
 /// Each second begins where the last one ended, and has transactions.
 fn assert_whole(done: &Finished) {
-    let seconds = done.series();
+    let mut seconds = done.series();
+    // Not every agent has something left to complete.
+    seconds.retain(|second| second.phase != Phase::Drain);
     let gap = |two: &[SeriesPoint]| two[1].t_s - (two[0].t_s + two[0].seconds);
     for two in seconds.windows(2) {
-        assert!(gap(two).abs() < 1e-6, "{two:?}");
+        assert!(gap(two).abs() < 1e-6, "{} s: {two:?}", gap(two));
     }
     let measured = seconds.iter().filter(|second| second.seconds > 0.5);
     assert!(
@@ -291,8 +294,8 @@ fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {
 fn a_fault_is_measured_across_agents() {
     let fleet = Fleet::of(&["a", "b"]);
     let load = "agents = 2; threads = 4; think = '5ms'; warmup = '0s'; time = '20s'; workload = 'oltp_update_index'";
-    let rest = "[[fault]]; at = '4s'; kill = 'server 1'; heal = '2s'; expect_outage = true";
-    let done = fleet.study(load, rest).run_alone().succeeds();
+    let rest = "[[fault]]; at = '4s'; kill = 'primary'; heal = '2s'; expect_outage = true";
+    let done = fleet.study(load, rest).succeeds();
     let trial = done.completed();
     assert_complete(&trial, &["a", "b"]);
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
@@ -317,11 +320,10 @@ fn agents_that_cannot_be_used_are_named_before_anything_runs() {
     );
     let mut stranger = Program::new().args(&words).start();
     stranger.says("waiting for loads");
-    let study = |agents: &str| fleet.study(&format!("{agents}; time = '1s'"), "");
+    let study = |agents: &str| fleet.study(&format!("{agents}; threads = 2; time = '1s'"), "");
     study("from = ['a', 'b']").fails(2, &["agent b trusts another coordinator's key"]);
     study("agents = 2").fails(2, &["1 of 2 agents", "agent b trusts"]);
-    study("agents = 1; threads = 1").succeeds();
-    study("from = ['a']; threads = 0").fails(2, &[]);
+    study("agents = 1").succeeds();
     let _double = fleet.agent("a");
     study("from = ['a']").fails(2, &["two agents have the label a", "--label"]);
     assert!(fleet.cache.runs().is_empty());

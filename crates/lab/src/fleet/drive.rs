@@ -9,6 +9,7 @@ use fleet::{Control, Drive, Ending, Identity, Offset, Receipt, Start, monotonic_
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Part, Pulse, Stop};
 use measure::agent::{AgentSummary, AgentTotals};
 use measure::setup::Unfinished;
+use measure::slice::Second;
 
 use super::Fleet;
 use super::message::{Ended, NotRun, PulseReport, Report};
@@ -23,6 +24,8 @@ use crate::{Database, Failure, Trial};
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there.
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+/// How far an agent's clock may run ahead over a trial.
+const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
@@ -243,7 +246,8 @@ impl FleetLoad<'_> {
     fn connect(&mut self) -> Result<(), LoadError> {
         while !self.agents.iter().all(|agent| agent.is_ready) {
             self.receive();
-            let open = self.agents.iter().map(|agent| agent.open).sum();
+            let open = self.agents.iter().map(|agent| agent.open);
+            let open = open.fold(0, u32::saturating_add);
             self.tell(LoadEvent::Connecting { open });
             if self.sides.stop.is_interrupted() {
                 return Err(LoadError::Interrupted);
@@ -315,12 +319,16 @@ impl FleetLoad<'_> {
     }
 
     fn report(&mut self, index: usize, report: Report) {
+        let elapsed = self.sides.barrier.origin().elapsed() + CLOCK_ERROR_LIMIT;
+        let latest_ns = elapsed.as_nanos() as u64;
         let agent = &mut self.agents[index];
         if agent.is_over() {
             return;
         }
         match report {
             Report::Event(LoadEvent::Connecting { open }) => agent.open = open,
+            // Its times would shift those of the others.
+            Report::Event(LoadEvent::Second(second)) if !is_plausible(&second, latest_ns) => {}
             Report::Event(LoadEvent::Second(second)) => {
                 agent.last_ns = second.end_ns;
                 agent.totals.add(&second);
@@ -340,8 +348,9 @@ impl FleetLoad<'_> {
     /// Once no agent is measuring.
     fn tell_draining(&self) {
         let agents = self.agents.iter().filter(|agent| !agent.is_over());
-        let running: Option<usize> = agents.map(|agent| agent.running).sum();
+        let running: Option<Vec<usize>> = agents.map(|agent| agent.running).collect();
         if let Some(running) = running {
+            let running = running.into_iter().fold(0, usize::saturating_add);
             self.tell(LoadEvent::Draining { running });
         }
     }
@@ -467,15 +476,18 @@ impl FleetLoad<'_> {
     }
 }
 
+/// Whether a second has passed, and did not begin after its end.
+fn is_plausible(second: &Second, latest_ns: u64) -> bool {
+    second.start_ns <= second.end_ns && second.end_ns <= latest_ns
+}
+
 /// The outcome of all parts; `None` without any.
 fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
+    let all = || outcomes.iter().map(|one| one.unfinished);
     let unfinished = Unfinished {
-        count: outcomes.iter().map(|one| one.unfinished.count).sum(),
-        oldest_ms: outcomes
-            .iter()
-            .filter_map(|one| one.unfinished.oldest_ms)
-            .reduce(f64::max),
-        cancelled: outcomes.iter().map(|one| one.unfinished.cancelled).sum(),
+        count: all().map(|one| one.count).fold(0, u64::saturating_add),
+        oldest_ms: all().filter_map(|one| one.oldest_ms).reduce(f64::max),
+        cancelled: all().map(|one| one.cancelled).fold(0, u64::saturating_add),
     };
     // Agents that go on still have their server.
     let rank = |end: &End| match end {

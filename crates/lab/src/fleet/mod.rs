@@ -9,7 +9,7 @@ pub(crate) mod drive;
 mod message;
 mod part;
 #[cfg(test)]
-mod scale;
+mod scale_tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -63,13 +63,6 @@ impl Fleet {
         let Some(wanted) = &trial.planned.load.fleet else {
             return Ok(());
         };
-        let (users, agents) = (trial.planned.load.threads, wanted.agents.count());
-        if (users as usize) < agents {
-            let message = format!("{users} virtual users are too few for {agents} agents");
-            return Err(
-                Failure::usage(message).remedy("give each agent at least one: load.threads")
-            );
-        }
         self.muster(&wanted.agents).map(drop)
     }
 

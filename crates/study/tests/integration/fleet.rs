@@ -13,7 +13,7 @@ fn fleet(sets: &[(&str, &str)]) -> Option<Fleet> {
 #[test]
 fn agents_are_counted_or_named() {
     assert_eq!(fleet(&[]), None);
-    let (agents, nats) = (Agents::Count(3), Nats::LOCAL);
+    let (agents, nats) = (Agents::Count(3), Nats::LOOPBACK);
     assert_eq!(fleet(&[("load.agents", "3")]), Some(Fleet { agents, nats }));
     for typed in ["a, b-1", "[\"a\", \"b-1\"]"] {
         let agents = fleet(&[("load.from", typed)]).unwrap().agents;

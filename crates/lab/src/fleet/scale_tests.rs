@@ -5,7 +5,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use client::route::Route;
@@ -24,7 +25,8 @@ use super::message::{Ended, Report};
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::NEVER;
 
-const AGENTS: u32 = 100;
+/// How many there are, 100 unless a measurement says otherwise.
+static AGENTS: LazyLock<u32> = LazyLock::new(|| variable(COUNT).unwrap_or(100));
 /// Statements of a transaction, and their kinds, as those of `oltp_read_write`.
 const STATEMENTS: u64 = 20;
 const KINDS: usize = 11;
@@ -34,8 +36,13 @@ const TICKS_PER_S: f64 = 100.0;
 /// The address of the nats-server and the coordinator's key, for the process of the agents.
 const URL: &str = "SCALE_URL";
 const KEY: &str = "SCALE_KEY";
-/// For a measurement: the seconds of the load.
+/// For a measurement: the seconds of the load, and the number of agents.
 const TIME: &str = "SCALE_TIME";
+const COUNT: &str = "SCALE_AGENTS";
+
+fn variable<T: FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
 
 /// What every agent does in each second.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -125,7 +132,7 @@ fn agents() {
     };
     let (access, key) = (Access::new(url.into()), PublicKey::parse(&key).unwrap());
     std::thread::scope(|scope| {
-        for number in 0..AGENTS {
+        for number in 0..*AGENTS {
             let (access, key) = (&access, &key);
             scope.spawn(move || {
                 let label = format!("agent-{number}");
@@ -143,7 +150,7 @@ impl AgentsProcess {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
         command.arg(std::env::current_exe().unwrap());
-        command.args(["--exact", "fleet::scale::agents"]);
+        command.args(["--exact", "fleet::scale_tests::agents"]);
         command
             .env(URL, nats.url())
             .env(KEY, key.public().to_string());
@@ -182,7 +189,7 @@ fn peak_mib(process: u32) -> f64 {
 /// Every second of every agent arrives once, and memory does not grow with them.
 #[test]
 fn a_hundred_agents_are_merged() {
-    let time = std::env::var(TIME).ok().and_then(|time| time.parse().ok());
+    let time = variable(TIME);
     let script = Script {
         seconds: time.unwrap_or(4),
         transactions: if time.is_some() { 5_000 } else { 50 },
@@ -194,8 +201,8 @@ fn a_hundred_agents_are_merged() {
     let fleet = Fleet::connect(&access, SigningKey::parse(&text).unwrap(), "").unwrap();
     let mut trial = crate::for_tests::trial();
     trial.planned.load.fleet = Some(plan::Fleet {
-        agents: Agents::Count(AGENTS),
-        nats: Nats::LOCAL,
+        agents: Agents::Count(*AGENTS),
+        nats: Nats::LOOPBACK,
     });
     trial.fleet = Some(fleet);
     let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
@@ -231,14 +238,15 @@ fn a_hundred_agents_are_merged() {
     assert_eq!(seconds.get(), script.seconds);
     assert_eq!(
         transactions.get(),
-        u64::from(AGENTS) * script.seconds * script.transactions
+        u64::from(*AGENTS) * script.seconds * script.transactions
     );
     let report = Report::Event(LoadEvent::Second(Box::new(second(script.transactions))));
     let bytes = serde_json::to_vec(&report).unwrap().len();
     let (peak, length) = (peak_mib(own), script.seconds as f64);
     println!(
-        "{AGENTS} agents, {length} s: {bytes} bytes for each agent and second; coordinator {:.1} % of a CPU, {peak:.0} MiB; \
+        "{} agents, {length} s: {bytes} bytes for each agent and second; coordinator {:.1} % of a CPU, {peak:.0} MiB; \
          nats-server {:.1} % of a CPU, {:.0} MiB; seconds are merged {:?} ms after their end",
+        *AGENTS,
         100.0 * used[0] / length,
         100.0 * used[1] / length,
         peak_mib(server),
