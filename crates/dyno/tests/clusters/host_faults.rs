@@ -219,7 +219,8 @@ fn a_host_is_heard_again_although_dyno_is_killed() {
     running.says("silence of server 1");
     let tables = hosts.run(1, &["nft", "list", "ruleset"]);
     assert!(tables.contains("expires"), "{tables}");
-    let knocks = || std::net::TcpStream::connect_timeout(&hosts.ssh(1).address(), Duration::from_secs(1));
+    let knocks =
+        || std::net::TcpStream::connect_timeout(&hosts.ssh(1).address(), Duration::from_secs(1));
     assert!(knocks().is_err());
     running.signal(Signal::KILL);
     assert_nothing_left(&hosts, 1);
