@@ -219,11 +219,15 @@ fn a_host_is_heard_again_although_dyno_is_killed() {
     running.says("silence of server 1");
     let tables = hosts.run(1, &["nft", "list", "ruleset"]);
     assert!(tables.contains("expires"), "{tables}");
-    let knocks = || std::net::TcpStream::connect_timeout(&hosts.ssh(1).address(), Duration::from_secs(1));
+    let knocks =
+        || std::net::TcpStream::connect_timeout(&hosts.ssh(1).address(), Duration::from_secs(1));
     assert!(knocks().is_err());
     running.signal(Signal::KILL);
-    assert_nothing_left(&hosts, 1);
-    assert!(knocks().is_ok());
+    wait_until("the host to be heard", || knocks().is_ok());
+    wait_until("the end of what runs there", || {
+        hosts.processes(1).is_empty()
+    });
     cache.clean().succeeds();
+    assert_nothing_left(&hosts, 1);
     cache.assert_nothing_left();
 }

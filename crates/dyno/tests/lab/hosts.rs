@@ -155,6 +155,21 @@ fn hosts_that_cannot_be_used_are_named_together() {
         run.fails(3, texts);
         cache.assert_nothing_left();
     };
+    // Another name of the first host.
+    let config = fs::read_to_string(hosts.config()).unwrap();
+    let first = config.split("Host ").nth(1).unwrap();
+    let again = first.replace("host1\n", "again\n");
+    let both = TempDir::new().unwrap();
+    let file = both.path().join("ssh_config");
+    fs::write(&file, format!("{config}Host {again}")).unwrap();
+    let twice = on(&hosts, &cache, "").args("--set site.hosts=host1,again");
+    let twice = twice
+        .arg("--set")
+        .arg(format!("site.ssh_config={}", file.display()));
+    twice.run().fails(
+        3,
+        &["--set site.hosts", "it is ", "ssh reaches both at 100.127."],
+    );
     for number in 3..=4 {
         hosts.hide(number, Path::new("/usr/sbin/mariadbd"));
     }

@@ -123,6 +123,8 @@ impl fmt::Debug for SentMembership {
 pub(super) struct Found {
     pub(super) build: String,
     pub(super) program: String,
+    /// What earlier runs have left on the host and the program could not remove.
+    pub(super) left: Vec<String>,
 }
 
 /// Where a data directory is received.

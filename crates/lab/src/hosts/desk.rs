@@ -72,9 +72,18 @@ enum Server {
 impl Desk {
     fn answer(&self, ask: Ask, over: &AtomicBool) -> Result<Value, Failure> {
         match ask {
-            Ask::Find(spec) => packed(self.find(&spec).map(|found| Found {
-                program: found.program.display().to_string(),
-                build: found.build,
+            Ask::Find(spec) => packed(self.find(&spec).map(|found| {
+                Found {
+                    program: found.program.display().to_string(),
+                    build: found.build,
+                    left: self
+                        .home
+                        .swept()
+                        .left
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect(),
+                }
             })),
             Ask::Check(topology) => packed(can_have(&self.home, &topology)),
             Ask::Hold {

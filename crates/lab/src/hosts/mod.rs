@@ -17,8 +17,8 @@ mod site;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use engine::Installed;
 use host::Files;
@@ -54,6 +54,8 @@ pub(crate) struct Host {
     /// The study's directory there.
     directory: PathBuf,
     last: AtomicU64,
+    /// What earlier runs have left there, once that is known.
+    left: OnceLock<Vec<String>>,
 }
 
 /// What a server's data is copied from.
@@ -85,6 +87,7 @@ impl Host {
             name: to.host.clone(),
             directory: below.to_owned(),
             last: AtomicU64::new(0),
+            left: OnceLock::new(),
         })
     }
 
@@ -98,6 +101,11 @@ impl Host {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What earlier runs have left there.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &String> {
+        self.left.get().into_iter().flatten()
     }
 
     pub(crate) fn files(&self) -> &dyn Files {
@@ -182,6 +190,7 @@ impl Host {
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let found: Found = self.prepare(&Ask::Find(spec.clone()), interrupted)?;
+        let _ = self.left.set(found.left);
         if found.build != installed.build {
             let why = format!(
                 "its {} is version {}, but the data was prepared by {}",

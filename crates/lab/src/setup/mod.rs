@@ -174,6 +174,13 @@ impl Lab {
         for leftover in &home.swept().left {
             observer.note(&format!("an earlier run left something behind: {leftover}"));
         }
+        for host in self.hosts.borrow().values() {
+            let name = host.name();
+            for left in host.left() {
+                let text = format!("an earlier run left something behind on host {name}: {left}");
+                observer.note(&text);
+            }
+        }
         self.is_sweep_reported = true;
     }
 

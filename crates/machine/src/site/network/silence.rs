@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::failure::{Fact, Failure};
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Kind;
 use crate::home::outside::Outside;
@@ -32,8 +32,14 @@ impl Silence {
     /// process runs in.
     pub fn begin(home: &Home, limit: Duration) -> Result<Self, Failure> {
         let session = std::env::var(SESSION).unwrap_or_default();
+        let Some(own) = spared(&session) else {
+            let why = format!(
+                "the host cannot fall silent: {SESSION} does not name dyno's own connection"
+            );
+            return Err(Failure::server(why).remedy("connect to an address of the host"));
+        };
         let table = Outside::make(home, Kind::Table, Path::new(TABLES))?;
-        nft(&APPLY, &rules(&table.name(), spared(&session), limit))?;
+        nft(&APPLY, &rules(&table.name(), Some(own), limit))?;
         let since = Instant::now();
         Ok(Self { table, since })
     }
@@ -114,9 +120,9 @@ fn nft(arguments: &[&str], script: &str) -> Result<(), Failure> {
     let cannot = |why: &str, remedy: &str| {
         Failure::server(format!("the host cannot fall silent: {why}")).remedy(remedy)
     };
-    let output = process::output(command, TOOL_LIMIT, &NEVER).map_err(|error| match error.is(Fact::NoProgram) {
-        true => cannot("the program nft is missing", "install nftables there, and make sure that PATH contains its directory, usually /usr/sbin"),
-        false => error,
+    let output = process::output(command, TOOL_LIMIT, &NEVER).map_err(|error| {
+        let remedy = "install nftables there, and make sure that PATH contains its directory, usually /usr/sbin";
+        cannot(&error.message, remedy)
     })?;
     match output.status.success() {
         true => Ok(()),
