@@ -22,6 +22,7 @@ use crate::reports::{Batch, Inbox};
 /// How long a clock may take to answer, and how often it is asked.
 const CLOCK_LIMIT: Duration = Duration::from_secs(1);
 const CLOCK_ROUNDS: usize = 30;
+const CLOCKS_AT_ONCE: usize = 16;
 const ORDER_LIMIT: Duration = Duration::from_secs(5);
 /// How long to wait for more agents once there are enough: two may have the same label.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
@@ -100,11 +101,12 @@ impl Fleet {
             }
             best
         };
+        let agents: Vec<&Identity> = agents.into_iter().collect();
         self.connection.wait(async {
-            // One after the other: their answers would delay each other.
             let mut offsets = Vec::new();
-            for agent in agents {
-                offsets.push(measure(agent).await);
+            // Answers of more at once would delay each other, and one after the other takes long.
+            for some in agents.chunks(CLOCKS_AT_ONCE) {
+                offsets.extend(join_all(some.iter().map(|agent| measure(agent))).await);
             }
             offsets
         })

@@ -21,7 +21,8 @@ use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use script::lua::LuaScript;
 
-use crate::fleet::drive::{Sides, Team};
+use crate::fleet::drive::Sides;
+use crate::fleet::team::Team;
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};

@@ -4,21 +4,16 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use client::route::Route;
-use engine::ServerDatabase;
-use fleet::{Control, Drive, Ending, Identity, Offset, Receipt, Start, monotonic_ns};
-use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Part, Pulse, Stop};
+use fleet::{Drive, Ending, Identity, Offset, Receipt, Start, monotonic_ns};
+use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Pulse, Stop};
 use measure::agent::{AgentSummary, AgentTotals};
 use measure::setup::Unfinished;
 use measure::slice::Second;
 
-use super::Fleet;
 use super::message::{Ended, NotRun, PulseReport, Report};
-use super::part::LoadPart;
 use crate::drive::clock::seconds;
 use crate::drive::merge::Merger;
 use crate::drive::trial_loop::TrialMessage;
-use crate::trial::default_workers;
-use crate::{Database, Failure, Trial};
 
 /// How long to wait for a report before looking at what else has changed.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -30,12 +25,6 @@ const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
 
-/// The agents of a trial.
-pub(crate) struct Team<'a> {
-    fleet: &'a Fleet,
-    agents: Vec<Identity>,
-}
-
 /// What a load shares with the rest of its trial.
 pub(crate) struct Sides<'a> {
     pub(crate) barrier: &'a Barrier,
@@ -45,128 +34,7 @@ pub(crate) struct Sides<'a> {
     pub(crate) send: &'a dyn Fn(TrialMessage),
 }
 
-impl<'a> Team<'a> {
-    /// The agents of a trial; `None` if its load comes from this process.
-    pub(crate) fn of(trial: &'a Trial) -> Result<Option<Self>, Failure> {
-        let Some(wanted) = &trial.planned.load.fleet else {
-            return Ok(None);
-        };
-        let fleet = trial.fleet.as_deref();
-        let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = fleet.muster(&wanted.agents)?;
-        Ok(Some(Self { fleet, agents }))
-    }
-
-    /// The agents that run on this host.
-    pub(crate) fn processes_here(&self) -> Vec<u32> {
-        let machine = &self.fleet.own.machine;
-        let here = self.agents.iter().filter(|agent| agent.machine == *machine);
-        here.map(|agent| agent.process).collect()
-    }
-
-    /// An order for each agent, whose load is scripted.
-    #[cfg(test)]
-    pub(super) fn orders(
-        &self,
-        of: impl Fn(&Identity) -> serde_json::Value,
-    ) -> Vec<(Identity, serde_json::Value)> {
-        let agents = self.agents.iter();
-        agents.map(|agent| (agent.clone(), of(agent))).collect()
-    }
-
-    /// The part of each agent, of the load on the database with this index.
-    pub(crate) fn parts(
-        &self,
-        trial: &Trial,
-        index: usize,
-        database: &Database,
-        route: &Route,
-    ) -> Result<Vec<(Identity, serde_json::Value)>, Failure> {
-        let server = database.server();
-        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
-        let of = self.agents.len() as u32;
-        let parts = (0..).zip(&self.agents).map(|(number, agent)| {
-            let part = Part { number, of };
-            let handover = self.handover(server, agent)?;
-            let workers = self.workers(trial, agent);
-            let part = LoadPart::of(trial, index, handover, route, part, workers);
-            let order = serde_json::to_value(&part).map_err(Failure::internal)?;
-            Ok((agent.clone(), order))
-        });
-        parts.collect()
-    }
-
-    fn handover(
-        &self,
-        server: &dyn ServerDatabase,
-        agent: &Identity,
-    ) -> Result<engine::Handover, Failure> {
-        let handover = server.handover()?;
-        let own = &self.fleet.own;
-        let is_near = agent.machine == own.machine && agent.network == own.network;
-        if !is_near && let Some(local) = handover.local_server() {
-            let message = format!(
-                "agent {} runs on another machine or in another network, from which it cannot reach {local}",
-                agent.label
-            );
-            let remedy = "give the server an address that all agents reach";
-            return Err(Failure::usage(message).remedy(remedy));
-        }
-        Ok(handover)
-    }
-
-    /// Agents of one machine share its CPUs.
-    fn workers(&self, trial: &Trial, agent: &Identity) -> u32 {
-        let is_here = |other: &&Identity| other.machine == agent.machine;
-        let here = self.agents.iter().filter(is_here).count() as u32;
-        let loads = trial.planned.topology.instances.max(1) * here;
-        let share = default_workers(agent.cpus as usize, loads);
-        trial.run_options.workers.unwrap_or(share)
-    }
-
-    /// Runs the load to its end.
-    pub(crate) fn drive(
-        &self,
-        index: usize,
-        parts: Vec<(Identity, serde_json::Value)>,
-        sides: &Sides<'_>,
-    ) -> Result<LoadOutcome, LoadError> {
-        let driven = self.try_drive(index, parts, sides);
-        // The other loads must not wait for this one.
-        driven.inspect_err(|_| sides.barrier.break_off())
-    }
-
-    fn try_drive(
-        &self,
-        index: usize,
-        parts: Vec<(Identity, serde_json::Value)>,
-        sides: &Sides<'_>,
-    ) -> Result<LoadOutcome, LoadError> {
-        let control = Control {
-            open: sides.route.open(),
-            ..Control::default()
-        };
-        let (fleet, load) = (&self.fleet.fleet, self.fleet.next_load());
-        let drive = fleet.order(&self.fleet.run, load, parts, control);
-        let mut load = FleetLoad {
-            drive: drive.map_err(|failure| LoadError::Agents(failure.to_string()))?,
-            agents: self.agents.iter().map(AgentState::new).collect(),
-            merger: Merger::new(self.agents.len()),
-            receipts: VecDeque::new(),
-            merged: 0,
-            ending: Ending::None,
-            index,
-            sides,
-        };
-        load.connect()?;
-        let offsets = fleet.offsets(&self.agents);
-        load.start(&offsets)?;
-        load.run();
-        load.into_outcome()
-    }
-}
-
-struct FleetLoad<'a> {
+pub(super) struct FleetLoad<'a> {
     drive: Drive<'a>,
     agents: Vec<AgentState<'a>>,
     merger: Merger,
@@ -237,13 +105,31 @@ impl<'a> AgentState<'a> {
     }
 }
 
-impl FleetLoad<'_> {
+impl<'a> FleetLoad<'a> {
+    pub(super) fn new(
+        drive: Drive<'a>,
+        agents: &'a [Identity],
+        index: usize,
+        sides: &'a Sides<'a>,
+    ) -> Self {
+        Self {
+            drive,
+            agents: agents.iter().map(AgentState::new).collect(),
+            merger: Merger::new(agents.len()),
+            receipts: VecDeque::new(),
+            merged: 0,
+            ending: Ending::None,
+            index,
+            sides,
+        }
+    }
+
     fn tell(&self, event: LoadEvent) {
         (self.sides.send)(TrialMessage::Load(self.index, event));
     }
 
     /// Waits until all users of all agents are connected.
-    fn connect(&mut self) -> Result<(), LoadError> {
+    pub(super) fn connect(&mut self) -> Result<(), LoadError> {
         while !self.agents.iter().all(|agent| agent.is_ready) {
             self.receive();
             let open = self.agents.iter().map(|agent| agent.open);
@@ -268,7 +154,7 @@ impl FleetLoad<'_> {
     }
 
     /// Waits for the other loads, and tells all agents when they start.
-    fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+    pub(super) fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
         let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
         let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
         let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
@@ -293,7 +179,7 @@ impl FleetLoad<'_> {
     }
 
     /// Returns when all agents have ended or are missing.
-    fn run(&mut self) {
+    pub(super) fn run(&mut self) {
         while !self.agents.iter().all(AgentState::is_over) {
             self.receive();
             self.merge();
@@ -442,7 +328,7 @@ impl FleetLoad<'_> {
         (self.sides.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
     }
 
-    fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
+    pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
         let begun = self
             .sides
             .barrier

@@ -10,6 +10,7 @@ mod message;
 mod part;
 #[cfg(test)]
 mod scale_tests;
+pub(crate) mod team;
 
 use std::fmt;
 use std::sync::Arc;

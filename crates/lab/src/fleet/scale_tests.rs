@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 use testkit::NatsServer;
 
 use super::Fleet;
-use super::drive::{Sides, Team};
+use super::drive::Sides;
 use super::message::{Ended, Report};
+use super::team::Team;
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::NEVER;
 
