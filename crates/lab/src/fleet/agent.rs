@@ -14,8 +14,10 @@ use super::part::{LoadPart, ReadyPart};
 use crate::drive::catching_panics;
 use crate::locked;
 
-/// How often the load and its coordinator hear of each other.
-const RELAY_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the load and its coordinator hear of each other…
+const RELAY_INTERVAL: Duration = Duration::from_millis(25);
+/// …and if its pulse is read, which shows a recovery.
+const PULSE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs the parts of loads.
 #[derive(Debug)]
@@ -101,6 +103,10 @@ impl Relay<'_> {
     fn run(&self) {
         let (mut known, mut alerts, mut is_ready) = (Control::default(), 0, false);
         let (mut told, mut completed) = (PulseReport::default(), 0);
+        let interval = match self.pulse {
+            Some(_) => PULSE_INTERVAL,
+            None => RELAY_INTERVAL,
+        };
         while !self.is_over.load(Ordering::Relaxed) {
             if self.link.has_news(known.version) {
                 known = self.link.control();
@@ -114,7 +120,7 @@ impl Relay<'_> {
                 report(self.link, &Report::Ready);
             }
             self.tell_pulse(&mut completed, &mut told.firsts_ns);
-            let now = self.route.wait_for_alert(alerts, RELAY_INTERVAL);
+            let now = self.route.wait_for_alert(alerts, interval);
             if now != alerts {
                 alerts = now;
                 report(self.link, &Report::Alert);
