@@ -85,13 +85,15 @@ mod tests {
     fn a_clock_that_is_ahead_is_measured_within_its_bound() {
         let (here, there) = (Instant::now(), Instant::now() + Duration::from_millis(3));
         let mut exchanges = Vec::new();
-        while there.elapsed().is_zero() || exchanges.len() < 5 {
+        while exchanges.len() < 5 {
+            if there.elapsed().is_zero() {
+                continue;
+            }
             let asked = Reading::now(here);
             let mut read = Reading::now(there);
             read.wall_ns += 2_000_000_000;
             exchanges.push([asked, read, Reading::now(here)]);
         }
-        exchanges.drain(..exchanges.len() - 5);
         let clock = Clock::of(here, &exchanges, None).unwrap();
         let error = clock.wall.ahead_ns.abs_diff(2_000_000_000);
         assert!(error <= clock.wall.bound_ns, "{clock:?}");

@@ -55,7 +55,10 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Opti
         return Err(ErrorKind::InvalidData.into());
     }
     let mut text = Vec::new();
-    from.take(length.into()).read_to_end(&mut text)?;
+    let read = from.take(length.into()).read_to_end(&mut text)?;
+    if u32::try_from(read) != Ok(length) {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
     Ok(Some(serde_json::from_slice(&text)?))
 }
 
