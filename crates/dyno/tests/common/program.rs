@@ -1,8 +1,8 @@
 //! dyno itself: started in a directory of its own, watched, ended.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{File, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,17 @@ impl Program {
         let mut command = heeding(&own);
         command.uid(NOBODY).gid(NOBODY);
         Self::of(command, dir)
+    }
+
+    /// Another build of the program: with one byte more, which changes nothing but its digest.
+    pub fn of_another_build() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("dyno");
+        std::fs::copy(DYNO, &own).unwrap();
+        let mut file = File::options().append(true).open(&own).unwrap();
+        file.write_all(b"\n").unwrap();
+        drop(file);
+        Self::of(heeding(&own), dir)
     }
 
     /// Nothing that it does depends on the user's locale or servers.

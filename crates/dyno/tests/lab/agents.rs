@@ -89,20 +89,22 @@ fn waiting(cache: &Cache) -> Running {
     dyno
 }
 
+/// The word that follows another one.
+fn after(said: &str, word: &str) -> String {
+    let rest = said.split(&format!("{word} ")).nth(1);
+    let next = rest.and_then(|rest| rest.split_whitespace().next());
+    next.unwrap().to_owned()
+}
+
 #[test]
 fn a_study_waits_for_its_agents() {
     let cache = Cache::kept();
     let mut dyno = waiting(&cache);
     let said = dyno.stderr();
-    let after = |word: &str| {
-        said.split(word)
-            .nth(1)
-            .and_then(|rest| rest.split_whitespace().next())
-    };
-    let (nats, key) = (after("--nats").unwrap(), after("--key").unwrap());
-    let first = agent(nats, key, "first").start();
+    let (nats, key) = (after(&said, "--nats"), after(&said, "--key"));
+    let first = agent(&nats, &key, "first").start();
     dyno.says("only these answered: `first`");
-    let second = agent(nats, key, "second").start();
+    let second = agent(&nats, &key, "second").start();
     let done = dyno.wait().succeeds();
     assert!(done.trial().transactions.count > 0);
     for agent in [first, second] {
@@ -110,6 +112,22 @@ fn a_study_waits_for_its_agents() {
         agent.signal(Signal::INT);
         agent.wait().succeeds();
     }
+    cache.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_of_another_build_is_refused_with_both_versions() {
+    let cache = Cache::kept();
+    let mut dyno = waiting(&cache);
+    let said = dyno.stderr();
+    let (nats, key) = (after(&said, "--nats"), after(&said, "--key"));
+    let other = Program::of_another_build();
+    let other = other.args(&format!("agent --nats {nats} --key {key} --label other"));
+    let mut other = other.start();
+    other.says("waiting for loads");
+    let theirs = after(&other.stderr(), "dyno").replace(',', "");
+    let refused = format!("agent other runs dyno {theirs}, this is dyno ");
+    dyno.wait().fails(2, &[refused.as_str()]);
     cache.assert_nothing_left();
 }
 
