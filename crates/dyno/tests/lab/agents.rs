@@ -118,7 +118,7 @@ fn a_study_waits_for_its_agents() {
 #[test]
 fn an_agent_of_another_build_is_refused_with_both_versions() {
     let cache = Cache::kept();
-    let mut dyno = waiting(&cache);
+    let dyno = waiting(&cache);
     let said = dyno.stderr();
     let (nats, key) = (after(&said, "--nats"), after(&said, "--key"));
     let other = Program::of_another_build();
