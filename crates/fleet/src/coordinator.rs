@@ -10,6 +10,7 @@ use plan::Failure;
 use tokio::time::timeout_at;
 
 use crate::access::Access;
+use crate::agent::CUT_LIMIT;
 use crate::clock::{self, Offset};
 use crate::connection::{Connection, Task, ask, locked};
 use crate::key::SigningKey;
@@ -238,15 +239,17 @@ impl Drive<'_> {
         batches
     }
 
-    /// How long an agent has been silent although the nats-server was there.
+    /// How long an agent has been silent although the nats-server was there, or after it was away for
+    /// so long that the agents have given up.
     pub fn silence(&self, agent: usize) -> Duration {
         let heard = locked(&self.shared.heard);
         let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
-        let up_since = self.fleet.connection.up_since();
-        heard
-            .max(up_since)
-            .filter(|_| up_since.is_some())
-            .map_or(Duration::ZERO, |since| since.elapsed())
+        let (since, excused) = match self.fleet.connection.up_since() {
+            Some(up_since) => (heard.max(Some(up_since)), Duration::ZERO),
+            None => (heard, CUT_LIMIT),
+        };
+        let silence = since.map_or(Duration::ZERO, |since| since.elapsed());
+        silence.saturating_sub(excused)
     }
 }
 
