@@ -96,7 +96,9 @@ impl Fleet {
                 let asked = clock::now();
                 let answer = ask(client, clock_of(&agent.id), Vec::new(), CLOCK_LIMIT).await;
                 let answered = clock::now();
-                let theirs: Clocks = serde_json::from_slice(&answer.ok()?).ok()?;
+                // What was measured before a lost answer holds.
+                let Ok(answer) = answer else { break };
+                let theirs: Clocks = serde_json::from_slice(&answer).ok()?;
                 let offset = Offset::of(asked, theirs, answered);
                 best = Some(best.map_or(offset, |best| best.better(offset)));
             }

@@ -155,6 +155,13 @@ impl<'a> FleetLoad<'a> {
 
     /// Waits for the other loads, and tells all agents when they start.
     pub(super) fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+        let mut agents = self.agents.iter().zip(offsets);
+        // It would wait for the start forever.
+        if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
+            let label = &agent.identity.label;
+            let why = format!("agent {label} did not tell its clock before the load started");
+            return Err(LoadError::Agents(why));
+        }
         let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
         let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
         let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
