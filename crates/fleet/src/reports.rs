@@ -271,8 +271,12 @@ impl Inbox {
             return Vec::new();
         };
         let expected = &mut self.next[agent];
-        if number <= expected.last || expected.early.len() >= MAX_EARLY {
+        if number <= expected.last {
             receipt.stored();
+            return Vec::new();
+        }
+        // Without its receipt, it comes again later.
+        if number > expected.last + 1 && expected.early.len() >= MAX_EARLY {
             return Vec::new();
         }
         let batch = Batch {
