@@ -134,6 +134,8 @@ impl Relay<'_> {
             self.begin(start);
         }
         match control.ending {
+            // Another agent could not start.
+            _ if control.is_over => self.stop.interrupt(),
             Ending::None => {}
             Ending::Enough => self.stop.enough(),
             Ending::Interrupt => self.stop.interrupt(),
