@@ -19,8 +19,8 @@ use crate::access::Access;
 use crate::message::{REPORTS, STREAM};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// How long a server may not answer before its connection counts as cut.
-const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// A connection counts as cut when three pings in a row have no answer.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the server may take to store or to create something.
 pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(2);

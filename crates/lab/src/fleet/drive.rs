@@ -17,8 +17,9 @@ use crate::drive::trial_loop::TrialMessage;
 
 /// How long to wait for a report before looking at what else has changed.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long an agent may be silent while the nats-server is there.
-const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+/// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
+/// and a new connection.
+const SILENCE_LIMIT: Duration = Duration::from_secs(8);
 /// How far an agent's clock may run ahead over a trial.
 const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
