@@ -225,6 +225,9 @@ impl<'de> Deserialize<'de> for Latency {
         if !is_ours || !bounded || latency.histogram.add(&read).is_err() {
             return Err(D::Error::custom("not the histogram of a load"));
         }
+        if sum_ns > u128::from(latency.count()) * u128::from(u64::MAX) {
+            return Err(D::Error::custom("impossible sum of a histogram"));
+        }
         latency.sum_ns = sum_ns;
         Ok(latency)
     }

@@ -20,6 +20,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
 /// and a new connection.
 const SILENCE_LIMIT: Duration = Duration::from_secs(8);
+/// More than anything can happen in a second, and so little that sums cannot overflow.
+const COUNT_LIMIT: u64 = 1 << 40;
 /// How far an agent's clock may run ahead over a trial.
 const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
@@ -370,9 +372,23 @@ impl<'a> FleetLoad<'a> {
     }
 }
 
-/// Whether a second has passed, and did not begin after its end.
+/// Whether a second has passed, did not begin after its end, and has no impossible figures.
 fn is_plausible(second: &Second, latest_ns: u64) -> bool {
-    second.start_ns <= second.end_ns && second.end_ns <= latest_ns
+    let slice = &second.slice;
+    let counts = [
+        slice.refused_stamps,
+        slice.reconnects,
+        slice.lookups,
+        slice.misses,
+        second.backlog.unwrap_or(0),
+    ];
+    let errors = slice.errors.values().map(|error| error.count);
+    let mut counts = counts.into_iter().chain(errors);
+    let workers = second.workers.iter();
+    let mut shares = workers.flat_map(|one| [one.running, one.waiting]);
+    let is_share = |share: f64| (0.0..=1.0).contains(&share);
+    let is_past = second.start_ns <= second.end_ns && second.end_ns <= latest_ns;
+    is_past && counts.all(|count| count < COUNT_LIMIT) && shares.all(is_share)
 }
 
 /// The outcome of all parts; `None` without any.
