@@ -369,8 +369,12 @@ mod tests {
         for bad in ["[3,1,\"AAAA\"]", "[9,0,\"\"]", "[3,1,\"*\"]", "[3]"] {
             assert!(serde_json::from_str::<Latency>(bad).is_err(), "{bad}");
         }
-        let text = serde_json::to_string(&one).unwrap().replace("[3,", "[2,");
-        assert!(serde_json::from_str::<Latency>(&text).is_err());
+        let sent = serde_json::to_string(&one).unwrap();
+        let impossible = u128::from(u64::MAX) * u128::from(one.count() + 1);
+        let sums = [one.sum_ns, impossible].map(|sum_ns| format!("[3,{sum_ns},"));
+        for bad in [sent.replace("[3,", "[2,"), sent.replace(&sums[0], &sums[1])] {
+            assert!(serde_json::from_str::<Latency>(&bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
