@@ -18,6 +18,8 @@ use crate::locked;
 const RELAY_INTERVAL: Duration = Duration::from_millis(25);
 /// …and if its pulse is read, which shows a recovery.
 const PULSE_INTERVAL: Duration = Duration::from_millis(10);
+/// Errors of a report: a nats-server accepts no message above a limit, by default 1 MiB.
+const ERRORS_AT_ONCE: usize = 500;
 
 /// Runs the parts of loads.
 #[derive(Debug)]
@@ -180,7 +182,7 @@ impl Relay<'_> {
             .map(|error| shift.error(error));
         let firsts = pulse.firsts().into_iter();
         let firsts = firsts.map(|first| first.end_ns.map(|ns| shift.there_ns(ns)));
-        let now = PulseReport {
+        let mut now = PulseReport {
             completed: pulse.completed().saturating_sub(*completed),
             errors: errors.collect(),
             firsts_ns: firsts.collect(),
@@ -188,6 +190,15 @@ impl Relay<'_> {
         if now.completed > 0 || !now.errors.is_empty() || now.firsts_ns != *firsts_ns {
             *completed += now.completed;
             firsts_ns.clone_from(&now.firsts_ns);
+            while now.errors.len() > ERRORS_AT_ONCE {
+                let later = now.errors.split_off(ERRORS_AT_ONCE);
+                let sooner = PulseReport {
+                    completed: 0,
+                    errors: std::mem::replace(&mut now.errors, later),
+                    firsts_ns: now.firsts_ns.clone(),
+                };
+                report(self.link, &Report::Pulse(sooner));
+            }
             report(self.link, &Report::Pulse(now));
         }
     }
