@@ -371,8 +371,10 @@ mod tests {
         }
         let sent = serde_json::to_string(&one).unwrap();
         let impossible = u128::from(u64::MAX) * u128::from(one.count() + 1);
-        let sums = [one.sum_ns, impossible].map(|sum_ns| format!("[3,{sum_ns},"));
-        for bad in [sent.replace("[3,", "[2,"), sent.replace(&sums[0], &sums[1])] {
+        let sums = [one.sum_ns, impossible].map(|ns| format!("[3,{ns},"));
+        let other_digits = sent.replace("[3,", "[2,");
+        let other_sum = sent.replace(&sums[0], &sums[1]);
+        for bad in [other_digits, other_sum] {
             assert!(serde_json::from_str::<Latency>(&bad).is_err(), "{bad}");
         }
     }
