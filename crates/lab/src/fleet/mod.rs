@@ -34,7 +34,8 @@ pub struct Fleet {
     /// The public key whose owner is this coordinator.
     key: String,
     run: String,
-    loads: AtomicU32,
+    /// The number of its next load.
+    next_load: AtomicU32,
 }
 
 impl fmt::Debug for Fleet {
@@ -55,7 +56,7 @@ impl Fleet {
             run: own.id.clone(),
             own,
             key: public,
-            loads: AtomicU32::new(0),
+            next_load: AtomicU32::new(1),
         }))
     }
 
@@ -156,7 +157,7 @@ impl Fleet {
     }
 
     fn next_load(&self) -> u32 {
-        self.loads.fetch_add(1, Ordering::Relaxed)
+        self.next_load.fetch_add(1, Ordering::Relaxed)
     }
 }
 
