@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fleet::{Access, Identity, Presence, SigningKey};
-use plan::{Agents, listed};
+use plan::{Agents, Exit, listed};
 
 use crate::{Failure, Trial};
 
@@ -99,26 +99,33 @@ impl Fleet {
     }
 
     /// Why an agent cannot take orders of this coordinator; `None` if it can.
-    fn hindrance(&self, agent: &Presence) -> Option<String> {
+    fn hindrance(&self, agent: &Presence) -> Option<Failure> {
         let (theirs, own) = (&agent.identity, &self.own);
         let label = &theirs.label;
+        let unfit = |why: String| {
+            let remedy = "start it anew, with the program and the key of this coordinator";
+            Some(Failure::usage(why).remedy(remedy))
+        };
         if agent.trusts != self.key {
-            return Some(format!("agent {label} trusts another coordinator's key"));
+            return unfit(format!("agent {label} trusts another coordinator's key"));
         }
         if theirs.architecture != own.architecture {
             let (there, here) = (&theirs.architecture, &own.architecture);
-            return Some(format!(
+            return unfit(format!(
                 "agent {label} runs on {there}, this machine is {here}"
             ));
         }
         if theirs.build != own.build {
             let (there, here) = (&theirs.build, &own.build);
-            return Some(format!(
+            return unfit(format!(
                 "agent {label} runs dyno {there}, this is dyno {here}"
             ));
         }
         let run = agent.run.as_ref().filter(|run| **run != self.run)?;
-        Some(format!("agent {label} works for the run {run}"))
+        let why = format!("agent {label} works for the run {run}");
+        let remedy = "wait until that run has ended, or start more agents";
+        // A study waits for that, unlike for the others.
+        Some(Failure::server(why).remedy(remedy))
     }
 
     /// Checks that none of the agents with these labels is hindered, or stands for two.
@@ -131,18 +138,16 @@ impl Fleet {
                 let remedy = "give each agent a label of its own (dyno agent --label)";
                 return Err(Failure::usage(message).remedy(remedy));
             }
-            if let Some(why) = first.and_then(|agent| self.hindrance(agent)) {
-                return Err(hindered(why));
+            if let Some(failure) = first.and_then(|agent| self.hindrance(agent)) {
+                return Err(failure);
             }
         }
         Ok(())
     }
 
     fn too_few(&self, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
-        let mut why = present.iter().filter_map(|one| self.hindrance(one));
-        if let (Agents::Count(_), Some(first)) = (wanted, why.next()) {
-            let rest: String = why.map(|one| format!("; {one}")).collect();
-            let failure = hindered(format!("{first}{rest}"));
+        let hindered = present.iter().filter_map(|one| self.hindrance(one));
+        if let (Agents::Count(_), Some(failure)) = (wanted, hindered.reduce(together)) {
             return failure.context(format!("{fit} of {wanted} can be used"));
         }
         let labels = present.iter().map(|one| one.identity.label.as_str());
@@ -165,9 +170,14 @@ fn has(present: &[Presence], label: &str) -> bool {
     present.iter().any(|one| one.identity.label == *label)
 }
 
-fn hindered(why: String) -> Failure {
-    let remedy = "start the agents anew, with the program and the key of this coordinator";
-    Failure::usage(why).remedy(remedy)
+/// What keeps several agents from working; those that are busy may become free.
+fn together(one: Failure, other: Failure) -> Failure {
+    let message = format!("{}; {}", one.message, other.message);
+    let rest = match other.exit {
+        Exit::Server => other,
+        _ => one,
+    };
+    Failure { message, ..rest }
 }
 
 /// Raises the limit on open files to the maximum, which only connections use up.
