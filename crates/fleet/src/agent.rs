@@ -257,16 +257,16 @@ impl Agent {
             loop {
                 let asked = Instant::now();
                 let payload = id.clone().into_bytes();
-                match ask(&client, subject.clone(), payload, HERE_LIMIT).await {
-                    Ok(answer) => {
+                let answer = ask(&client, subject.clone(), payload, HERE_LIMIT).await;
+                let answer = answer.and_then(|answer| {
+                    // Anybody may have answered.
+                    opened(&trusted, &purpose, &answer).ok_or(Unanswered::Silence)
+                });
+                match answer {
+                    Ok((received, control)) => {
                         (answered, unknown_since) = (Instant::now(), None);
-                        if let Some((received, sealed)) = answer.split_first_chunk() {
-                            link.reporter.received(u64::from_be_bytes(*received));
-                            trusted
-                                .open(&purpose, sealed)
-                                .into_iter()
-                                .for_each(|control| link.take(control));
-                        }
+                        link.reporter.received(received);
+                        link.take(control);
                     }
                     Err(Unanswered::Nobody) => {
                         answered = Instant::now();
@@ -277,7 +277,7 @@ impl Agent {
                     Err(Unanswered::Silence) => {
                         unknown_since = None;
                         if answered.elapsed() >= CUT_LIMIT {
-                            link.leave("the nats-server is away");
+                            link.leave("neither the coordinator nor the nats-server answers");
                         }
                     }
                 }
@@ -285,4 +285,11 @@ impl Agent {
             }
         })
     }
+}
+
+/// The number of the last batch that the coordinator has, and what it says.
+fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Control)> {
+    let (received, sealed) = answer.split_first_chunk()?;
+    let control = trusted.open(purpose, sealed)?;
+    Some((u64::from_be_bytes(*received), control))
 }
