@@ -165,8 +165,7 @@ impl Relay<'_> {
         let late = Duration::from_nanos(now_ns.saturating_sub(*at_ns));
         let origin = self.barrier.origin();
         let begin = (now + wait).checked_sub(late).unwrap_or(origin).max(origin);
-        let begin_ns = u64::try_from((begin - origin).as_nanos()).unwrap_or(u64::MAX);
-        *shift = Some(Shift::between(start.at_ns, begin_ns));
+        *shift = Some(Shift::between(start.at_ns, self.barrier.ns(begin)));
         drop(shift);
         self.barrier.begin_at(begin);
     }
@@ -204,16 +203,11 @@ impl Relay<'_> {
     }
 
     fn ended(&self, how: Result<LoadOutcome, LoadError>) -> Ended {
-        let shift = self.shift();
-        let origin = self.barrier.origin();
-        let began = self
-            .barrier
-            .passed()
-            .map(|at| at.saturating_duration_since(origin));
-        let began_ns = began.map(|at| u64::try_from(at.as_nanos()).unwrap_or(u64::MAX));
+        let (shift, barrier) = (self.shift(), &self.barrier);
+        let began = barrier.passed();
         Ended {
             how: how.map(|load| shift.outcome(load)).map_err(NotRun::from),
-            began_ns: began_ns.map(|ns| shift.there_ns(ns)),
+            began_ns: began.map(|at| shift.there_ns(barrier.ns(at))),
         }
     }
 }

@@ -171,9 +171,7 @@ impl<'a> FleetLoad<'a> {
         let (now, now_ns) = (Instant::now(), monotonic_ns());
         let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
         let mut start = Start {
-            at_ns: begun
-                .saturating_duration_since(self.sides.barrier.origin())
-                .as_nanos() as u64,
+            at_ns: self.sides.barrier.ns(begun),
             ..Start::default()
         };
         for (agent, offset) in self.agents.iter_mut().zip(offsets) {
@@ -215,8 +213,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     fn report(&mut self, index: usize, report: Report) {
-        let elapsed = self.sides.barrier.origin().elapsed() + CLOCK_ERROR_LIMIT;
-        let latest_ns = elapsed.as_nanos() as u64;
+        let latest_ns = self.sides.barrier.ns(Instant::now() + CLOCK_ERROR_LIMIT);
         let agent = &mut self.agents[index];
         if agent.is_over() {
             return;
@@ -339,13 +336,8 @@ impl<'a> FleetLoad<'a> {
     }
 
     pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
-        let begun = self
-            .sides
-            .barrier
-            .begun()
-            .unwrap_or(self.sides.barrier.origin());
-        let begun = begun.saturating_duration_since(self.sides.barrier.origin());
-        let start_ns = begun.as_nanos() as u64;
+        let barrier = self.sides.barrier;
+        let start_ns = barrier.begun().map_or(0, |begun| barrier.ns(begun));
         let summaries = self
             .agents
             .iter()
