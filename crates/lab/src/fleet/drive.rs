@@ -91,19 +91,12 @@ impl<'a> AgentState<'a> {
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
-            transactions: 0,
-            statements: 0,
-            response_ms: None,
             cpus: self.identity.cpus,
-            cpus_used: 0.0,
-            cpu_us_per_statement: None,
-            busiest: 0.0,
-            lateness_p99_ms: None,
-            delay_ms: None,
             clock_ahead_ms: offset_ms(|offset| offset.wall_ns as f64),
             round_trip_ms: offset_ms(|offset| offset.round_trip.as_nanos() as f64),
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
+            ..AgentSummary::default()
         })
     }
 }
