@@ -70,32 +70,22 @@ impl Fleet {
 
     /// The agents of a trial.
     fn muster(&self, wanted: &Agents) -> Result<Vec<Identity>, Failure> {
-        let fits = |agent: &Presence| self.hindrance(agent).is_none();
-        let enough = |present: &[Presence]| match wanted {
-            Agents::Count(count) => {
-                present.iter().filter(|one| fits(one)).count() >= *count as usize
-            }
-            Agents::Labels(labels) => labels.iter().all(|label| has(present, label)),
+        let fits = |agent: &&Presence| match wanted {
+            Agents::Count(_) => self.hindrance(agent).is_none(),
+            Agents::Labels(labels) => labels.contains(&agent.identity.label),
         };
+        let count = wanted.count();
+        let enough = |present: &[Presence]| present.iter().filter(fits).count() >= count;
         let present = self.fleet.present(ANSWER_LIMIT, enough)?;
-        let agents: Vec<&Presence> = match wanted {
-            Agents::Count(count) => present
-                .iter()
-                .filter(|one| fits(one))
-                .take(*count as usize)
-                .collect(),
-            Agents::Labels(labels) => {
-                self.check_labels(&present, labels)?;
-                present
-                    .iter()
-                    .filter(|one| labels.contains(&one.identity.label))
-                    .collect()
-            }
-        };
-        if agents.len() < wanted.count() {
-            return Err(self.too_few(wanted, &present, agents.len()));
+        if let Agents::Labels(labels) = wanted {
+            self.check_labels(&present, labels)?;
         }
-        Ok(agents.into_iter().map(|one| one.identity.clone()).collect())
+        let agents = present.iter().filter(fits).take(count);
+        let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
+        match agents.len() < count {
+            true => Err(self.too_few(wanted, &present, agents.len())),
+            false => Ok(agents),
+        }
     }
 
     /// Why an agent cannot take orders of this coordinator; `None` if it can.
@@ -164,10 +154,6 @@ impl Fleet {
     fn next_load(&self) -> u32 {
         self.next_load.fetch_add(1, Ordering::Relaxed)
     }
-}
-
-fn has(present: &[Presence], label: &str) -> bool {
-    present.iter().any(|one| one.identity.label == *label)
 }
 
 /// What keeps several agents from working; those that are busy may become free.
