@@ -246,7 +246,7 @@ impl<'a> FleetLoad<'a> {
             return;
         };
         let errors = pulse.errors.into_iter().map(Into::into);
-        all.absorb(pulse.completed, errors.collect());
+        all.absorb(pulse.completed.min(COUNT_LIMIT), errors.collect());
         self.agents[index].firsts_ns = pulse.firsts_ns;
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
