@@ -219,7 +219,7 @@ impl Agent {
 
     fn run(&self, order: Order, link: &Arc<Link>) {
         let (run, load) = (order.run, order.load);
-        self.tell(&format!("run {run}: load {load} begins"));
+        self.tell(&format!("run {run}: load {load} started"));
         let Ok(_told) = self.listen(&run, load, link) else {
             return;
         };
