@@ -125,9 +125,11 @@ impl Fleet {
     ) -> Result<Drive<'_>, Failure> {
         let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
         let ids: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
+        let now = Instant::now();
+        let heard = |agent: &Identity| (agent.id.clone(), Heard { at: now, last: 0 });
         let shared = Arc::new(Shared {
             sealed: Mutex::default(),
-            heard: Mutex::default(),
+            heard: Mutex::new(agents.iter().map(heard).collect()),
         });
         let mut drive = Drive {
             inbox: Inbox::open(&self.connection, run, load, ids),
@@ -147,12 +149,6 @@ impl Fleet {
                 })?,
             agents,
         };
-        let now = Instant::now();
-        let heard = drive
-            .agents
-            .iter()
-            .map(|agent| (agent.id.clone(), Heard { at: now, last: 0 }));
-        *locked(&drive.shared.heard) = heard.collect();
         drive.tell();
         let asked = drive.agents.iter().zip(bodies).map(|(agent, body)| {
             let order = Order {
