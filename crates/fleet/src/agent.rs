@@ -293,3 +293,30 @@ fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Con
     let control = trusted.open(purpose, sealed)?;
     Some((u64::from_be_bytes(*received), control))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::key::SigningKey;
+
+    #[test]
+    fn only_the_coordinators_answer_counts() {
+        let (key, _) = SigningKey::generate().unwrap();
+        let (other, _) = SigningKey::generate().unwrap();
+        let purpose = control_of("run", 1);
+        let control = Control {
+            version: 3,
+            ..Control::default()
+        };
+        let answer = |key: &SigningKey| {
+            let sealed = key.seal(&purpose, &control);
+            [&7_u64.to_be_bytes(), sealed.as_slice()].concat()
+        };
+        let read = |answer: &[u8]| opened(&key.public(), &purpose, answer);
+        assert_eq!(read(&answer(&key)), Some((7, control.clone())));
+        for bad in [answer(&other), Vec::new(), vec![0; 20]] {
+            assert_eq!(read(&bad), None);
+        }
+    }
+}

@@ -237,8 +237,8 @@ impl Drive<'_> {
         batches
     }
 
-    /// How long an agent has been silent although the nats-server was there, or after it was away for
-    /// so long that the agents have given up.
+    /// How long an agent has been silent although the nats-server was there, or after it was away
+    /// for so long that agents have given up.
     pub fn silence(&self, agent: usize) -> Duration {
         let heard = locked(&self.shared.heard);
         let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
