@@ -87,6 +87,7 @@ impl Link {
 }
 
 /// The loads that run.
+#[derive(Default)]
 struct Jobs {
     running: Vec<(Arc<Link>, JoinHandle<()>)>,
     /// The run and number of every order that was taken, of which each is good for once.
@@ -108,10 +109,7 @@ pub fn serve(
         connection: connection.clone(),
         identity: identity.clone(),
         trusted: trusted.clone(),
-        jobs: Mutex::new(Jobs {
-            running: Vec::new(),
-            taken: HashSet::new(),
-        }),
+        jobs: Mutex::default(),
         runner,
         lines,
     });
