@@ -19,7 +19,7 @@ use crate::access::Access;
 use crate::message::{REPORTS, STREAM};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// A connection counts as cut when three pings in a row have no answer.
+/// A connection counts as cut if two pings have no answer when the next one is due.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the server may take to store or to create something.
