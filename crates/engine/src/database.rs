@@ -55,9 +55,9 @@ impl Access {
 /// that nothing prints a password.
 #[derive(Serialize, Deserialize)]
 pub struct Handover {
-    engine: String,
-    version: String,
-    servers: Vec<ServerHandover>,
+    pub(crate) engine: String,
+    pub(crate) version: String,
+    pub(crate) servers: Vec<ServerHandover>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,14 +70,6 @@ pub struct ServerHandover {
 }
 
 impl Handover {
-    pub(crate) fn new(engine: &str, version: &str, servers: Vec<ServerHandover>) -> Self {
-        Self {
-            engine: engine.to_owned(),
-            version: version.to_owned(),
-            servers,
-        }
-    }
-
     /// A server that only its own host reaches.
     pub fn local_server(&self) -> Option<&str> {
         let mut servers = self.servers.iter();

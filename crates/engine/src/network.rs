@@ -323,8 +323,11 @@ impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
             })
         };
         let servers = self.targets.iter().map(server);
-        let servers = servers.collect::<Result<_, Failure>>()?;
-        Ok(Handover::new(self.engine.name(), &self.version, servers))
+        Ok(Handover {
+            engine: self.engine.name().to_owned(),
+            version: self.version.clone(),
+            servers: servers.collect::<Result<_, Failure>>()?,
+        })
     }
 
     fn role_query(&self) -> Option<RoleQuery> {

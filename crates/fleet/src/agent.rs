@@ -26,7 +26,7 @@ const HERE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a coordinator may be unknown to the nats-server, to which it may have to connect again.
 const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// How long the nats-server may be away.
-const CUT_LIMIT: Duration = Duration::from_secs(12);
+pub(crate) const CUT_LIMIT: Duration = Duration::from_secs(12);
 
 /// Runs the loads that an agent is ordered to run.
 pub trait Runner: Send + Sync + 'static {
@@ -87,6 +87,7 @@ impl Link {
 }
 
 /// The loads that run.
+#[derive(Default)]
 struct Jobs {
     running: Vec<(Arc<Link>, JoinHandle<()>)>,
     /// The run and number of every order that was taken, of which each is good for once.
@@ -108,10 +109,7 @@ pub fn serve(
         connection: connection.clone(),
         identity: identity.clone(),
         trusted: trusted.clone(),
-        jobs: Mutex::new(Jobs {
-            running: Vec::new(),
-            taken: HashSet::new(),
-        }),
+        jobs: Mutex::default(),
         runner,
         lines,
     });
@@ -219,7 +217,7 @@ impl Agent {
 
     fn run(&self, order: Order, link: &Arc<Link>) {
         let (run, load) = (order.run, order.load);
-        self.tell(&format!("run {run}: load {load} begins"));
+        self.tell(&format!("run {run}: load {load} started"));
         let Ok(_told) = self.listen(&run, load, link) else {
             return;
         };
@@ -257,16 +255,16 @@ impl Agent {
             loop {
                 let asked = Instant::now();
                 let payload = id.clone().into_bytes();
-                match ask(&client, subject.clone(), payload, HERE_LIMIT).await {
-                    Ok(answer) => {
+                let answer = ask(&client, subject.clone(), payload, HERE_LIMIT).await;
+                let answer = answer.and_then(|answer| {
+                    // Anybody may have answered.
+                    opened(&trusted, &purpose, &answer).ok_or(Unanswered::Silence)
+                });
+                match answer {
+                    Ok((received, control)) => {
                         (answered, unknown_since) = (Instant::now(), None);
-                        if let Some((received, sealed)) = answer.split_first_chunk() {
-                            link.reporter.received(u64::from_be_bytes(*received));
-                            trusted
-                                .open(&purpose, sealed)
-                                .into_iter()
-                                .for_each(|control| link.take(control));
-                        }
+                        link.reporter.received(received);
+                        link.take(control);
                     }
                     Err(Unanswered::Nobody) => {
                         answered = Instant::now();
@@ -277,12 +275,46 @@ impl Agent {
                     Err(Unanswered::Silence) => {
                         unknown_since = None;
                         if answered.elapsed() >= CUT_LIMIT {
-                            link.leave("the nats-server is away");
+                            link.leave("neither the coordinator nor the nats-server answers");
                         }
                     }
                 }
                 tokio::time::sleep(HERE_INTERVAL.saturating_sub(asked.elapsed())).await;
             }
         })
+    }
+}
+
+/// The number of the last batch that the coordinator has, and what it says.
+fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Control)> {
+    let (received, sealed) = answer.split_first_chunk()?;
+    let control = trusted.open(purpose, sealed)?;
+    Some((u64::from_be_bytes(*received), control))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::key::SigningKey;
+
+    #[test]
+    fn only_the_coordinators_answer_counts() {
+        let (key, _) = SigningKey::generate().unwrap();
+        let (other, _) = SigningKey::generate().unwrap();
+        let purpose = control_of("run", 1);
+        let control = Control {
+            version: 3,
+            ..Control::default()
+        };
+        let answer = |key: &SigningKey| {
+            let sealed = key.seal(&purpose, &control);
+            [&7_u64.to_be_bytes(), sealed.as_slice()].concat()
+        };
+        let read = |answer: &[u8]| opened(&key.public(), &purpose, answer);
+        assert_eq!(read(&answer(&key)), Some((7, control.clone())));
+        for bad in [answer(&other), Vec::new(), vec![0; 20]] {
+            assert_eq!(read(&bad), None);
+        }
     }
 }

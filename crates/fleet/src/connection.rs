@@ -19,13 +19,17 @@ use crate::access::Access;
 use crate::message::{REPORTS, STREAM};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// How long a server may not answer before its connection counts as cut.
-const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// A connection counts as cut if two pings have no answer when the next one is due.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the server may take to store or to create something.
 pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(2);
 /// How long what nobody takes is kept: of runs that were killed.
 const KEPT: Duration = Duration::from_secs(3600);
+/// When a batch is sent again that was not stored, because it may have been lost on its way. All
+/// later ones of its agent wait for it.
+const SENT_AGAIN: Duration = Duration::from_secs(10);
+/// How long a consumer is kept without its coordinator.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Closed when the last copy is dropped.
@@ -242,7 +246,7 @@ pub(crate) async fn consumer(
     let config = consumer::pull::Config {
         durable_name: Some(name.to_owned()),
         filter_subject: subjects.to_owned(),
-        ack_wait: FORGOTTEN,
+        ack_wait: SENT_AGAIN,
         max_ack_pending: -1,
         inactive_threshold: FORGOTTEN,
         ..consumer::pull::Config::default()

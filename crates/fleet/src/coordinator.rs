@@ -10,6 +10,7 @@ use plan::Failure;
 use tokio::time::timeout_at;
 
 use crate::access::Access;
+use crate::agent::CUT_LIMIT;
 use crate::clock::{self, Offset};
 use crate::connection::{Connection, Task, ask, locked};
 use crate::key::SigningKey;
@@ -95,7 +96,9 @@ impl Fleet {
                 let asked = clock::now();
                 let answer = ask(client, clock_of(&agent.id), Vec::new(), CLOCK_LIMIT).await;
                 let answered = clock::now();
-                let theirs: Clocks = serde_json::from_slice(&answer.ok()?).ok()?;
+                // What was measured before a lost answer holds.
+                let Ok(answer) = answer else { break };
+                let theirs: Clocks = serde_json::from_slice(&answer).ok()?;
                 let offset = Offset::of(asked, theirs, answered);
                 best = Some(best.map_or(offset, |best| best.better(offset)));
             }
@@ -122,9 +125,11 @@ impl Fleet {
     ) -> Result<Drive<'_>, Failure> {
         let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
         let ids: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
+        let now = Instant::now();
+        let heard = |agent: &Identity| (agent.id.clone(), Heard { at: now, last: 0 });
         let shared = Arc::new(Shared {
             sealed: Mutex::default(),
-            heard: Mutex::default(),
+            heard: Mutex::new(agents.iter().map(heard).collect()),
         });
         let mut drive = Drive {
             inbox: Inbox::open(&self.connection, run, load, ids),
@@ -144,12 +149,6 @@ impl Fleet {
                 })?,
             agents,
         };
-        let now = Instant::now();
-        let heard = drive
-            .agents
-            .iter()
-            .map(|agent| (agent.id.clone(), Heard { at: now, last: 0 }));
-        *locked(&drive.shared.heard) = heard.collect();
         drive.tell();
         let asked = drive.agents.iter().zip(bodies).map(|(agent, body)| {
             let order = Order {
@@ -238,15 +237,17 @@ impl Drive<'_> {
         batches
     }
 
-    /// How long an agent has been silent although the nats-server was there.
+    /// How long an agent has been silent although the nats-server was there, or after it was away
+    /// for so long that agents have given up.
     pub fn silence(&self, agent: usize) -> Duration {
         let heard = locked(&self.shared.heard);
         let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
-        let up_since = self.fleet.connection.up_since();
-        heard
-            .max(up_since)
-            .filter(|_| up_since.is_some())
-            .map_or(Duration::ZERO, |since| since.elapsed())
+        let (since, excused) = match self.fleet.connection.up_since() {
+            Some(up_since) => (heard.max(Some(up_since)), Duration::ZERO),
+            None => (heard, CUT_LIMIT),
+        };
+        let silence = since.map_or(Duration::ZERO, |since| since.elapsed());
+        silence.saturating_sub(excused)
     }
 }
 

@@ -39,15 +39,16 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Whether it can be shown to users.
+    /// Whether it can be shown to users, and is no longer than what agents say of themselves.
     pub(crate) fn is_plain(&self) -> bool {
         let agent = &self.identity;
         let texts = [&agent.build, &agent.architecture, &self.trusts];
+        let places = [&agent.machine, &agent.network];
         let is_plain = |text: &String| {
             let has_room = text.len() <= MAX_TEXT_BYTES;
             has_room && text.chars().all(|c| c.is_ascii_graphic())
         };
-        let texts = texts.into_iter().chain(&self.run);
+        let texts = texts.into_iter().chain(places).chain(&self.run);
         // The id is part of subjects.
         let names = [&agent.label, &agent.id];
         names.into_iter().all(|name| plan::is_label(name)) && texts.into_iter().all(is_plain)
@@ -143,4 +144,33 @@ pub(crate) fn reports_of(run: &str, load: u32, agent: &str) -> String {
 /// What a [`Control`] is signed for: one load of one run.
 pub(crate) fn control_of(run: &str, load: u32) -> String {
     format!("control {run} {load}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_say_of_themselves_is_short_and_plain() {
+        let presence = |label: &str, machine: &str, run: Option<&str>| Presence {
+            identity: Identity {
+                label: label.to_owned(),
+                id: "1f".to_owned(),
+                build: "1.0+aa".to_owned(),
+                architecture: "x86_64".to_owned(),
+                cpus: 1,
+                machine: machine.to_owned(),
+                network: "net:[4026531992]".to_owned(),
+                process: 1,
+            },
+            run: run.map(str::to_owned),
+            trusts: String::new(),
+        };
+        assert!(presence("a", "", None).is_plain());
+        assert!(presence("a", "b", Some("c")).is_plain());
+        assert!(!presence("a.b", "", None).is_plain());
+        assert!(!presence("a", "", Some("\n")).is_plain());
+        let long = "x".repeat(MAX_TEXT_BYTES + 1);
+        assert!(!presence("a", &long, None).is_plain());
+    }
 }

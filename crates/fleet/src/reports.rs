@@ -46,10 +46,6 @@ struct Kept {
 }
 
 impl Kept {
-    fn add(&self) {
-        *locked(&self.count) += 1;
-    }
-
     fn remove(&self, count: usize) {
         *locked(&self.count) -= count;
         self.changed.notify_all();
@@ -76,7 +72,7 @@ impl Reporter {
     }
 
     pub(crate) fn report(&self, report: Vec<u8>) {
-        self.kept.add();
+        *locked(&self.kept.count) += 1;
         if self.items.send(Item::Report(report)).is_err() {
             self.kept.remove(1);
         }
@@ -271,8 +267,12 @@ impl Inbox {
             return Vec::new();
         };
         let expected = &mut self.next[agent];
-        if number <= expected.last || expected.early.len() >= MAX_EARLY {
+        if number <= expected.last {
             receipt.stored();
+            return Vec::new();
+        }
+        // Without its receipt, it comes again later.
+        if number > expected.last + 1 && expected.early.len() >= MAX_EARLY {
             return Vec::new();
         }
         let batch = Batch {

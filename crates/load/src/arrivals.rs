@@ -157,14 +157,13 @@ mod tests {
         (0..count).map(|_| take()).collect()
     }
 
+    fn whole(arrivals: Arrivals, rate: Schedule, seed: u64) -> ArrivalQueue {
+        ArrivalQueue::new(arrivals, rate, seed, Part::WHOLE)
+    }
+
     #[test]
     fn constant_arrivals_are_evenly_spaced() {
-        let mut queue = ArrivalQueue::new(
-            Arrivals::Constant,
-            Schedule::constant(4.0, 1000),
-            1,
-            Part::WHOLE,
-        );
+        let mut queue = whole(Arrivals::Constant, Schedule::constant(4.0, 1000), 1);
         let expected = [125_001_000, 375_001_000, 625_001_000];
         assert_eq!(instants(&mut queue, 3), expected);
     }
@@ -173,12 +172,7 @@ mod tests {
     fn poisson_arrivals_have_the_rate_and_spread_of_independent_customers() {
         let seed = 7;
         println!("seed {seed}");
-        let mut queue = ArrivalQueue::new(
-            Arrivals::Poisson,
-            Schedule::constant(1000.0, 0),
-            seed,
-            Part::WHOLE,
-        );
+        let mut queue = whole(Arrivals::Poisson, Schedule::constant(1000.0, 0), seed);
         let instants = instants(&mut queue, 100_000);
         let gaps: Vec<f64> = instants.windows(2).map(|p| (p[1] - p[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -222,12 +216,7 @@ mod tests {
 
     #[test]
     fn due_arrivals_that_did_not_start_are_the_backlog() {
-        let mut queue = ArrivalQueue::new(
-            Arrivals::Poisson,
-            Schedule::constant(100.0, 0),
-            3,
-            Part::WHOLE,
-        );
+        let mut queue = whole(Arrivals::Poisson, Schedule::constant(100.0, 0), 3);
         let now_ns = 10 * SECOND_NS;
         let due = queue.backlog(now_ns);
         assert!((800..1200).contains(&due), "{due}");
@@ -245,12 +234,7 @@ mod tests {
 
     #[test]
     fn the_first_user_to_wake_starts_the_oldest_due_arrival() {
-        let mut queue = ArrivalQueue::new(
-            Arrivals::Constant,
-            Schedule::constant(1000.0, 0),
-            1,
-            Part::WHOLE,
-        );
+        let mut queue = whole(Arrivals::Constant, Schedule::constant(1000.0, 0), 1);
         let sleep = |until_ns| NextAction::Sleep { until_ns };
         let start = |due_ns, was_awaited| NextAction::Start {
             due_ns,

@@ -57,6 +57,12 @@ impl Barrier {
         self.origin
     }
 
+    /// Nanoseconds from the origin; 0 for an earlier instant.
+    pub fn ns(&self, at: Instant) -> u64 {
+        let elapsed = at.saturating_duration_since(self.origin);
+        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// When the loads started; `None` if they have not.
     pub fn begun(&self) -> Option<Instant> {
         lock(&self.state).begun

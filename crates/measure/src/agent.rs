@@ -7,7 +7,7 @@ use crate::latency::{TotalLatency, ms};
 use crate::slice::{Phase, Second};
 
 /// One agent's part of the load of one server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentSummary {
     pub label: String,
     /// Number of the server, counted from 1.

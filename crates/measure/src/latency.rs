@@ -225,6 +225,9 @@ impl<'de> Deserialize<'de> for Latency {
         if !is_ours || !bounded || latency.histogram.add(&read).is_err() {
             return Err(D::Error::custom("not the histogram of a load"));
         }
+        if sum_ns > u128::from(latency.count()) * u128::from(u64::MAX) {
+            return Err(D::Error::custom("impossible sum of a histogram"));
+        }
         latency.sum_ns = sum_ns;
         Ok(latency)
     }
@@ -366,8 +369,14 @@ mod tests {
         for bad in ["[3,1,\"AAAA\"]", "[9,0,\"\"]", "[3,1,\"*\"]", "[3]"] {
             assert!(serde_json::from_str::<Latency>(bad).is_err(), "{bad}");
         }
-        let text = serde_json::to_string(&one).unwrap().replace("[3,", "[2,");
-        assert!(serde_json::from_str::<Latency>(&text).is_err());
+        let sent = serde_json::to_string(&one).unwrap();
+        let impossible = u128::from(u64::MAX) * u128::from(one.count() + 1);
+        let sums = [one.sum_ns, impossible].map(|ns| format!("[3,{ns},"));
+        let other_digits = sent.replace("[3,", "[2,");
+        let other_sum = sent.replace(&sums[0], &sums[1]);
+        for bad in [other_digits, other_sum] {
+            assert!(serde_json::from_str::<Latency>(&bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl ServerUrl {
     /// Whether only this machine reaches it.
     pub fn is_loopback(&self) -> bool {
         let is_local = |host: &str| host.is_empty() || is_loopback(host);
-        self.hosts().any(is_local)
+        self.hosts().all(is_local)
     }
 
     /// The hosts that it names, without their ports.

@@ -102,12 +102,8 @@ pub(crate) fn connect(
     let command = format!("dyno agent --nats {url} --key {}", key.public());
     let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
     for trial in &mut *trials {
-        trial.fleet = trial
-            .planned
-            .load
-            .fleet
-            .as_ref()
-            .map(|_| Arc::clone(&fleet));
+        let has_agents = trial.planned.load.fleet.is_some();
+        trial.fleet = has_agents.then(|| Arc::clone(&fleet));
     }
     let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
     gather(check, &command, labels(trials), GATHER_LIMIT, interrupted)?;

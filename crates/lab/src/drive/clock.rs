@@ -44,8 +44,7 @@ impl Clock<'_> {
 
     /// Nanoseconds since the trial's origin; 0 for an earlier instant.
     pub(crate) fn ns(self, at: Instant) -> u64 {
-        let elapsed = at.saturating_duration_since(self.barrier.origin());
-        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+        self.barrier.ns(at)
     }
 
     pub(crate) fn seconds(self, at: Instant) -> f64 {

@@ -18,6 +18,8 @@ use crate::locked;
 const RELAY_INTERVAL: Duration = Duration::from_millis(25);
 /// …and if its pulse is read, which shows a recovery.
 const PULSE_INTERVAL: Duration = Duration::from_millis(10);
+/// Errors of a report: a nats-server accepts no message above a limit, by default 1 MiB.
+const ERRORS_AT_ONCE: usize = 500;
 
 /// Runs the parts of loads.
 #[derive(Debug)]
@@ -134,6 +136,8 @@ impl Relay<'_> {
             self.begin(start);
         }
         match control.ending {
+            // Another agent could not start.
+            _ if control.is_over => self.stop.interrupt(),
             Ending::None => {}
             Ending::Enough => self.stop.enough(),
             Ending::Interrupt => self.stop.interrupt(),
@@ -161,8 +165,7 @@ impl Relay<'_> {
         let late = Duration::from_nanos(now_ns.saturating_sub(*at_ns));
         let origin = self.barrier.origin();
         let begin = (now + wait).checked_sub(late).unwrap_or(origin).max(origin);
-        let begin_ns = u64::try_from((begin - origin).as_nanos()).unwrap_or(u64::MAX);
-        *shift = Some(Shift::between(start.at_ns, begin_ns));
+        *shift = Some(Shift::between(start.at_ns, self.barrier.ns(begin)));
         drop(shift);
         self.barrier.begin_at(begin);
     }
@@ -178,7 +181,7 @@ impl Relay<'_> {
             .map(|error| shift.error(error));
         let firsts = pulse.firsts().into_iter();
         let firsts = firsts.map(|first| first.end_ns.map(|ns| shift.there_ns(ns)));
-        let now = PulseReport {
+        let mut now = PulseReport {
             completed: pulse.completed().saturating_sub(*completed),
             errors: errors.collect(),
             firsts_ns: firsts.collect(),
@@ -186,21 +189,25 @@ impl Relay<'_> {
         if now.completed > 0 || !now.errors.is_empty() || now.firsts_ns != *firsts_ns {
             *completed += now.completed;
             firsts_ns.clone_from(&now.firsts_ns);
+            while now.errors.len() > ERRORS_AT_ONCE {
+                let later = now.errors.split_off(ERRORS_AT_ONCE);
+                let sooner = PulseReport {
+                    completed: 0,
+                    errors: std::mem::replace(&mut now.errors, later),
+                    firsts_ns: now.firsts_ns.clone(),
+                };
+                report(self.link, &Report::Pulse(sooner));
+            }
             report(self.link, &Report::Pulse(now));
         }
     }
 
     fn ended(&self, how: Result<LoadOutcome, LoadError>) -> Ended {
-        let shift = self.shift();
-        let origin = self.barrier.origin();
-        let began = self
-            .barrier
-            .passed()
-            .map(|at| at.saturating_duration_since(origin));
-        let began_ns = began.map(|at| u64::try_from(at.as_nanos()).unwrap_or(u64::MAX));
+        let (shift, barrier) = (self.shift(), &self.barrier);
+        let began = barrier.passed();
         Ended {
             how: how.map(|load| shift.outcome(load)).map_err(NotRun::from),
-            began_ns: began_ns.map(|ns| shift.there_ns(ns)),
+            began_ns: began.map(|at| shift.there_ns(barrier.ns(at))),
         }
     }
 }

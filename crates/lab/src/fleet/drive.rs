@@ -17,8 +17,11 @@ use crate::drive::trial_loop::TrialMessage;
 
 /// How long to wait for a report before looking at what else has changed.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long an agent may be silent while the nats-server is there.
-const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+/// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
+/// and a new connection.
+const SILENCE_LIMIT: Duration = Duration::from_secs(8);
+/// More than anything can happen in a second, and so little that sums cannot overflow.
+const COUNT_LIMIT: u64 = 1 << 40;
 /// How far an agent's clock may run ahead over a trial.
 const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
@@ -88,19 +91,12 @@ impl<'a> AgentState<'a> {
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
-            transactions: 0,
-            statements: 0,
-            response_ms: None,
             cpus: self.identity.cpus,
-            cpus_used: 0.0,
-            cpu_us_per_statement: None,
-            busiest: 0.0,
-            lateness_p99_ms: None,
-            delay_ms: None,
             clock_ahead_ms: offset_ms(|offset| offset.wall_ns as f64),
             round_trip_ms: offset_ms(|offset| offset.round_trip.as_nanos() as f64),
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
+            ..AgentSummary::default()
         })
     }
 }
@@ -155,15 +151,20 @@ impl<'a> FleetLoad<'a> {
 
     /// Waits for the other loads, and tells all agents when they start.
     pub(super) fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+        let mut agents = self.agents.iter().zip(offsets);
+        // It would wait for the start forever.
+        if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
+            let label = &agent.identity.label;
+            let why = format!("agent {label} did not tell its clock before the load started");
+            return Err(LoadError::Agents(why));
+        }
         let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
         let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
         let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
         let (now, now_ns) = (Instant::now(), monotonic_ns());
         let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
         let mut start = Start {
-            at_ns: begun
-                .saturating_duration_since(self.sides.barrier.origin())
-                .as_nanos() as u64,
+            at_ns: self.sides.barrier.ns(begun),
             ..Start::default()
         };
         for (agent, offset) in self.agents.iter_mut().zip(offsets) {
@@ -205,8 +206,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     fn report(&mut self, index: usize, report: Report) {
-        let elapsed = self.sides.barrier.origin().elapsed() + CLOCK_ERROR_LIMIT;
-        let latest_ns = elapsed.as_nanos() as u64;
+        let latest_ns = self.sides.barrier.ns(Instant::now() + CLOCK_ERROR_LIMIT);
         let agent = &mut self.agents[index];
         if agent.is_over() {
             return;
@@ -246,7 +246,7 @@ impl<'a> FleetLoad<'a> {
             return;
         };
         let errors = pulse.errors.into_iter().map(Into::into);
-        all.absorb(pulse.completed, errors.collect());
+        all.absorb(pulse.completed.min(COUNT_LIMIT), errors.collect());
         self.agents[index].firsts_ns = pulse.firsts_ns;
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
@@ -329,13 +329,8 @@ impl<'a> FleetLoad<'a> {
     }
 
     pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
-        let begun = self
-            .sides
-            .barrier
-            .begun()
-            .unwrap_or(self.sides.barrier.origin());
-        let begun = begun.saturating_duration_since(self.sides.barrier.origin());
-        let start_ns = begun.as_nanos() as u64;
+        let barrier = self.sides.barrier;
+        let start_ns = barrier.begun().map_or(0, |begun| barrier.ns(begun));
         let summaries = self
             .agents
             .iter()
@@ -362,9 +357,23 @@ impl<'a> FleetLoad<'a> {
     }
 }
 
-/// Whether a second has passed, and did not begin after its end.
+/// Whether a second has passed, did not begin after its end, and has no impossible figures.
 fn is_plausible(second: &Second, latest_ns: u64) -> bool {
-    second.start_ns <= second.end_ns && second.end_ns <= latest_ns
+    let slice = &second.slice;
+    let counts = [
+        slice.refused_stamps,
+        slice.reconnects,
+        slice.lookups,
+        slice.misses,
+        second.backlog.unwrap_or(0),
+    ];
+    let errors = slice.errors.values().map(|error| error.count);
+    let mut counts = counts.into_iter().chain(errors);
+    let workers = second.workers.iter();
+    let mut shares = workers.flat_map(|one| [one.running, one.waiting]);
+    let is_share = |share: f64| (0.0..=1.0).contains(&share);
+    let is_past = second.start_ns <= second.end_ns && second.end_ns <= latest_ns;
+    is_past && counts.all(|count| count < COUNT_LIMIT) && shares.all(is_share)
 }
 
 /// The outcome of all parts; `None` without any.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fleet::{Access, Identity, Presence, SigningKey};
-use plan::{Agents, listed};
+use plan::{Agents, Exit, listed};
 
 use crate::{Failure, Trial};
 
@@ -34,7 +34,8 @@ pub struct Fleet {
     /// The public key whose owner is this coordinator.
     key: String,
     run: String,
-    loads: AtomicU32,
+    /// The number of its next load.
+    next_load: AtomicU32,
 }
 
 impl fmt::Debug for Fleet {
@@ -55,7 +56,7 @@ impl Fleet {
             run: own.id.clone(),
             own,
             key: public,
-            loads: AtomicU32::new(0),
+            next_load: AtomicU32::new(1),
         }))
     }
 
@@ -69,55 +70,52 @@ impl Fleet {
 
     /// The agents of a trial.
     fn muster(&self, wanted: &Agents) -> Result<Vec<Identity>, Failure> {
-        let fits = |agent: &Presence| self.hindrance(agent).is_none();
-        let enough = |present: &[Presence]| match wanted {
-            Agents::Count(count) => {
-                present.iter().filter(|one| fits(one)).count() >= *count as usize
-            }
-            Agents::Labels(labels) => labels.iter().all(|label| has(present, label)),
+        let fits = |agent: &&Presence| match wanted {
+            Agents::Count(_) => self.hindrance(agent).is_none(),
+            Agents::Labels(labels) => labels.contains(&agent.identity.label),
         };
+        let count = wanted.count();
+        let enough = |present: &[Presence]| present.iter().filter(fits).count() >= count;
         let present = self.fleet.present(ANSWER_LIMIT, enough)?;
-        let agents: Vec<&Presence> = match wanted {
-            Agents::Count(count) => present
-                .iter()
-                .filter(|one| fits(one))
-                .take(*count as usize)
-                .collect(),
-            Agents::Labels(labels) => {
-                self.check_labels(&present, labels)?;
-                present
-                    .iter()
-                    .filter(|one| labels.contains(&one.identity.label))
-                    .collect()
-            }
-        };
-        if agents.len() < wanted.count() {
-            return Err(self.too_few(wanted, &present, agents.len()));
+        if let Agents::Labels(labels) = wanted {
+            self.check_labels(&present, labels)?;
         }
-        Ok(agents.into_iter().map(|one| one.identity.clone()).collect())
+        let agents = present.iter().filter(fits).take(count);
+        let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
+        match agents.len() < count {
+            true => Err(self.too_few(wanted, &present, agents.len())),
+            false => Ok(agents),
+        }
     }
 
     /// Why an agent cannot take orders of this coordinator; `None` if it can.
-    fn hindrance(&self, agent: &Presence) -> Option<String> {
+    fn hindrance(&self, agent: &Presence) -> Option<Failure> {
         let (theirs, own) = (&agent.identity, &self.own);
         let label = &theirs.label;
+        let unfit = |why: String| {
+            let remedy = "start it anew, with the program and the key of this coordinator";
+            Some(Failure::usage(why).remedy(remedy))
+        };
         if agent.trusts != self.key {
-            return Some(format!("agent {label} trusts another coordinator's key"));
+            return unfit(format!("agent {label} trusts another coordinator's key"));
         }
         if theirs.architecture != own.architecture {
             let (there, here) = (&theirs.architecture, &own.architecture);
-            return Some(format!(
+            return unfit(format!(
                 "agent {label} runs on {there}, this machine is {here}"
             ));
         }
         if theirs.build != own.build {
             let (there, here) = (&theirs.build, &own.build);
-            return Some(format!(
+            return unfit(format!(
                 "agent {label} runs dyno {there}, this is dyno {here}"
             ));
         }
         let run = agent.run.as_ref().filter(|run| **run != self.run)?;
-        Some(format!("agent {label} works for the run {run}"))
+        let why = format!("agent {label} works for the run {run}");
+        let remedy = "wait until that run has ended, or start more agents";
+        // A study waits for that, unlike for the others.
+        Some(Failure::server(why).remedy(remedy))
     }
 
     /// Checks that none of the agents with these labels is hindered, or stands for two.
@@ -130,18 +128,16 @@ impl Fleet {
                 let remedy = "give each agent a label of its own (dyno agent --label)";
                 return Err(Failure::usage(message).remedy(remedy));
             }
-            if let Some(why) = first.and_then(|agent| self.hindrance(agent)) {
-                return Err(hindered(why));
+            if let Some(failure) = first.and_then(|agent| self.hindrance(agent)) {
+                return Err(failure);
             }
         }
         Ok(())
     }
 
     fn too_few(&self, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
-        let mut why = present.iter().filter_map(|one| self.hindrance(one));
-        if let (Agents::Count(_), Some(first)) = (wanted, why.next()) {
-            let rest: String = why.map(|one| format!("; {one}")).collect();
-            let failure = hindered(format!("{first}{rest}"));
+        let hindered = present.iter().filter_map(|one| self.hindrance(one));
+        if let (Agents::Count(_), Some(failure)) = (wanted, hindered.reduce(together)) {
             return failure.context(format!("{fit} of {wanted} can be used"));
         }
         let labels = present.iter().map(|one| one.identity.label.as_str());
@@ -156,17 +152,18 @@ impl Fleet {
     }
 
     fn next_load(&self) -> u32 {
-        self.loads.fetch_add(1, Ordering::Relaxed)
+        self.next_load.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-fn has(present: &[Presence], label: &str) -> bool {
-    present.iter().any(|one| one.identity.label == *label)
-}
-
-fn hindered(why: String) -> Failure {
-    let remedy = "start the agents anew, with the program and the key of this coordinator";
-    Failure::usage(why).remedy(remedy)
+/// What keeps several agents from working; those that are busy may become free.
+fn together(one: Failure, other: Failure) -> Failure {
+    let message = format!("{}; {}", one.message, other.message);
+    let rest = match other.exit {
+        Exit::Server => other,
+        _ => one,
+    };
+    Failure { message, ..rest }
 }
 
 /// Raises the limit on open files to the maximum, which only connections use up.

@@ -65,6 +65,11 @@ impl NatsServer {
             let remedy = "name its certificate, its key, and the authority of all certificates in NATS_CERT, NATS_KEY, and NATS_CA";
             return Err(Failure::usage(message).remedy(remedy).key(LISTEN));
         }
+        if listen.ip().is_unspecified() {
+            let message = format!("no machine can connect to {listen}");
+            let remedy = "name the address of this machine that agents reach";
+            return Err(Failure::usage(message).remedy(remedy).key(LISTEN));
+        }
         let address = free(listen)?;
         let data = DataDir::new(home, "nats.", &plan::Node::default(), interrupted)?;
         data.hand_over()?;
