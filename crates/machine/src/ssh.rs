@@ -1,8 +1,10 @@
 //! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -100,6 +102,32 @@ impl Destination {
             .remedy(remedy)
             .key("site.host")
     }
+}
+
+/// Starts a client that is asked and answers. Its messages go to the file `log`.
+pub(crate) fn start(
+    mut ssh: Command,
+    log: &Path,
+) -> Result<(Child, ChildStdin, BufReader<ChildStdout>), Failure> {
+    let errors = File::create(log).map_err(Failure::at("write", log))?;
+    ssh.stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    let mut child = process::spawn(ssh)?;
+    match child.stdin.take().zip(child.stdout.take()) {
+        Some((requests, answers)) => Ok((child, requests, BufReader::new(answers))),
+        None => {
+            process::kill(&mut child);
+            Err(Failure::internal("ssh has no pipes"))
+        }
+    }
+}
+
+/// Ends a client that [`start`] has started; returns its messages.
+pub(crate) fn give_up(child: &mut Child, log: &Path) -> String {
+    process::kill(child);
+    let said = fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Runs a client to its end, within a limit and until the user interrupts.

@@ -168,7 +168,8 @@ impl Machine {
         let words = arguments.iter().map(quoted);
         let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
         ssh.arg(format!("exec {}", words.join(" ")));
-        Link::open(&self.to, ssh, &self.log.with_extension("program"))
+        let log = self.log.with_extension("program");
+        Link::open(&self.to, ssh, &log, interrupted)
     }
 
     /// Copies a directory of this host to a new one on the machine, which gets the owner `UID:GID`
