@@ -55,6 +55,14 @@ impl MemberNode {
         }
     }
 
+    /// Whether the connection to its host is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::Here(_) => false,
+            Self::There(far) => far.data.host.is_lost(),
+        }
+    }
+
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         match self {
             Self::Here(node) => node.replication(),
@@ -227,9 +235,7 @@ impl FarNode {
     }
 
     fn end(self) -> Result<(), Failure> {
-        let ended = self.data.host.ask(&Ask::End(self.data.id), &NEVER);
-        fetch(&self.keep, &self.data);
-        ended
+        self.data.host.ask(&Ask::End(self.data.id), &NEVER)
     }
 }
 
