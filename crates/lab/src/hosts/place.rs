@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use engine::Installed;
 use ipnet::Ipv4Net;
-use plan::Topology;
+use plan::{EngineSpec, Topology};
 
 use super::asks::Ask;
 use super::site::FarSite;
@@ -145,11 +147,7 @@ fn connect(
     let Some(planned) = &topology.node.site.hosts else {
         return Ok(Vec::new());
     };
-    let key = |place: usize| {
-        let host = planned.list.get(place)?;
-        let name = host.address.value.clone();
-        Some((name, planned.ssh_config.clone(), planned.directory.clone()))
-    };
+    let key = |place: usize| Some(key(planned, planned.list.get(place)?));
     connected.retain(|_, host| !host.is_lost());
     let tried: BTreeSet<_> = places.iter().filter_map(|place| key(*place)).collect();
     let tried = tried.into_iter().filter(|key| !connected.contains_key(key));
@@ -181,6 +179,12 @@ fn connect(
     let hosts: Vec<_> = hosts.collect();
     lacks.extend(same_host(&hosts));
     together(lacks).map_or(Ok(hosts), Err)
+}
+
+/// What tells one connection from another.
+fn key(planned: &plan::Hosts, host: &plan::Host) -> (String, Option<PathBuf>, PathBuf) {
+    let name = host.address.value.clone();
+    (name, planned.ssh_config.clone(), planned.directory.clone())
 }
 
 /// Two names of one host, which would get the share of two.
@@ -216,10 +220,8 @@ pub(crate) fn hosts_of(
     };
     let on_host = topology.instances_by_host();
     let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
-        let name = host.address.value.clone();
-        let key = (name, planned.ssh_config.clone(), planned.directory.clone());
         let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        match connected.get(&key).filter(|_| count > 0) {
+        match connected.get(&key(planned, host)).filter(|_| count > 0) {
             Some(host) => check(host, count),
             None => Ok(()),
         }
@@ -227,20 +229,42 @@ pub(crate) fn hosts_of(
     together(checked.filter_map(Result::err).collect()).map_or(Ok(()), Err)
 }
 
+/// Checks each host with the node that it gets, and names all that cannot have theirs.
+pub(crate) fn check_each(
+    spots: &[Spot],
+    spec: &EngineSpec,
+    installed: &Installed,
+    topology: &Topology,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let (mut lacks, mut checked) = (Vec::new(), Vec::new());
+    let members = topology.members();
+    for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
+        if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
+            continue;
+        }
+        checked.push(Arc::clone(host));
+        let there = Topology {
+            node: topology.node_of(index / members, index % members),
+            ..topology.clone()
+        };
+        lacks.extend(host.check(spec, installed, &there, interrupted).err());
+    }
+    together(lacks).map_or(Ok(()), Err)
+}
+
 /// One failure that tells of all; `None` without any.
-pub(crate) fn together(failures: Vec<Failure>) -> Option<Failure> {
+fn together(failures: Vec<Failure>) -> Option<Failure> {
     let mut failures = failures.into_iter();
     let first = failures.next()?;
     Some(failures.fold(first, |all, one| {
-        let remedies = [&all.remedy, &one.remedy].map(|remedy| remedy.clone().unwrap_or_default());
-        let [remedy, other] = &remedies;
-        let remedy = match remedy.contains(other.as_str()) {
-            true => remedy.clone(),
-            false => format!("{remedy}; {other}"),
+        let remedy = match (all.remedy.clone(), one.remedy) {
+            (Some(all), Some(one)) if !all.contains(&one) => Some(format!("{all}; {one}")),
+            (all, one) => all.or(one),
         };
         Failure {
             message: format!("{}\n{}", all.message, one.message),
-            remedy: Some(remedy),
+            remedy,
             ..all
         }
     }))
@@ -302,6 +326,8 @@ mod tests {
             (&*all.message, all.remedy.as_deref()),
             ("a\nb", Some("install it"))
         );
+        let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
+        assert_eq!(other.unwrap().remedy.as_deref(), Some("install it"));
         assert!(together(Vec::new()).is_none());
     }
 }
