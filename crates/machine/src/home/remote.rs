@@ -14,6 +14,8 @@ use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 
 /// Defines `end_processes`.
 pub(crate) const END: &str = include_str!("end.sh");
+/// Prints the directories from `.` up in which another user could replace what dyno creates.
+const OPEN: &str = r#"while :; do [ -z "$(find . -prune \( ! -user 0 ! -user "$(id -u)" -o \( -perm -020 -o -perm -002 \) ! -perm -1000 \))" ] || pwd -P; [ "$(pwd -P)" != / ] && cd -P .. || break; done"#;
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
 
 /// Creates a directory below `below` on a machine by a command that `run` executes there. It is
@@ -37,7 +39,15 @@ pub(crate) fn make(
     let (path, marker) = (quoted(&dir), quoted(dir.join(MARKER)));
     let text = "dyno made this directory, and deletes it when it ends.";
     let mark = format!("echo '{text}' >{marker} || {{ rm -r {path}; false; }}");
-    match run(&format!("mkdir -m 755 {path} && {{ {mark}; }}")) {
+    let mut command = format!("mkdir -m 755 {path} && {{ {mark}; }}");
+    if !is_guest {
+        // Before dyno's program is there, which checks more.
+        let below = quoted(below);
+        command = format!(
+            "open=$(cd {below} && {OPEN}); if [ -n \"$open\" ]; then echo \"other users can change $open\"; false; else {command}; fi"
+        );
+    }
+    match run(&command) {
         Ok(made) if made.code == 0 => Ok((dir, step)),
         Ok(made) => {
             // Nothing was created: whatever exists there is not dyno's.
@@ -69,6 +79,7 @@ pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use std::process::{Child, Command, Output};
 
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -145,6 +156,37 @@ mod tests {
         assert!(removed.status.success() && !dir.exists(), "{removed:?}");
         assert!(is_alive && has_segment);
         assert!(!own.wait().unwrap().success() && !exists(&own_segment));
+    }
+
+    #[test]
+    fn nothing_is_created_where_another_user_could_replace_it() {
+        let (dir, home) = crate::testing::home();
+        let open = dir.path().join("open");
+        let below = open.join("below");
+        fs::create_dir_all(&below).unwrap();
+        let allow = |mode| fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+        let to = Destination {
+            host: "db1".to_owned(),
+            ssh_config: None,
+        };
+        let run = |command: &str| -> io::Result<Answer> {
+            let output = Command::new("sh").args(["-c", command]).output()?;
+            Ok(Answer {
+                text: String::from_utf8_lossy(&output.stdout).into_owned(),
+                code: output.status.code().unwrap_or(-1),
+            })
+        };
+        allow(0o777);
+        let refused = make(&home, &to, &below, false, run).unwrap_err();
+        let why = format!("other users can change {}", open.display());
+        assert!(refused.message.contains(&why), "{refused:?}");
+        assert_eq!(fs::read_dir(&below).unwrap().count(), 0);
+        for safe in [0o1777, 0o755] {
+            allow(safe);
+            let (made, step) = make(&home, &to, &below, false, run).unwrap();
+            assert!(made.join(MARKER).exists());
+            step.unwrap().done();
+        }
     }
 
     #[test]
