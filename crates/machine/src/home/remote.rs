@@ -12,11 +12,9 @@ use crate::failure::Failure;
 use crate::process::NEVER;
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 
-/// Defines `end_processes`.
-pub(crate) const END: &str = include_str!("end.sh");
 /// Prints the directories from `.` up in which another user could replace what dyno creates.
 const OPEN: &str = r#"while :; do [ -z "$(find . -prune \( ! -user 0 ! -user "$(id -u)" -o \( -perm -020 -o -perm -002 \) ! -perm -1000 \))" ] || pwd -P; [ "$(pwd -P)" != / ] && cd -P .. || break; done"#;
-const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
+const REMOVE: &str = include_str!("remove.sh");
 
 /// Creates a directory below `below` on a machine by a command that `run` executes there. It is
 /// recorded first, unless the machine is a guest, whose files end with it.
@@ -80,14 +78,11 @@ pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
-    use std::process::{Child, Command, Output};
+    use std::process::{Command, Output};
 
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
     use super::*;
-
-    /// An account that no test runs as.
-    const NOBODY: &str = "65534";
 
     /// A directory like one on a machine, with the node `1`.
     fn made() -> (tempfile::TempDir, PathBuf) {
@@ -103,59 +98,6 @@ mod tests {
             .args(["-c", &removal(dir)])
             .output()
             .unwrap()
-    }
-
-    /// A process with a node's directory in its environment.
-    fn process(dir: &Path, user: &str) -> Child {
-        let options = ["--reuid", user, "--clear-groups", "sleep", "1000"];
-        let mut command = Command::new("setpriv");
-        let command = command.args(options).env("DYNO_RUN_DIR", dir.join("1"));
-        command.spawn().unwrap()
-    }
-
-    /// Creates a shared memory segment; returns its ID and the process that created it.
-    fn segment(user: &str) -> (String, u32) {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", user, "--clear-groups", "ipcmk", "-M", "64"]);
-        let child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let pid = child.id();
-        let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        (said.split_whitespace().last().unwrap().to_owned(), pid)
-    }
-
-    fn exists(segment: &str) -> bool {
-        let all = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-        all.lines()
-            .any(|line| line.split_whitespace().nth(1) == Some(segment))
-    }
-
-    #[test]
-    fn what_another_account_has_is_not_ended_with_a_directory() {
-        if !rustix::process::geteuid().is_root() {
-            return testkit::skip("only root can act as another account");
-        }
-        let (_parent, dir) = made();
-        let (mut own, mut foreign) = (process(&dir, "0"), process(&dir, NOBODY));
-        let ((own_segment, own_pid), (foreign_segment, foreign_pid)) =
-            (segment("0"), segment(NOBODY));
-        for (node, pid) in [("1", own_pid), ("2", foreign_pid)] {
-            fs::create_dir_all(dir.join(node)).unwrap();
-            fs::write(dir.join(node).join("process"), pid.to_string()).unwrap();
-        }
-        let removed = remove(&dir);
-        let (is_alive, has_segment) = (
-            foreign.try_wait().unwrap().is_none(),
-            exists(&foreign_segment),
-        );
-        foreign.kill().unwrap();
-        foreign.wait().unwrap();
-        Command::new("ipcrm")
-            .args(["-m", &foreign_segment])
-            .status()
-            .unwrap();
-        assert!(removed.status.success() && !dir.exists(), "{removed:?}");
-        assert!(is_alive && has_segment);
-        assert!(!own.wait().unwrap().success() && !exists(&own_segment));
     }
 
     #[test]
