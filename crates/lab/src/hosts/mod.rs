@@ -91,10 +91,6 @@ impl Host {
         })
     }
 
-    pub(crate) fn is_lost(&self) -> bool {
-        self.link.is_lost()
-    }
-
     pub(crate) fn address(&self) -> Ipv4Net {
         self.machine.address()
     }
@@ -148,10 +144,6 @@ impl Host {
             return Err(self.machine.unusable(why, remedy));
         }
         Ok(())
-    }
-
-    fn link(&self) -> &Link {
-        &self.link
     }
 
     fn new_id(&self) -> u64 {

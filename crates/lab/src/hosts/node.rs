@@ -59,7 +59,7 @@ impl MemberNode {
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             Self::Here(_) => false,
-            Self::There(far) => far.data.host.is_lost(),
+            Self::There(far) => far.data.host.link.is_lost(),
         }
     }
 
@@ -126,7 +126,7 @@ impl MemberNode {
             )),
             Self::There(far) => {
                 let host = &far.data.host;
-                Answer::received(host.ask(ask, &NEVER), host.link())
+                Answer::received(host.ask(ask, &NEVER), &host.link)
             }
         }
     }
@@ -231,7 +231,7 @@ impl FarNode {
         if is_long {
             fetch(&self.keep, &self.data);
         }
-        T::received(answer, self.data.host.link())
+        T::received(answer, &self.data.host.link)
     }
 
     fn end(self) -> Result<(), Failure> {
