@@ -58,7 +58,8 @@ pub fn serve<A: DeserializeOwned>(
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(failed(error)),
                 Ok(Some(Request::Clock { id })) => {
-                    reply(id, sent(Reading::now(origin)));
+                    let read = serde_json::to_value(Reading::now(origin));
+                    reply(id, read.map_err(Failure::internal));
                 }
                 Ok(Some(Request::Cancel { id })) => {
                     if let Some(over) = locked(wanted).get(&id) {
@@ -107,10 +108,6 @@ impl<R: Read + AsFd> Read for Timed<R> {
     }
 }
 
-fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::internal(format!("bad answer: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use std::thread::{sleep, spawn};
@@ -125,7 +122,7 @@ mod tests {
         }
         match ask {
             0 => Err(canceled()),
-            _ => sent(ask + 1),
+            _ => Ok(Value::from(ask + 1)),
         }
     }
 
