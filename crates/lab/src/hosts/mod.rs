@@ -39,7 +39,7 @@ use asks::{Found, Received};
 pub(crate) use asks::{SentMembership, ServerStart};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
-pub(crate) use place::{Data, FarData, Spot, check_each, hosts_of, on_each, own_address, spots};
+pub(crate) use place::{Data, FarData, Spot, check_each, check_room, on_each, own_address, spots};
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::process::NEVER;
 use crate::servers::DataDir;
+use crate::setup::needs::Needs;
 use crate::setup::spec::guest_image;
 use crate::site::{self, Destination, Site};
 
@@ -178,7 +179,7 @@ fn connect(
         .filter_map(|place| connected.get(&key(*place)?).cloned());
     let hosts: Vec<_> = hosts.collect();
     lacks.extend(same_host(&hosts));
-    together(lacks).map_or(Ok(hosts), Err)
+    together(lacks).map(|()| hosts)
 }
 
 /// What tells one connection from another.
@@ -208,12 +209,11 @@ fn same_host(hosts: &[Arc<Host>]) -> Option<Failure> {
     None
 }
 
-/// Calls `check` with each connected host of a topology and its number of servers; returns one failure
-/// that tells of all.
-pub(crate) fn hosts_of(
+/// Checks that each connected host has the disk space and the memory that its servers need.
+pub(crate) fn check_room(
     topology: &Topology,
     connected: &Hosts,
-    check: impl Fn(&Host, u32) -> Result<(), Failure>,
+    needs: &Needs,
 ) -> Result<(), Failure> {
     let Some(planned) = &topology.node.site.hosts else {
         return Ok(());
@@ -222,11 +222,11 @@ pub(crate) fn hosts_of(
     let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
         let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         match connected.get(&key(planned, host)).filter(|_| count > 0) {
-            Some(host) => check(host, count),
+            Some(host) => host.check_room(topology, count, needs),
             None => Ok(()),
         }
     });
-    together(checked.filter_map(Result::err).collect()).map_or(Ok(()), Err)
+    together(checked.filter_map(Result::err).collect())
 }
 
 /// Checks each host with the node that it gets, and names all that cannot have theirs.
@@ -250,14 +250,12 @@ pub(crate) fn check_each(
         };
         lacks.extend(host.check(spec, installed, &there, interrupted).err());
     }
-    together(lacks).map_or(Ok(()), Err)
+    together(lacks)
 }
 
-/// One failure that tells of all; `None` without any.
-fn together(failures: Vec<Failure>) -> Option<Failure> {
-    let mut failures = failures.into_iter();
-    let first = failures.next()?;
-    Some(failures.fold(first, |all, one| {
+/// Fails with one failure that tells of all, if there are any.
+fn together(failures: Vec<Failure>) -> Result<(), Failure> {
+    let all = failures.into_iter().reduce(|all, one| {
         let remedy = match (all.remedy.clone(), one.remedy) {
             (Some(all), Some(one)) if !all.contains(&one) => Some(format!("{all}; {one}")),
             (all, one) => all.or(one),
@@ -267,7 +265,8 @@ fn together(failures: Vec<Failure>) -> Option<Failure> {
             remedy,
             ..all
         }
-    }))
+    });
+    all.map_or(Ok(()), Err)
 }
 
 /// The members of a cluster cannot use the loopback address of one of them.
@@ -321,13 +320,13 @@ mod tests {
     #[test]
     fn what_all_hosts_lack_is_said_at_once() {
         let lack = |text: &str| Failure::server(text).remedy("install it");
-        let all = together(vec![lack("a"), lack("b")]).unwrap();
+        let all = together(vec![lack("a"), lack("b")]).unwrap_err();
         assert_eq!(
             (&*all.message, all.remedy.as_deref()),
             ("a\nb", Some("install it"))
         );
         let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
-        assert_eq!(other.unwrap().remedy.as_deref(), Some("install it"));
-        assert!(together(Vec::new()).is_none());
+        assert_eq!(other.unwrap_err().remedy.as_deref(), Some("install it"));
+        assert!(together(Vec::new()).is_ok());
     }
 }

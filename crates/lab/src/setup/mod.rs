@@ -24,7 +24,7 @@ use plan::{EngineSpec, Follow, Topology};
 
 use crate::doctor::{Subject, examine_all};
 use crate::home::{Cleaned, Home};
-use crate::hosts::{Data, Host, Hosts, check_each, hosts_of, spots};
+use crate::hosts::{Data, Hosts, check_each, check_room, spots};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
@@ -86,9 +86,7 @@ impl Lab {
         topology: &Topology,
         needs: &Needs,
     ) -> Result<(), Failure> {
-        let hosts = self.hosts.borrow();
-        let has_room = |host: &Host, count| host.check_room(topology, count, needs);
-        let checked = hosts_of(topology, &hosts, has_room);
+        let checked = check_room(topology, &self.hosts.borrow(), needs);
         checked.map_err(|failure| placed(failure, spec, topology))
     }
 
