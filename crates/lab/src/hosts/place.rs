@@ -254,7 +254,11 @@ pub(crate) fn check_each(
 }
 
 /// Fails with one failure that tells of all, if there are any.
-fn together(failures: Vec<Failure>) -> Result<(), Failure> {
+fn together(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    // What the user has stopped lacks nothing.
+    if let Some(index) = failures.iter().position(Failure::is_interrupted) {
+        return Err(failures.swap_remove(index));
+    }
     let all = failures.into_iter().reduce(|all, one| {
         let remedy = match (all.remedy.clone(), one.remedy) {
             (Some(all), Some(one)) if !all.contains(&one) => Some(format!("{all}; {one}")),
@@ -276,8 +280,9 @@ fn reach_each_other(hosts: &[Arc<Host>]) -> Result<(), Failure> {
     match local.filter(|_| !hosts.iter().all(is_local)) {
         None => Ok(()),
         Some(host) => Err(host.machine.unusable(
-            "ssh reaches it at a loopback address, where members on other hosts do not".to_owned(),
-            "give an address of it that all hosts reach",
+            "ssh reaches it at a loopback address, which members on other hosts cannot reach"
+                .to_owned(),
+            "use an address of it that all hosts can reach",
         )),
     }
 }
@@ -327,6 +332,8 @@ mod tests {
         );
         let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
         assert_eq!(other.unwrap_err().remedy.as_deref(), Some("install it"));
+        let stopped = together(vec![lack("a"), Failure::interrupted("b")]);
+        assert_eq!(stopped.unwrap_err().message, "b");
         assert!(together(Vec::new()).is_ok());
     }
 }
