@@ -103,7 +103,7 @@ impl Desk {
             }
             Ask::Processes(id) => {
                 let process = locked(&self.processes).get(&id).cloned();
-                let ids = process.map(|process| [process.get(), process.manager()]);
+                let ids = process.map(|process| process.ids());
                 packed(Ok(ids.unwrap_or_default()))
             }
             Ask::Freeze { id, frozen } => {
