@@ -1,8 +1,8 @@
 //! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -15,6 +15,8 @@ use crate::process;
 
 /// Number of lines of ssh's output that a message quotes.
 const SHOWN_LINES: usize = 6;
+/// Maximum number of bytes of a client's log that are read: the host decides what is in it.
+const MAX_LOG_BYTES: u64 = 64 << 10;
 /// How long a command may take, for example one that writes all data to a slow disk.
 pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Only keys, and only known hosts; a host that does not answer is given up after 15 s. The socket
@@ -126,7 +128,11 @@ pub(crate) fn start(
 /// Ends a client that [`start`] has started; returns its messages.
 pub(crate) fn give_up(child: &mut Child, log: &Path) -> String {
     process::kill(child);
-    let said = fs::read(log).unwrap_or_default();
+    let mut said = Vec::new();
+    if let Ok(log) = File::open(log) {
+        // What cannot be read is not shown.
+        let _ = log.take(MAX_LOG_BYTES).read_to_end(&mut said);
+    }
     String::from_utf8_lossy(&said).into_owned()
 }
 
