@@ -77,12 +77,10 @@ pub(crate) fn spots(
         let here = |site| Spot { site, far: None };
         return Ok(sites.into_iter().map(here).collect());
     }
-    let members = topology.members();
-    let place = |number| topology.host_of(number / members, number % members);
-    let places: Vec<usize> = (0..nodes).map(place).collect();
+    let places: Vec<usize> = (0..nodes).map(|index| topology.host_of(index)).collect();
     let hosts = connect(home, topology, &places, connected, interrupted)?;
     let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
-    if members > 1 {
+    if topology.members() > 1 {
         reach_each_other(&hosts)?;
     }
     let spot = |host: &Arc<Host>| {
@@ -238,14 +236,13 @@ pub(crate) fn check_each(
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let (mut lacks, mut checked) = (Vec::new(), Vec::new());
-    let members = topology.members();
     for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
         if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
             continue;
         }
         checked.push(Arc::clone(host));
         let there = Topology {
-            node: topology.node_of(index / members, index % members),
+            node: topology.node_of(index),
             ..topology.clone()
         };
         lacks.extend(host.check(spec, installed, &there, interrupted).err());
