@@ -1,8 +1,10 @@
 //! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use crate::process;
 
 /// Number of lines of ssh's output that a message quotes.
 const SHOWN_LINES: usize = 6;
+/// Maximum number of bytes of a client's log that are read: the host decides what is in it.
+const MAX_LOG_BYTES: u64 = 64 << 10;
 /// How long a command may take, for example one that writes all data to a slow disk.
 pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Only keys, and only known hosts; a host that does not answer is given up after 15 s. The socket
@@ -100,6 +104,36 @@ impl Destination {
             .remedy(remedy)
             .key("site.host")
     }
+}
+
+/// Starts a client that is asked and answers. Its messages go to the file `log`.
+pub(crate) fn start(
+    mut ssh: Command,
+    log: &Path,
+) -> Result<(Child, ChildStdin, BufReader<ChildStdout>), Failure> {
+    let errors = File::create(log).map_err(Failure::at("write", log))?;
+    ssh.stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    let mut child = process::spawn(ssh)?;
+    match child.stdin.take().zip(child.stdout.take()) {
+        Some((requests, answers)) => Ok((child, requests, BufReader::new(answers))),
+        None => {
+            process::kill(&mut child);
+            Err(Failure::internal("ssh has no pipes"))
+        }
+    }
+}
+
+/// Ends a client that [`start`] has started; returns its messages.
+pub(crate) fn give_up(child: &mut Child, log: &Path) -> String {
+    process::kill(child);
+    let mut said = Vec::new();
+    if let Ok(log) = File::open(log) {
+        // What cannot be read is not shown.
+        let _ = log.take(MAX_LOG_BYTES).read_to_end(&mut said);
+    }
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Runs a client to its end, within a limit and until the user interrupts.

@@ -53,17 +53,19 @@ impl Topology {
         cluster.map_or_else(Network::default, |cluster| cluster.network.value)
     }
 
-    /// The place in the list of other hosts, of the one that a member of an instance runs on; both
-    /// are numbered from 0.
-    pub fn host_of(&self, instance: u32, member: u32) -> usize {
-        let hosts = self.node.site.hosts.as_ref();
-        hosts.map_or(0, |hosts| hosts.place(instance, member, self.members()))
+    /// The place in the list of other hosts, of the one that a node runs on. Nodes are numbered from
+    /// 0: the members of the first instance, then those of the next one.
+    pub fn host_of(&self, index: u32) -> usize {
+        let (hosts, members) = (self.node.site.hosts.as_ref(), self.members());
+        hosts.map_or(0, |hosts| {
+            hosts.place(index / members, index % members, members)
+        })
     }
 
-    /// The node of a member of an instance, as it is on its host.
-    pub fn node_of(&self, instance: u32, member: u32) -> Node {
+    /// A node, numbered from 0, as it is on its host.
+    pub fn node_of(&self, index: u32) -> Node {
         let hosts = self.node.site.hosts.as_ref();
-        let host = hosts.and_then(|hosts| hosts.list.get(self.host_of(instance, member)));
+        let host = hosts.and_then(|hosts| hosts.list.get(self.host_of(index)));
         let mut node = self.node.clone();
         let Some(host) = host else { return node };
         if let Some(cpus) = host.cpus {
@@ -87,11 +89,10 @@ impl Topology {
     pub fn instances_by_host(&self) -> Vec<Vec<u32>> {
         let hosts = self.node.site.hosts.as_ref();
         let mut on_host = vec![Vec::new(); hosts.map_or(1, |hosts| hosts.list.len())];
-        for instance in 0..self.instances {
-            for member in 0..self.members() {
-                let host = on_host.get_mut(self.host_of(instance, member));
-                host.into_iter().for_each(|nodes| nodes.push(instance));
-            }
+        for index in 0..self.nodes() {
+            let host = on_host.get_mut(self.host_of(index));
+            host.into_iter()
+                .for_each(|nodes| nodes.push(index / self.members()));
         }
         on_host
     }

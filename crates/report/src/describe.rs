@@ -113,9 +113,8 @@ fn node(setup: &Setup, directory: &str) -> Facts {
 /// Which other host had which servers: `db1 (servers 1, 3); db2 (server 2, at most 4 CPUs)`.
 fn placement(topology: &Topology) -> Option<String> {
     let hosts = topology.node.site.hosts.as_ref()?;
-    let members = topology.members();
     let shown = hosts.list.iter().enumerate().filter_map(|(place, host)| {
-        let is_there = |number: &u32| topology.host_of(number / members, number % members) == place;
+        let is_there = |number: &u32| topology.host_of(*number) == place;
         let numbers = (0..topology.nodes()).filter(is_there);
         let numbers: Vec<String> = numbers.map(|number| (number + 1).to_string()).collect();
         let servers = match numbers.len() {

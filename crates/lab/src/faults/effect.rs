@@ -152,7 +152,7 @@ impl<'a> Effect<'a> {
             Some(Undo::Repair(links)) => links.heal(),
             Some(Undo::Hear) => context.node()?.be_heard(),
             Some(Undo::Resume) => context.node()?.resume(),
-            Some(Undo::FreeDisk) => context.node()?.free_disk(),
+            Some(Undo::FreeDisk) => context.node()?.free_disk(self.options.volume),
             Some(Undo::CancelJob) => {
                 context.node()?.cancel_job(self.options.volume)?;
                 Ok(Instant::now())

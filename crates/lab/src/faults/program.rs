@@ -56,7 +56,10 @@ fn about(context: &FaultContext<'_>) -> Vec<(&'static str, String)> {
         true => "primary",
         false => "replica",
     };
-    let process = node.pid().map(|pid| ("TARGET_PID", pid.to_string()));
+    // On this host, the number of another machine's process is that of a foreign one.
+    let is_here = node.site().is_here();
+    let process = node.pid().filter(|_| is_here);
+    let process = process.map(|pid| ("TARGET_PID", pid.to_string()));
     let known = [
         ("TARGET_HOST", address.ip().to_string()),
         ("TARGET_PORT", address.port().to_string()),

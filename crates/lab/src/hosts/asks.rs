@@ -13,7 +13,8 @@ use super::calls::Call;
 use crate::servers::{Membership, NodeSpec};
 use crate::template::About;
 
-#[derive(Debug, Serialize, Deserialize)]
+/// It cannot be printed, as it may have passwords in it.
+#[derive(Serialize, Deserialize)]
 pub(crate) enum Ask {
     /// Finds the server's program.
     Find(EngineSpec),
@@ -69,7 +70,7 @@ pub(crate) enum Ask {
 }
 
 /// What a server is started with.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct ServerStart {
     pub(super) number: u32,
     pub(super) spec: EngineSpec,
@@ -108,15 +109,6 @@ pub(crate) struct SentMembership {
     pub(crate) layout: ClusterLayout,
     pub(crate) number: u32,
     pub(crate) password: String,
-}
-
-impl fmt::Debug for SentMembership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SentMembership")
-            .field("kind", &self.kind)
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -100,7 +100,7 @@ calls! {
     starts_in_group() -> bool;
 
     fill_disk(which: FaultVolume) until over -> Result<Instant, Failure>;
-    free_disk() -> Result<Instant, Failure>;
+    free_disk(which: FaultVolume) -> Result<Instant, Failure>;
     fail_device(which: FaultVolume, device: u32) -> Result<Instant, Failure>;
     restore_device(which: FaultVolume, device: u32) -> Result<Instant, Failure>;
     limit_device(which: FaultVolume, device: u32, limits: DiskLimits) -> Result<Instant, Failure>;

@@ -24,7 +24,7 @@ use crate::process::NEVER;
 use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze, read_end};
 use crate::setup::data::settle;
 use crate::setup::spec::{config, engine_of, installed};
-use crate::site::{LOOPBACK, Silence, Site, ThisHost};
+use crate::site::{Silence, Site, ThisHost};
 use crate::template::{About, Template, Templates};
 use crate::{locked, port, tree, volume};
 
@@ -73,16 +73,11 @@ impl Desk {
     fn answer(&self, ask: Ask, over: &AtomicBool) -> Result<Value, Failure> {
         match ask {
             Ask::Find(spec) => packed(self.find(&spec).map(|found| {
+                let left = self.home.swept().left.iter();
                 Found {
                     program: found.program.display().to_string(),
                     build: found.build,
-                    left: self
-                        .home
-                        .swept()
-                        .left
-                        .iter()
-                        .map(ToString::to_string)
-                        .collect(),
+                    left: left.map(ToString::to_string).collect(),
                 }
             })),
             Ask::Check(topology) => packed(can_have(&self.home, &topology)),
@@ -108,7 +103,7 @@ impl Desk {
             }
             Ask::Processes(id) => {
                 let process = locked(&self.processes).get(&id).cloned();
-                let ids = process.map(|process| [process.get(), process.manager()]);
+                let ids = process.map(|process| process.ids());
                 packed(Ok(ids.unwrap_or_default()))
             }
             Ask::Freeze { id, frozen } => {
@@ -311,9 +306,7 @@ fn site(planned: &plan::Site, limits_io: bool, home: &Home) -> Result<ThisHost, 
 }
 
 fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
-    site(&topology.node.site, topology.limits_io(), home)?
-        .at(LOOPBACK)
-        .end()?;
+    site(&topology.node.site, topology.limits_io(), home)?.end()?;
     let mut faults = topology.faults.iter();
     if faults.any(|fault| fault.kind().rules().acts_on == ActsOn::Host) {
         Silence::check()?;

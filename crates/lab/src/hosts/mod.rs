@@ -39,10 +39,12 @@ use asks::{Found, Received};
 pub(crate) use asks::{SentMembership, ServerStart};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
-pub(crate) use place::{Data, FarData, Spot, hosts_of, on_each, own_address, spots, together};
+pub(crate) use place::{Data, FarData, Spot, check_each, check_room, on_each, own_address, spots};
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";
+/// What runs here, even if another build has taken its place meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// A host that runs dyno's program. Dropping it ends everything that the program has set up.
 #[derive(Debug)]
@@ -76,11 +78,9 @@ impl Host {
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let machine = Machine::new(home, to, below)?;
-        let own = std::env::current_exe().map_err(|error| {
-            Failure::internal(format!("cannot find dyno's own program: {error}"))
-        })?;
         let cache = below.join(CACHE).into_os_string();
-        let link = machine.program(&own, &["host".into(), cache], interrupted)?;
+        let own = Path::new(OWN_PROGRAM);
+        let link = machine.program(own, &["host".into(), cache], interrupted)?;
         Ok(Self {
             link,
             machine,
@@ -89,10 +89,6 @@ impl Host {
             last: AtomicU64::new(0),
             left: OnceLock::new(),
         })
-    }
-
-    pub(crate) fn is_lost(&self) -> bool {
-        self.link.is_lost()
     }
 
     pub(crate) fn address(&self) -> Ipv4Net {
@@ -148,10 +144,6 @@ impl Host {
             return Err(self.machine.unusable(why, remedy));
         }
         Ok(())
-    }
-
-    fn link(&self) -> &Link {
-        &self.link
     }
 
     fn new_id(&self) -> u64 {
@@ -227,9 +219,14 @@ impl Host {
     pub(crate) fn receive(&self, data: &Path, interrupted: &AtomicBool) -> Result<u64, Failure> {
         let id = self.new_id();
         let received: Received = self.prepare(&Ask::Receive(id), interrupted)?;
-        self.machine
-            .copy(data, &received.data, &received.owner, interrupted)?;
-        Ok(id)
+        let copied = self
+            .machine
+            .copy(data, &received.data, &received.owner, interrupted);
+        if copied.is_err() {
+            // Half of it must not take the host's space until dyno ends.
+            let _ = self.ask::<()>(&Ask::Forget(id), &NEVER);
+        }
+        copied.map(|()| id)
     }
 
     /// Copies data for a server on the host: what was received, or the template.

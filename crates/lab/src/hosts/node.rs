@@ -55,6 +55,14 @@ impl MemberNode {
         }
     }
 
+    /// Whether the connection to its host is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::Here(_) => false,
+            Self::There(far) => far.data.host.link.is_lost(),
+        }
+    }
+
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         match self {
             Self::Here(node) => node.replication(),
@@ -118,7 +126,7 @@ impl MemberNode {
             )),
             Self::There(far) => {
                 let host = &far.data.host;
-                Answer::received(host.ask(ask, &NEVER), host.link())
+                Answer::received(host.ask(ask, &NEVER), &host.link)
             }
         }
     }
@@ -223,13 +231,11 @@ impl FarNode {
         if is_long {
             fetch(&self.keep, &self.data);
         }
-        T::received(answer, self.data.host.link())
+        T::received(answer, &self.data.host.link)
     }
 
     fn end(self) -> Result<(), Failure> {
-        let ended = self.data.host.ask(&Ask::End(self.data.id), &NEVER);
-        fetch(&self.keep, &self.data);
-        ended
+        self.data.host.ask(&Ask::End(self.data.id), &NEVER)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use engine::Installed;
 use ipnet::Ipv4Net;
-use plan::Topology;
+use plan::{EngineSpec, Topology};
 
 use super::asks::Ask;
 use super::site::FarSite;
@@ -16,6 +18,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::process::NEVER;
 use crate::servers::DataDir;
+use crate::setup::needs::Needs;
 use crate::setup::spec::guest_image;
 use crate::site::{self, Destination, Site};
 
@@ -74,12 +77,10 @@ pub(crate) fn spots(
         let here = |site| Spot { site, far: None };
         return Ok(sites.into_iter().map(here).collect());
     }
-    let members = topology.members();
-    let place = |number| topology.host_of(number / members, number % members);
-    let places: Vec<usize> = (0..nodes).map(place).collect();
+    let places: Vec<usize> = (0..nodes).map(|index| topology.host_of(index)).collect();
     let hosts = connect(home, topology, &places, connected, interrupted)?;
     let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
-    if members > 1 {
+    if topology.members() > 1 {
         reach_each_other(&hosts)?;
     }
     let spot = |host: &Arc<Host>| {
@@ -145,12 +146,8 @@ fn connect(
     let Some(planned) = &topology.node.site.hosts else {
         return Ok(Vec::new());
     };
-    let key = |place: usize| {
-        let host = planned.list.get(place)?;
-        let name = host.address.value.clone();
-        Some((name, planned.ssh_config.clone(), planned.directory.clone()))
-    };
-    connected.retain(|_, host| !host.is_lost());
+    let key = |place: usize| Some(key(planned, planned.list.get(place)?));
+    connected.retain(|_, host| !host.link.is_lost());
     let tried: BTreeSet<_> = places.iter().filter_map(|place| key(*place)).collect();
     let tried = tried.into_iter().filter(|key| !connected.contains_key(key));
     let tried: Vec<_> = thread::scope(|scope| {
@@ -180,7 +177,13 @@ fn connect(
         .filter_map(|place| connected.get(&key(*place)?).cloned());
     let hosts: Vec<_> = hosts.collect();
     lacks.extend(same_host(&hosts));
-    together(lacks).map_or(Ok(hosts), Err)
+    together(lacks).map(|()| hosts)
+}
+
+/// What tells one connection from another.
+fn key(planned: &plan::Hosts, host: &plan::Host) -> (String, Option<PathBuf>, PathBuf) {
+    let name = host.address.value.clone();
+    (name, planned.ssh_config.clone(), planned.directory.clone())
 }
 
 /// Two names of one host, which would get the share of two.
@@ -204,46 +207,67 @@ fn same_host(hosts: &[Arc<Host>]) -> Option<Failure> {
     None
 }
 
-/// Calls `check` with each connected host of a topology and its number of servers; returns one failure
-/// that tells of all.
-pub(crate) fn hosts_of(
+/// Checks that each connected host has the disk space and the memory that its servers need.
+pub(crate) fn check_room(
     topology: &Topology,
     connected: &Hosts,
-    check: impl Fn(&Host, u32) -> Result<(), Failure>,
+    needs: &Needs,
 ) -> Result<(), Failure> {
     let Some(planned) = &topology.node.site.hosts else {
         return Ok(());
     };
     let on_host = topology.instances_by_host();
     let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
-        let name = host.address.value.clone();
-        let key = (name, planned.ssh_config.clone(), planned.directory.clone());
         let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        match connected.get(&key).filter(|_| count > 0) {
-            Some(host) => check(host, count),
+        match connected.get(&key(planned, host)).filter(|_| count > 0) {
+            Some(host) => host.check_room(topology, count, needs),
             None => Ok(()),
         }
     });
-    together(checked.filter_map(Result::err).collect()).map_or(Ok(()), Err)
+    together(checked.filter_map(Result::err).collect())
 }
 
-/// One failure that tells of all; `None` without any.
-pub(crate) fn together(failures: Vec<Failure>) -> Option<Failure> {
-    let mut failures = failures.into_iter();
-    let first = failures.next()?;
-    Some(failures.fold(first, |all, one| {
-        let remedies = [&all.remedy, &one.remedy].map(|remedy| remedy.clone().unwrap_or_default());
-        let [remedy, other] = &remedies;
-        let remedy = match remedy.contains(other.as_str()) {
-            true => remedy.clone(),
-            false => format!("{remedy}; {other}"),
+/// Checks each host with the node that it gets, and names all that cannot have theirs.
+pub(crate) fn check_each(
+    spots: &[Spot],
+    spec: &EngineSpec,
+    installed: &Installed,
+    topology: &Topology,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let (mut lacks, mut checked) = (Vec::new(), Vec::new());
+    for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
+        if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
+            continue;
+        }
+        checked.push(Arc::clone(host));
+        let there = Topology {
+            node: topology.node_of(index),
+            ..topology.clone()
+        };
+        lacks.extend(host.check(spec, installed, &there, interrupted).err());
+    }
+    together(lacks)
+}
+
+/// Fails with one failure that tells of all, if there are any.
+fn together(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    // What the user has stopped lacks nothing.
+    if let Some(index) = failures.iter().position(Failure::is_interrupted) {
+        return Err(failures.swap_remove(index));
+    }
+    let all = failures.into_iter().reduce(|all, one| {
+        let remedy = match (all.remedy.clone(), one.remedy) {
+            (Some(all), Some(one)) if !all.contains(&one) => Some(format!("{all}; {one}")),
+            (all, one) => all.or(one),
         };
         Failure {
             message: format!("{}\n{}", all.message, one.message),
-            remedy: Some(remedy),
+            remedy,
             ..all
         }
-    }))
+    });
+    all.map_or(Ok(()), Err)
 }
 
 /// The members of a cluster cannot use the loopback address of one of them.
@@ -253,8 +277,9 @@ fn reach_each_other(hosts: &[Arc<Host>]) -> Result<(), Failure> {
     match local.filter(|_| !hosts.iter().all(is_local)) {
         None => Ok(()),
         Some(host) => Err(host.machine.unusable(
-            "ssh reaches it at a loopback address, where members on other hosts do not".to_owned(),
-            "give an address of it that all hosts reach",
+            "ssh reaches it at a loopback address, which members on other hosts cannot reach"
+                .to_owned(),
+            "use an address of it that all hosts can reach",
         )),
     }
 }
@@ -297,11 +322,15 @@ mod tests {
     #[test]
     fn what_all_hosts_lack_is_said_at_once() {
         let lack = |text: &str| Failure::server(text).remedy("install it");
-        let all = together(vec![lack("a"), lack("b")]).unwrap();
+        let all = together(vec![lack("a"), lack("b")]).unwrap_err();
         assert_eq!(
             (&*all.message, all.remedy.as_deref()),
             ("a\nb", Some("install it"))
         );
-        assert!(together(Vec::new()).is_none());
+        let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
+        assert_eq!(other.unwrap_err().remedy.as_deref(), Some("install it"));
+        let stopped = together(vec![lack("a"), Failure::interrupted("b")]);
+        assert_eq!(stopped.unwrap_err().message, "b");
+        assert!(together(Vec::new()).is_ok());
     }
 }

@@ -64,7 +64,7 @@ impl Site for FarSite {
     }
 
     fn clock(&self) -> Option<HostClock> {
-        let clock = self.host.link().clock().ok()?;
+        let clock = self.host.link.clock().ok()?;
         let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
         Some(HostClock {
             host: self.host.name.clone(),

@@ -44,7 +44,7 @@ impl Building<'_, '_> {
                 tell: &mut |news| self.run.observer.progress(Progress::Preparing(&news)),
                 interrupted: self.run.interrupted,
             };
-            let node = node_of(&self.trial.planned.topology, number);
+            let node = self.trial.planned.topology.node_of(number - 1);
             let here = plan::Node::default();
             let volumes = spot.host().map_or(&node, |_| &here);
             let templates = Templates::new(home, &self.installed, &self.config)?;
@@ -87,7 +87,7 @@ impl Building<'_, '_> {
         let (topology, spec) = (&self.trial.planned.topology, self.spec);
         let interrupted = self.run.interrupted;
         let copies = on_each(spots, |number, spot| {
-            let node = node_of(topology, number);
+            let node = topology.node_of(number - 1);
             let Some(host) = spot.host() else {
                 let here = ThisHost::default();
                 let copy = template.copy_to(number, &node, here.files(), interrupted);
@@ -243,7 +243,7 @@ impl Building<'_, '_> {
         let keep = self.run.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
         let interrupted = self.run.interrupted;
-        let node = node_of(topology, number);
+        let node = topology.node_of(number - 1);
         let spec = NodeSpec {
             config: self.config.clone(),
             port: port(self.spec, number),
@@ -268,10 +268,4 @@ impl Building<'_, '_> {
         }
         Ok(node)
     }
-}
-
-/// The node of server `number`, as it is on its host.
-fn node_of(topology: &plan::Topology, number: u32) -> plan::Node {
-    let (index, members) = (number - 1, topology.members());
-    topology.node_of(index / members, index % members)
 }

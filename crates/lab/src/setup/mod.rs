@@ -13,19 +13,18 @@ pub mod template;
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::Mode;
-use engine::{Access, InProcess, Installed};
+use engine::{Access, InProcess};
 use measure::finding::Finding;
 use measure::instance::{Reset, ResetHow};
 use plan::{EngineSpec, Follow, Topology};
 
 use crate::doctor::{Subject, examine_all};
 use crate::home::{Cleaned, Home};
-use crate::hosts::{Data, Host, Hosts, Spot, hosts_of, spots, together};
+use crate::hosts::{Data, Hosts, check_each, check_room, spots};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
@@ -87,9 +86,7 @@ impl Lab {
         topology: &Topology,
         needs: &Needs,
     ) -> Result<(), Failure> {
-        let hosts = self.hosts.borrow();
-        let has_room = |host: &Host, count| host.check_room(topology, count, needs);
-        let checked = hosts_of(topology, &hosts, has_room);
+        let checked = check_room(topology, &self.hosts.borrow(), needs);
         checked.map_err(|failure| placed(failure, spec, topology))
     }
 
@@ -287,7 +284,7 @@ impl Lab {
         if topology.node.site.hosts.is_some() {
             let installed = installed(spec)?;
             let spots = spots(home, topology, &mut self.hosts.borrow_mut(), interrupted)?;
-            return check_hosts(&spots, spec, &installed, topology, interrupted);
+            return check_each(&spots, spec, &installed, topology, interrupted);
         }
         for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
             if let Some(machine) = site.machine() {
@@ -297,31 +294,6 @@ impl Lab {
         volume::check(&topology.node, home.account())?;
         volume::fillable::check_all(topology, home.root())
     }
-}
-
-/// Checks each host with the node that it gets, and names all that cannot have theirs.
-fn check_hosts(
-    spots: &[Spot],
-    spec: &EngineSpec,
-    installed: &Installed,
-    topology: &Topology,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let mut lacks = Vec::new();
-    let mut checked = Vec::new();
-    let members = topology.members();
-    for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
-        if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
-            continue;
-        }
-        checked.push(Arc::clone(host));
-        let there = Topology {
-            node: topology.node_of(index / members, index % members),
-            ..topology.clone()
-        };
-        lacks.extend(host.check(spec, installed, &there, interrupted).err());
-    }
-    together(lacks).map_or(Ok(()), Err)
 }
 
 /// The previous trial's servers, if all are alive and their data is what the next trial needs;

@@ -36,8 +36,8 @@ pub struct Needs {
 impl Needs {
     /// The part of `disk_bytes` for a copy of the data, without a log; there are so many servers.
     pub(crate) fn data_bytes(&self, servers: u32) -> u64 {
-        let copies = self.disk_bytes - self.template_bytes - self.log_bytes;
-        copies / u64::from(servers.max(1))
+        let others = self.template_bytes.saturating_add(self.log_bytes);
+        self.disk_bytes.saturating_sub(others) / u64::from(servers.max(1))
     }
 }
 

@@ -159,7 +159,12 @@ impl Rig {
         members.find_map(|member| {
             let mut node = member.try_lock()?;
             let how = node.died(false)?;
-            let remedy = "its complete log is in the result directory";
+            let remedy = match node.is_lost() {
+                true => {
+                    "check the network and the host; the result directory has only the beginning of its log"
+                }
+                false => "its complete log is in the result directory",
+            };
             let failure = Failure::server(how).remedy(remedy);
             Some((node.number(), failure))
         })

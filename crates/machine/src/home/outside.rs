@@ -1,6 +1,7 @@
 //! What a run creates outside its directory: control groups, network namespaces, containers, tables of
-//! the packet filter, and directories on other disks. Each is a step in the run's [`journal`](super::journal); a directory
-//! contains dyno's marker, without which nothing in it is removed.
+//! the packet filter, and directories on other disks. Each is a step in the run's
+//! [`journal`](super::journal); a directory contains dyno's marker, without which nothing in it is
+//! removed.
 
 use std::fs;
 use std::io;

@@ -8,7 +8,6 @@ if [ ! -f "$1/$2" ]; then
     rmdir "$1"
     exit
 fi
-end_processes "$1" || exit 1
 if grep -qF " $1/" /proc/self/mountinfo; then
     echo "a file system is mounted in $1"
     exit 1

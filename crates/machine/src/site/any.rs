@@ -131,7 +131,7 @@ impl dyn Site + '_ {
     }
 
     /// Records a process of the node with this directory, so that `end_processes` removes its
-    /// shared memory. On another machine, starting a program records it.
+    /// shared memory. A guest's ends with it.
     pub fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
         match self.is_here() {
             true => survivors::record_process(dir, pid),

@@ -11,7 +11,8 @@ use super::{Machine, Site, Switch, ThisHost};
 use crate::failure::Failure;
 use crate::home::Home;
 
-/// Sets up a site of this host, or a guest on it, for each node; `guest_image` is the directory that `scripts/build-guest.sh` fills.
+/// Sets up a site of this host, or a guest on it, for each node; `guest_image` is the directory that
+/// `scripts/build-guest.sh` fills.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,

@@ -100,7 +100,7 @@ const GENERAL: &[Key] = &[
     needs(Needs::Hosts, optional("site.ssh_config", Kind::Path,
         "ssh's configuration file for the hosts. Default: the user's.")),
     needs(Needs::Hosts, key("site.directory", Kind::Path, "\"/var/tmp\"",
-        "Directory on each host below which dyno stores the servers' data and files, in a new directory that it removes at the end.")),
+        "Directory on each host below which dyno stores the servers' data and files, which it removes at the end, and `dyno-cache`, whose templates of data it keeps.")),
 
     option(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…")),
     option(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table.")),

@@ -10,12 +10,8 @@ fn hosts(trial: &Trial) -> &Hosts {
 /// The addresses of the hosts of all servers, in order.
 fn placed(topology: &Topology) -> Vec<&str> {
     let hosts = topology.node.site.hosts.as_ref().unwrap();
-    let members = topology.members();
-    let place = |number| topology.host_of(number / members, number % members);
-    let nodes = 0..topology.nodes();
-    nodes
-        .map(|number| hosts.list[place(number)].address.as_str())
-        .collect()
+    let address = |index| hosts.list[topology.host_of(index)].address.as_str();
+    (0..topology.nodes()).map(address).collect()
 }
 
 #[test]
@@ -74,7 +70,7 @@ fn hosts_differ_in_cpus_and_devices() {
          [[site.host]]\naddress = \"b\"\ncpus = 2\ndevice = \"/dev/nvme1n1\"\n"
     );
     let trial = trial(&text, &[]);
-    let nodes = [0, 1].map(|instance| trial.topology.node_of(instance, 0));
+    let nodes = [0, 1].map(|instance| trial.topology.node_of(instance));
     let cpus = nodes
         .each_ref()
         .map(|node| node.site.limits.cpus.as_ref().unwrap().value);

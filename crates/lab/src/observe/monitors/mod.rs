@@ -219,11 +219,12 @@ impl SampledServer {
         machine: Option<host::Sample>,
     ) -> ServerSnapshot {
         let read = |pid| process::read_family(files, pid);
+        let [process, manager] = self.server.process.ids();
         ServerSnapshot {
             number: self.server.number,
             at,
-            process: self.server.process.get().and_then(read),
-            manager: self.server.process.manager().and_then(read),
+            process: process.and_then(read),
+            manager: manager.and_then(read),
             machine,
             usage: self.server.site.usage(),
             counters: None,

@@ -92,6 +92,14 @@ impl ProcessId {
         }
     }
 
+    /// What [`ProcessId::get`] and [`ProcessId::manager`] return, for one question to another host.
+    pub(crate) fn ids(&self) -> [Option<u32>; 2] {
+        match &self.far {
+            Some(far) => far.ids(),
+            None => [self.get(), self.manager()],
+        }
+    }
+
     /// The cluster manager's process ID; `None` while there is no process.
     pub fn manager(&self) -> Option<u32> {
         if let Some(far) = &self.far {

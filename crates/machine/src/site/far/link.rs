@@ -1,10 +1,10 @@
 //! The side of this host: asks, and waits for answers.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::BEGIN;
 use super::clock::{Clock, Reading};
 use super::frame::{self, Reply, Request};
-use crate::failure::Failure;
+use crate::failure::{Failure, canceled};
 use crate::locked;
 use crate::process::{self, NEVER};
-use crate::ssh::{Destination, shown};
+use crate::ssh::{self, COMMAND_LIMIT, Destination, shown};
 
 /// How often to look whether an answer is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -64,29 +64,21 @@ impl Link {
     /// Starts the program by a command of ssh, whose messages go to the file `log`.
     pub(in crate::site) fn open(
         to: &Destination,
-        mut ssh: Command,
+        ssh: Command,
         log: &Path,
+        interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let errors = File::create(log).map_err(Failure::at("write", log))?;
-        ssh.stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(errors);
-        let mut child = process::spawn(ssh)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let begun = pipes.and_then(|(requests, answers)| {
-            let mut answers = BufReader::new(answers);
-            wait_for_begin(&mut answers).ok()?;
-            Some((requests, answers))
-        });
-        let Some((requests, answers)) = begun else {
-            process::kill(&mut child);
-            let said = fs::read(log).unwrap_or_default();
-            let said = shown(&String::from_utf8_lossy(&said));
+        let (mut child, requests, mut answers) = ssh::start(ssh, log)?;
+        if wait_for_begin(&mut answers, interrupted).is_err() {
+            let said = shown(&ssh::give_up(&mut child, log));
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
             return Err(to.unusable(
                 format!("dyno's program does not run there: {said}"),
                 "name a directory there from which programs may be run: site.directory",
             ));
-        };
+        }
         let shared = Arc::new(Shared {
             to: to.clone(),
             requests: Mutex::new(Some(requests)),
@@ -233,17 +225,58 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure
     spawned.map(drop).map_err(failed)
 }
 
-fn wait_for_begin(answers: &mut impl BufRead) -> io::Result<()> {
-    let mut noise = 0;
-    loop {
-        let mut line = Vec::new();
-        let length = io::Read::take(&mut *answers, 4096).read_until(b'\n', &mut line)?;
-        noise += length;
-        if line.strip_suffix(b"\n") == Some(BEGIN.as_bytes()) {
-            return Ok(());
+/// Reads up to the line with which the program begins. Before that, it may have to remove what earlier
+/// runs have left.
+fn wait_for_begin(
+    answers: &mut BufReader<impl Read + AsFd>,
+    interrupted: &AtomicBool,
+) -> io::Result<()> {
+    let deadline = Instant::now() + COMMAND_LIMIT;
+    let mut line: Vec<u8> = Vec::new();
+    for _ in 0..MAX_NOISE_BYTES {
+        while answers.buffer().is_empty() {
+            match process::wait_to_read(answers.get_ref(), POLL_INTERVAL) {
+                Ok(()) => break,
+                Err(error) if interrupted.load(Ordering::Relaxed) => return Err(error),
+                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(_) => {}
+            }
         }
-        if length == 0 || noise > MAX_NOISE_BYTES {
-            return Err(io::ErrorKind::InvalidData.into());
+        match answers.fill_buf()?.first().copied() {
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Some(b'\n') if line == BEGIN.as_bytes() => {
+                answers.consume(1);
+                return Ok(());
+            }
+            Some(b'\n') => line.clear(),
+            Some(byte) => line.push(byte),
         }
+        answers.consume(1);
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_waited_for_until_the_user_interrupts() {
+        let interrupted = AtomicBool::new(true);
+        let (answers, mut program) = io::pipe().unwrap();
+        let mut answers = BufReader::new(answers);
+        let said = format!("welcome\n{BEGIN}!\n{BEGIN}\nmore\n");
+        program.write_all(said.as_bytes()).unwrap();
+        wait_for_begin(&mut answers, &interrupted).unwrap();
+        let mut more = String::new();
+        answers.read_line(&mut more).unwrap();
+        assert_eq!(more, "more\n");
+        let silent = wait_for_begin(&mut answers, &interrupted).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        drop(program);
+        let ended = wait_for_begin(&mut answers, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -18,6 +17,7 @@ use super::clock::Reading;
 use super::frame::{self, Reply, Request};
 use crate::failure::Failure;
 use crate::locked;
+use crate::process;
 
 /// Maximum number of requests that are answered at once.
 const MAX_AT_ONCE: u64 = 256;
@@ -27,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Answers requests that arrive on `from`, each on a thread of its own. The flag that `answer` gets
 /// becomes true when the answer is no longer wanted. `origin` is when the steady clock began.
 pub fn serve<A: DeserializeOwned>(
-    mut from: impl Read + AsFd,
+    from: impl Read + AsFd,
     mut to: impl Write + Send,
     origin: Instant,
     answer: impl Fn(A, &AtomicBool) -> Result<Value, Failure> + Sync,
@@ -40,16 +40,26 @@ pub fn serve<A: DeserializeOwned>(
     let wanted: &Mutex<BTreeMap<u64, Arc<AtomicBool>>> = &Mutex::default();
     let running = &AtomicU64::new(0);
     let reply = move |id, answer| {
-        // If the connection is lost, reading notices it.
-        let _ = frame::write(&mut *locked(to), &Reply { id, answer });
+        let mut to = locked(to);
+        if let Err(error) = frame::write(&mut *to, &Reply { id, answer }) {
+            // It is too long, and dyno waits for another one. If the connection is lost, reading
+            // notices it.
+            let answer = Err(Failure::internal(format!("bad answer: {error}")));
+            let _ = frame::write(&mut *to, &Reply { id, answer });
+        }
+    };
+    let mut from = Timed {
+        from,
+        limit: SILENCE,
     };
     thread::scope(|scope| {
         let served = loop {
-            match heard(&from, SILENCE).and_then(|()| frame::read(&mut from)) {
+            match frame::read(&mut from) {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(failed(error)),
                 Ok(Some(Request::Clock { id })) => {
-                    reply(id, sent(Reading::now(origin)));
+                    let read = serde_json::to_value(Reading::now(origin));
+                    reply(id, read.map_err(Failure::internal));
                 }
                 Ok(Some(Request::Cancel { id })) => {
                     if let Some(over) = locked(wanted).get(&id) {
@@ -67,7 +77,8 @@ pub fn serve<A: DeserializeOwned>(
                     running.fetch_add(1, Ordering::Relaxed);
                     scope.spawn(move || {
                         let answered = match serde_json::from_value(ask) {
-                            Ok(ask) => answer(ask, &over),
+                            Ok(ask) => catch_unwind(AssertUnwindSafe(|| answer(ask, &over)))
+                                .unwrap_or_else(|_| Err(Failure::internal("it panicked"))),
                             Err(error) => Err(Failure::internal(format!("bad request: {error}"))),
                         };
                         locked(wanted).remove(&id);
@@ -84,18 +95,17 @@ pub fn serve<A: DeserializeOwned>(
     })
 }
 
-/// Waits until there is something to read.
-fn heard(from: &impl AsFd, limit: Duration) -> io::Result<()> {
-    let limit = Timespec::try_from(limit).ok();
-    let mut pipe = [PollFd::new(from, PollFlags::IN)];
-    match retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? {
-        0 => Err(io::ErrorKind::TimedOut.into()),
-        _ => Ok(()),
-    }
+/// Fails if nothing comes within a limit, also in the middle of a message.
+struct Timed<R> {
+    from: R,
+    limit: Duration,
 }
 
-fn sent(value: impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::internal(format!("bad answer: {error}")))
+impl<R: Read + AsFd> Read for Timed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        process::wait_to_read(&self.from, self.limit)?;
+        self.from.read(buffer)
+    }
 }
 
 #[cfg(test)]
@@ -112,7 +122,7 @@ mod tests {
         }
         match ask {
             0 => Err(canceled()),
-            _ => sent(ask + 1),
+            _ => Ok(Value::from(ask + 1)),
         }
     }
 
@@ -143,10 +153,39 @@ mod tests {
         served.join().unwrap().unwrap();
     }
 
+    fn fail(ask: u32, _: &AtomicBool) -> Result<Value, Failure> {
+        match ask {
+            0 => panic!("as the test wants"),
+            _ => Ok(Value::from("x".repeat(33 << 20))),
+        }
+    }
+
     #[test]
-    fn a_connection_on_which_nothing_comes_is_lost() {
-        let (from, _requests) = io::pipe().unwrap();
-        let silent = heard(&from, Duration::from_millis(10)).unwrap_err();
-        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+    fn who_waits_for_an_answer_that_cannot_be_given_learns_that() {
+        let (from, mut requests) = io::pipe().unwrap();
+        let (mut answers, to) = io::pipe().unwrap();
+        let served = spawn(|| serve(from, to, Instant::now(), fail));
+        let mut begin = vec![0; BEGIN.len() + 1];
+        answers.read_exact(&mut begin).unwrap();
+        for (id, why) in [(0, "panicked"), (1, "too long")] {
+            let ask = Value::from(id);
+            frame::write(&mut requests, &Request::Ask { id, ask }).unwrap();
+            let reply: Reply = frame::read(&mut answers).unwrap().unwrap();
+            let failure = reply.answer.unwrap_err();
+            assert!(failure.message.contains(why), "{failure:?}");
+        }
+        drop(requests);
+        served.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_connection_on_which_nothing_more_comes_is_lost() {
+        for begun in [&b""[..], b"\0\0\0\x09{"] {
+            let (from, mut requests) = io::pipe().unwrap();
+            requests.write_all(begun).unwrap();
+            let limit = Duration::from_millis(10);
+            let silent = frame::read::<Value>(&mut Timed { from, limit }).unwrap_err();
+            assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        }
     }
 }

@@ -1,24 +1,21 @@
 //! Reads files and runs commands on a host over one connection, on which the host first reports
 //! whether servers can run there.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::mem;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use host::{Files, Space};
 use ipnet::Ipv4Net;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
 
 use crate::failure::Failure;
 use crate::locked;
 use crate::process;
-use crate::ssh::{Answer, COMMAND_LIMIT, Destination, quoted, script};
+use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 
 /// The line after which the agent's greeting begins; a shell's start-up files may print something
 /// before it.
@@ -66,25 +63,14 @@ impl Agent {
             include_str!("greet.sh"),
             &[include_str!("agent.awk")],
         ));
-        let errors = File::create(log).map_err(Failure::at("write", log))?;
-        ssh.stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(errors);
-        let mut child = process::spawn(ssh)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let greeted = pipes.and_then(|(requests, answers)| {
-            let mut pipes = Pipes {
-                requests,
-                answers: BufReader::new(answers),
-                is_lost: false,
-            };
-            let greeting = Greeting::of(pipes.greeting().ok()?)?;
-            Some((pipes, greeting))
-        });
-        let Some((pipes, greeting)) = greeted else {
-            process::kill(&mut child);
-            let said = fs::read(log).unwrap_or_default();
-            return Err(to.error(&String::from_utf8_lossy(&said)));
+        let (mut child, requests, answers) = ssh::start(ssh, log)?;
+        let mut pipes = Pipes {
+            requests,
+            answers,
+            is_lost: false,
+        };
+        let Some(greeting) = pipes.greeting().ok().and_then(Greeting::of) else {
+            return Err(to.error(&ssh::give_up(&mut child, log)));
         };
         let agent = Self {
             child: Mutex::new(child),
@@ -193,13 +179,9 @@ impl Pipes {
     /// Waits until there is something to read.
     fn wait(&mut self, deadline: Instant) -> io::Result<()> {
         let rest = deadline.saturating_duration_since(Instant::now());
-        let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
-        let limit = Timespec::try_from(rest).ok();
-        if retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? == 0 {
-            self.is_lost = true;
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        Ok(())
+        let waited = process::wait_to_read(self.answers.get_ref(), rest);
+        self.is_lost |= waited.is_err();
+        waited
     }
 }
 
@@ -370,7 +352,7 @@ pub(super) fn addresses(connection: &str) -> Option<(Ipv4Addr, Ipv4Net)> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use super::*;
 

@@ -33,7 +33,7 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Step;
-use crate::home::remote::{self, END, removal};
+use crate::home::remote::{self, removal};
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
 use agent::{Agent, addresses};
@@ -45,6 +45,8 @@ const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const PUSH: &str = "umask 077; cat >\"$1\" && chmod 700 \"$1\"";
 /// Unpacks data into the new directory $1, which the account $2 (UID:GID) gets if that is another.
 const RECEIVE: &str = "umask 077; mkdir \"$1\" && tar -C \"$1\" -xpof - && { [ -z \"$2\" ] || chown -R \"$2\" \"$1\"; }";
+/// Defines `end_processes`.
+const END: &str = include_str!("end.sh");
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
@@ -168,7 +170,8 @@ impl Machine {
         let words = arguments.iter().map(quoted);
         let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
         ssh.arg(format!("exec {}", words.join(" ")));
-        Link::open(&self.to, ssh, &self.log.with_extension("program"))
+        let log = self.log.with_extension("program");
+        Link::open(&self.to, ssh, &log, interrupted)
     }
 
     /// Copies a directory of this host to a new one on the machine, which gets the owner `UID:GID`

@@ -22,8 +22,8 @@ const SMALLEST_BYTES: u64 = 4 << 10;
 /// What is going on on the volumes.
 #[derive(Debug, Default)]
 pub(super) struct DiskFaults {
-    /// The file that fills a disk.
-    filler: Option<PathBuf>,
+    /// The files that fill disks.
+    fillers: Vec<(FaultVolume, PathBuf)>,
     jobs: Vec<(FaultVolume, Job)>,
 }
 
@@ -40,17 +40,18 @@ impl Node {
         let file = File::create_new(&path).map_err(failed)?;
         let filled = fill(file, over).map_err(failed);
         let filled = filled.and_then(|()| unless_canceled(over));
-        self.disk.filler = Some(path);
+        self.disk.fillers.push((which, path));
         if filled.is_err() {
             // The failure explains more.
-            let _ = self.free_disk();
+            let _ = self.free_disk(which);
         }
         filled.map(|()| Instant::now())
     }
 
-    /// Removes the file that fills a disk; returns when it was gone.
-    pub(crate) fn free_disk(&mut self) -> Result<Instant, Failure> {
-        if let Some(path) = self.disk.filler.take() {
+    /// Removes the file that fills the disk of a volume; returns when it was gone.
+    pub(crate) fn free_disk(&mut self, which: FaultVolume) -> Result<Instant, Failure> {
+        let is_there = |(volume, _): &mut (FaultVolume, PathBuf)| *volume == which;
+        for (_, path) in self.disk.fillers.extract_if(.., is_there) {
             fs::remove_file(&path).map_err(Failure::at("remove", &path))?;
         }
         Ok(Instant::now())
