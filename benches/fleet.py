@@ -15,7 +15,6 @@ RATE = 20_000
 STUDY = """title = "{title}"
 [server]
 url = "{url}"
-tls_mode = "disable"
 [data]
 tables = {tables}
 rows = {rows}
