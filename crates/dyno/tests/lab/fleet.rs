@@ -7,7 +7,7 @@ use measure::series::SeriesPoint;
 use measure::slice::Phase;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use testkit::NatsServer;
 
 use crate::common::{Cache, Finished, Program, Running, database, each, mariadb, wait_until};
@@ -219,14 +219,32 @@ fn an_agent_that_falls_silent_counts_as_missing() {
 
 #[test]
 fn nothing_is_lost_while_the_nats_server_is_away() {
+    nothing_is_lost(NatsServer::kill, NatsServer::start_again);
+}
+
+/// To those who are connected, a server that stands still looks like a network that drops everything.
+#[test]
+fn nothing_is_lost_while_the_nats_server_is_cut_off() {
+    let signal = |nats: &NatsServer, signal| {
+        let process = Pid::from_raw(nats.process() as i32).unwrap();
+        kill_process(process, signal).unwrap();
+    };
+    nothing_is_lost(
+        |nats| signal(nats, Signal::STOP),
+        |nats| signal(nats, Signal::CONT),
+    );
+}
+
+/// `cut` and `heal` make the nats-server unreachable for five seconds of a load, and reachable again.
+fn nothing_is_lost(cut: impl Fn(&mut NatsServer), heal: impl Fn(&mut NatsServer)) {
     let mut fleet = Fleet::of(&["a", "b"]);
     let load = "agents = 2; threads = 4; warmup = '1s'; time = '12s'; workload = 'oltp_insert'; rate = 200; \
                 arrivals = 'constant'";
     let mut dyno = fleet.study(load, "").start();
     dyno.comes_to_second(1, "measure");
-    fleet.nats.kill();
+    cut(&mut fleet.nats);
     std::thread::sleep(std::time::Duration::from_secs(5));
-    fleet.nats.start_again();
+    heal(&mut fleet.nats);
     let done = dyno.wait().succeeds();
     let trial = done.completed();
     assert_complete(&trial, &["a", "b"]);
