@@ -107,8 +107,8 @@ fn a_study_waits_for_its_agents() {
     let second = agent(&nats, &key, "second").start();
     let done = dyno.wait().succeeds();
     assert!(done.trial().transactions.count > 0);
-    for agent in [first, second] {
-        assert!(agent.stderr().contains("ended"), "{}", agent.stderr());
+    for mut agent in [first, second] {
+        agent.says("ended");
         agent.signal(Signal::INT);
         agent.wait().succeeds();
     }
