@@ -3,8 +3,8 @@
 use clap::Args;
 
 pub(super) const AGENT_HELP: &str = "\
-Runs until Ctrl-C, one load at a time. It runs loads only, and only those that are signed with the
-key of --key. `dyno agents` prints that key on the machine where studies are run, and `dyno run`
+Runs until Ctrl-C, for one run at a time. It only runs loads, and only those that are signed with
+the key of --key. `dyno agents` prints that key on the machine where studies are run, and `dyno run`
 prints the whole command while it waits for agents.
 
 A nats-server that other machines reach needs TLS and a proof of who connects. Their files are in

@@ -170,6 +170,6 @@ fn together(one: Failure, other: Failure) -> Failure {
 fn allow_all_files() {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = limit.maximum;
-    // Where that fails, connections do, with their own message.
+    // If that fails, connections fail with a message of their own.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
 }
