@@ -117,7 +117,8 @@ impl VirtualUser for BuiltInUser {
         match self {
             Self::Oltp(user) => user.start(session).await,
             Self::BulkInsert(user) => user.start(session).await,
-            Self::Script(user) => user.start(session).await,
+            // Boxed, as below, because it would reserve its larger space in the futures of all users.
+            Self::Script(user) => Box::pin(user.start(session)).await,
         }
     }
 
@@ -125,7 +126,6 @@ impl VirtualUser for BuiltInUser {
         match self {
             Self::Oltp(user) => user.transaction(session).await,
             Self::BulkInsert(user) => user.transaction(session).await,
-            // Boxed, because it would reserve its larger space in the futures of all users.
             Self::Script(user) => Box::pin(user.transaction(session)).await,
         }
     }

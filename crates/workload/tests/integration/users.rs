@@ -231,4 +231,7 @@ fn a_user_and_its_transaction_are_small() {
     let bytes = size_of_val(&user.transaction(&mut recorder));
     // With the recorder's own futures, of about 200 bytes, in it.
     assert!(bytes <= 800, "{bytes}");
+    // Thousands of users may be waiting for their turn to connect.
+    let bytes = size_of_val(&user.start(&mut recorder));
+    assert!(bytes <= 128, "{bytes}");
 }
