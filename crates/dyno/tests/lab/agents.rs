@@ -90,7 +90,7 @@ fn waiting(cache: &Cache) -> Running {
 }
 
 /// The word that follows another one.
-fn after(said: &str, word: &str) -> String {
+pub(crate) fn after(said: &str, word: &str) -> String {
     let rest = said.split(&format!("{word} ")).nth(1);
     let next = rest.and_then(|rest| rest.split_whitespace().next());
     next.unwrap().to_owned()
