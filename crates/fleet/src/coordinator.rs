@@ -42,6 +42,19 @@ impl Fleet {
         Ok(Self { connection, key })
     }
 
+    /// Checks that the nats-server passes on an order of this size to an agent.
+    pub fn check_order(&self, bytes: usize) -> Result<(), Failure> {
+        let limit = self.connection.client().max_payload();
+        if bytes <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "what an agent is to run has {bytes} bytes, and the nats-server takes {limit} (max_payload)"
+        );
+        let remedy = "raise max_payload in its configuration, or shorten the scripts of the study";
+        Err(Failure::usage(message).remedy(remedy))
+    }
+
     /// Checks that the nats-server keeps reports.
     pub fn check(&self) -> Result<(), Failure> {
         self.connection.make_stream()
@@ -150,7 +163,7 @@ impl Fleet {
             agents,
         };
         drive.tell();
-        let asked = drive.agents.iter().zip(bodies).map(|(agent, body)| {
+        let sealed = drive.agents.iter().zip(bodies).map(|(agent, body)| {
             let order = Order {
                 agent: agent.id.clone(),
                 run: run.to_owned(),
@@ -158,13 +171,14 @@ impl Fleet {
                 body,
             };
             let sealed = self.key.seal(ORDER, &order);
-            ask(
-                self.connection.client(),
-                order_for(&agent.id),
-                sealed,
-                ORDER_LIMIT,
-            )
+            self.check_order(sealed.len())?;
+            Ok((order_for(&agent.id), sealed))
         });
+        let sealed = sealed.collect::<Result<Vec<_>, Failure>>()?;
+        let client = self.connection.client();
+        let asked = sealed
+            .into_iter()
+            .map(|(subject, sealed)| ask(client, subject, sealed, ORDER_LIMIT));
         let answers = self.connection.wait(join_all(asked));
         for (agent, answer) in drive.agents.iter().zip(answers) {
             let taken = answer
@@ -242,12 +256,16 @@ impl Drive<'_> {
     pub fn silence(&self, agent: usize) -> Duration {
         let heard = locked(&self.shared.heard);
         let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
-        let (since, excused) = match self.fleet.connection.up_since() {
-            Some(up_since) => (heard.max(Some(up_since)), Duration::ZERO),
-            None => (heard, CUT_LIMIT),
-        };
-        let silence = since.map_or(Duration::ZERO, |since| since.elapsed());
-        silence.saturating_sub(excused)
+        heard.map_or(Duration::ZERO, |at| self.since(at))
+    }
+
+    /// How long ago something was, without the time in which the nats-server was away, as long as
+    /// agents do not give up.
+    pub fn since(&self, at: Instant) -> Duration {
+        match self.fleet.connection.up_since() {
+            Some(up_since) => at.max(up_since).elapsed(),
+            None => at.elapsed().saturating_sub(CUT_LIMIT),
+        }
     }
 }
 

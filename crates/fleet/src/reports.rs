@@ -14,15 +14,16 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{Connection, STORE_LIMIT, Task, consumer, locked};
 use crate::message::{STREAM, reports_of};
 
-/// A batch takes no further report from this size on.
+/// Reports are sent together up to about this size; larger ones in several batches.
 const BATCH_BYTES: usize = 128 << 10;
+/// More than a second's report has: seconds of an agent that sends more do not arrive.
+const MAX_REPORT_BYTES: usize = 64 << 20;
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a request for messages waits for some.
 const PULL_TIME: Duration = Duration::from_secs(2);
 const PULL_MESSAGES: usize = 64;
 /// Most batches of an agent that wait for an earlier one.
 const MAX_EARLY: usize = 1000;
-const NUMBER_BYTES: usize = 8;
 const LENGTH_BYTES: usize = 4;
 
 /// The agent's side.
@@ -59,6 +60,10 @@ impl Reporter {
         let sender = BatchSender {
             streams: connection.streams().clone(),
             subject,
+            // With room for what NATS adds to it.
+            limit: BATCH_BYTES
+                .min(connection.client().max_payload() / 2)
+                .max(1),
             kept: VecDeque::new(),
             number: 0,
             count: Arc::clone(&kept),
@@ -95,7 +100,9 @@ impl Reporter {
 struct BatchSender {
     streams: async_nats::jetstream::Context,
     subject: String,
-    /// Numbers, reports, and the batches, oldest first.
+    /// Most bytes of a batch.
+    limit: usize,
+    /// Numbers, reports that end with it, and the batches, oldest first.
     kept: VecDeque<(u64, usize, Vec<u8>)>,
     number: u64,
     count: Arc<Kept>,
@@ -133,11 +140,13 @@ impl BatchSender {
                     }
                 }
             }
-            if reports > 0 {
+            let mut parts = batch.chunks(self.limit).peekable();
+            while let Some(part) = parts.next() {
                 self.number += 1;
-                let numbered = [&self.number.to_be_bytes(), batch.as_slice()].concat();
+                let numbered = [&self.number.to_be_bytes(), part].concat();
                 self.publish(self.number, &numbered).await;
-                self.kept.push_back((self.number, reports, numbered));
+                let whole = if parts.peek().is_none() { reports } else { 0 };
+                self.kept.push_back((self.number, whole, numbered));
             }
         }
     }
@@ -189,7 +198,9 @@ struct Message {
 struct Expected {
     /// The number of the last batch that was passed on.
     last: u64,
-    early: BTreeMap<u64, Batch>,
+    early: BTreeMap<u64, (Vec<u8>, Receipt)>,
+    /// The beginning of a report whose rest has not arrived.
+    begun: Vec<u8>,
 }
 
 /// What an agent reports at once.
@@ -262,10 +273,12 @@ impl Inbox {
             acker: message.acker,
         };
         let agent = self.agents.iter().position(|id| *id == message.agent);
-        let (Some(agent), Some((number, reports))) = (agent, unpacked(&message.payload)) else {
+        let numbered = message.payload.split_first_chunk();
+        let (Some(agent), Some((number, sent))) = (agent, numbered) else {
             receipt.stored();
             return Vec::new();
         };
+        let number = u64::from_be_bytes(*number);
         let expected = &mut self.next[agent];
         if number <= expected.last {
             receipt.stored();
@@ -275,16 +288,16 @@ impl Inbox {
         if number > expected.last + 1 && expected.early.len() >= MAX_EARLY {
             return Vec::new();
         }
-        let batch = Batch {
-            agent,
-            reports,
-            receipt,
-        };
-        expected.early.insert(number, batch);
+        expected.early.insert(number, (sent.to_vec(), receipt));
         let mut batches = Vec::new();
-        while let Some(batch) = expected.early.remove(&(expected.last + 1)) {
+        while let Some((sent, receipt)) = expected.early.remove(&(expected.last + 1)) {
             expected.last += 1;
-            batches.push(batch);
+            expected.begun.extend(sent);
+            batches.push(Batch {
+                agent,
+                reports: take_whole(&mut expected.begun),
+                receipt,
+            });
         }
         batches
     }
@@ -299,17 +312,22 @@ impl Drop for Inbox {
     }
 }
 
-/// The number of a batch, and its reports.
-fn unpacked(payload: &[u8]) -> Option<(u64, Vec<Vec<u8>>)> {
-    let (number, mut rest) = payload.split_first_chunk::<NUMBER_BYTES>()?;
+/// Takes the reports that have arrived whole.
+fn take_whole(begun: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut reports = Vec::new();
-    while !rest.is_empty() {
-        let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
-        let (report, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    let mut rest = begun.as_slice();
+    while let Some((length, after)) = rest.split_first_chunk::<LENGTH_BYTES>()
+        && let length = u32::from_be_bytes(*length) as usize
+        && let Some((report, after)) = after.split_at_checked(length)
+    {
         reports.push(report.to_vec());
         rest = after;
     }
-    Some((u64::from_be_bytes(*number), reports))
+    begun.drain(..begun.len() - rest.len());
+    if begun.len() > MAX_REPORT_BYTES {
+        begun.clear();
+    }
+    reports
 }
 
 /// Passes messages on as long as somebody takes them.
@@ -363,15 +381,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_is_read_whole_or_not_at_all() {
-        let mut batch = 7_u64.to_be_bytes().to_vec();
-        batch.extend([0, 0, 0, 2, b'a', b'b', 0, 0, 0, 0]);
-        let (number, reports) = unpacked(&batch).unwrap();
-        assert_eq!((number, reports), (7, vec![b"ab".to_vec(), Vec::new()]));
-        for length in [0, 7, 9, 13] {
-            assert_eq!(unpacked(&batch[..length]), None, "{length}");
+    fn a_report_is_taken_once_it_is_whole() {
+        let sent = [0, 0, 0, 2, b'a', b'b', 0, 0, 0, 0, 0, 0, 0, 1, b'c'];
+        for length in 1..=sent.len() {
+            let (mut begun, mut reports) = (Vec::new(), Vec::new());
+            for part in sent.chunks(length) {
+                begun.extend(part);
+                reports.extend(take_whole(&mut begun));
+            }
+            assert_eq!(reports, [b"ab".to_vec(), Vec::new(), b"c".to_vec()]);
+            assert!(begun.is_empty());
         }
-        let endless = [&[0; 8][..], &[0xff; 4], b"ab"].concat();
-        assert_eq!(unpacked(&endless), None);
+    }
+
+    #[test]
+    fn a_report_without_an_end_is_not_kept() {
+        let mut begun = vec![0xff; MAX_REPORT_BYTES + 1];
+        assert!(take_whole(&mut begun).is_empty() && begun.is_empty());
     }
 }

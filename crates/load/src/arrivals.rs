@@ -29,6 +29,8 @@ pub(crate) struct ArrivalQueue {
     /// The whole sequence from its start, for counting the arrivals that are due.
     due: ArrivalSequence,
     started: u64,
+    /// From when on no arrival counts.
+    pub(crate) end_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,7 @@ impl ArrivalQueue {
             next: first.clone(),
             due: first,
             started: 0,
+            end_ns: u64::MAX,
         }
     }
 
@@ -91,6 +94,9 @@ impl ArrivalQueue {
     pub(crate) fn take(&mut self, now_ns: u64) -> NextAction {
         let oldest_ns = self.awaited.front().copied();
         let due_ns = oldest_ns.unwrap_or(self.next.next_ns);
+        if due_ns >= self.end_ns {
+            return NextAction::Sleep { until_ns: u64::MAX };
+        }
         if due_ns <= now_ns {
             if self.awaited.pop_front().is_none() {
                 self.next.advance();
@@ -108,7 +114,7 @@ impl ArrivalQueue {
 
     /// Arrivals that are due at `now_ns` but not started.
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
-        while self.due.next_ns <= now_ns {
+        while self.due.next_ns <= now_ns && self.due.next_ns < self.end_ns {
             self.due.advance();
         }
         self.due.count.saturating_sub(self.started)

@@ -122,6 +122,13 @@ impl Control {
             .map(|queue| queue.take(now_ns))
     }
 
+    /// Lets no transaction start whose arrival is due at `end_ns` or later.
+    pub(crate) fn end_arrivals(&self, end_ns: u64) {
+        if let Some(queue) = lock(&self.arrivals).as_mut() {
+            queue.end_ns = end_ns;
+        }
+    }
+
     /// Arrivals that are due at `now_ns` but not started; `None` in a closed loop.
     pub(crate) fn backlog(&self, now_ns: u64) -> Option<u64> {
         let mut arrivals = lock(&self.arrivals);

@@ -260,6 +260,10 @@ impl<'a, R: Runtime> Load<'a, R> {
     ) -> Option<Box<Second>> {
         let begin_ns = self.cutter.last_ns;
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
+        if let (Phase::Measure, Some(end_ns)) = (phase, end_ns) {
+            // This thread may wake late, and arrivals are exactly those of the time.
+            self.control.end_arrivals(end_ns);
+        }
         let mut next_cut_ns = begin_ns + SECOND_NS;
         let mut replied_ns = begin_ns;
         loop {

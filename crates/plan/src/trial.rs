@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::VARIANT;
 use crate::{
-    Chaos, Compare, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction,
+    Chaos, Compare, Data, Ledger, Load, Point, ServerSpec, SiteKind, Spanned, Topology, Transaction,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,14 @@ impl Trial {
     /// Name of its variant, in a study with variants.
     pub fn variant(&self) -> Option<&str> {
         self.point.get(VARIANT)?.as_text()
+    }
+
+    /// Whether its servers listen where only this machine reaches them.
+    pub fn serves_only_this_machine(&self) -> bool {
+        match &self.server {
+            ServerSpec::Url(url, _) => url.is_loopback(),
+            ServerSpec::Engine(_) => self.topology.node.site.kind.value != SiteKind::Ssh,
+        }
     }
 
     /// Its point without its variant: what its variants have in common.

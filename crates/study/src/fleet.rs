@@ -1,7 +1,7 @@
 //! What a load that comes from several machines needs and cannot have.
 
 use plan::key::THREADS;
-use plan::{ServerSpec, SiteKind, Trial};
+use plan::{ServerSpec, Trial};
 
 use crate::error::Report;
 use crate::point::{AGENTS, ENGINE, FROM, LISTEN, NATS, Point, URL};
@@ -44,7 +44,8 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
         return at.refuse_two(server, cause.at, message, help);
     }
     let far = [NATS, LISTEN].iter().find_map(|name| at.find(name));
-    if let Some(far) = far.filter(|_| !fleet.nats.is_loopback() && is_only_here(trial)) {
+    if let Some(far) = far.filter(|_| !fleet.nats.is_loopback() && trial.serves_only_this_machine())
+    {
         let message =
             "agents on other machines cannot reach servers on this one's loopback interface";
         let help = match trial.server {
@@ -54,13 +55,5 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
             }
         };
         at.refuse_two(far.at, server, message, help);
-    }
-}
-
-/// Whether the servers of a trial listen where only this machine reaches them.
-fn is_only_here(trial: &Trial) -> bool {
-    match &trial.server {
-        ServerSpec::Url(url, _) => url.is_loopback(),
-        ServerSpec::Engine(_) => trial.topology.node.site.kind.value != SiteKind::Ssh,
     }
 }

@@ -50,6 +50,8 @@ exec sleep infinity
 #[derive(Debug)]
 pub struct Hosts {
     hosts: Vec<SshHost>,
+    /// Of this host, as they know it.
+    here: Ipv4Addr,
     switch: Child,
     /// Fields are dropped in order: what the hosts have in it ends before it does.
     directory: TempDir,
@@ -82,10 +84,12 @@ impl Hosts {
         let switch = daemon::start("KILL", "unshare", &script, &log, || ready.exists());
         let mut made = Self {
             hosts: Vec::new(),
+            here: Ipv4Addr::UNSPECIFIED,
             switch,
             directory,
         };
         let network = made.connect();
+        made.here = Ipv4Addr::new(NETWORK[0], NETWORK[1], network, 1);
         for number in 1..=count {
             let own = made.own(number);
             fs::create_dir(&own).unwrap();
@@ -161,6 +165,19 @@ impl Hosts {
     /// What a host sees as `/var/tmp`.
     pub fn own(&self, number: u8) -> PathBuf {
         self.directory.path().join(format!("own{number}"))
+    }
+
+    /// The address at which they reach this host.
+    pub fn here(&self) -> Ipv4Addr {
+        self.here
+    }
+
+    /// A command that runs what is added to it in a host's network.
+    pub fn in_network(&self, number: u8) -> Command {
+        let pid = self.init(number).expect("the host is up");
+        let mut command = Command::new("nsenter");
+        command.args([&format!("--net=/proc/{pid}/ns/net"), "--"]);
+        command
     }
 
     /// Runs a program on a host; what it printed.

@@ -44,7 +44,7 @@ pub use proxy::Proxy;
 pub use server::{Builder, Engine, Server};
 pub use skip::skip;
 pub use ssh_host::SshHost;
-pub use tls::openssl;
+pub use tls::{certify, openssl};
 
 /// The root of what tests keep for the next tests of the same user: templates of servers' data.
 pub fn kept_root() -> PathBuf {

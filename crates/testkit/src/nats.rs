@@ -19,7 +19,12 @@ pub struct NatsServer {
 
 impl NatsServer {
     pub fn start() -> Self {
-        Self::in_directory(tempfile::tempdir().unwrap(), "")
+        Self::with("")
+    }
+
+    /// Starts it with these lines in its configuration.
+    pub fn with(lines: &str) -> Self {
+        Self::in_directory(tempfile::tempdir().unwrap(), lines)
     }
 
     /// Starts it with TLS, by a certificate for the name `localhost`, and with these lines in its

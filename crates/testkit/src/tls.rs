@@ -10,8 +10,30 @@ use machine::account::Account;
 /// 127.0.0.1, so that a test can see both a match and a mismatch.
 pub(crate) fn create(dir: &Path, account: &Account) -> Vec<(String, String)> {
     fs::create_dir(dir).expect("the server's directory can be written");
-    let extensions =
-        "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n";
+    certify(dir, "DNS:localhost");
+    account
+        .own(&dir.join("server-key.pem"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    [
+        ("ca", "ca.pem"),
+        ("cert", "server-cert.pem"),
+        ("key", "server-key.pem"),
+    ]
+    .map(|(option, file)| {
+        (
+            format!("ssl_{option}"),
+            dir.join(file).display().to_string(),
+        )
+    })
+    .to_vec()
+}
+
+/// Makes an authority, `ca.pem`, and a certificate for these names as server and client,
+/// `server-cert.pem` and `server-key.pem`.
+pub fn certify(dir: &Path, names: &str) {
+    let extensions = format!(
+        "subjectAltName={names}\nextendedKeyUsage=serverAuth,clientAuth\nbasicConstraints=CA:FALSE\n"
+    );
     fs::write(dir.join("extensions"), extensions).expect("the server's directory can be written");
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(
@@ -29,21 +51,6 @@ pub(crate) fn create(dir: &Path, account: &Account) -> Vec<(String, String)> {
         "x509 -req -in server.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 3650 -extfile extensions \
          -out server-cert.pem",
     );
-    account
-        .own(&dir.join("server-key.pem"))
-        .unwrap_or_else(|e| panic!("{e}"));
-    [
-        ("ca", "ca.pem"),
-        ("cert", "server-cert.pem"),
-        ("key", "server-key.pem"),
-    ]
-    .map(|(option, file)| {
-        (
-            format!("ssl_{option}"),
-            dir.join(file).display().to_string(),
-        )
-    })
-    .to_vec()
 }
 
 /// The authority's certificate in a directory filled by [`create`].

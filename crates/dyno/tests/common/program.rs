@@ -79,6 +79,13 @@ impl Program {
         Self::of(heeding(&own), dir)
     }
 
+    /// The same in the network of a host of namespaces.
+    pub fn on(hosts: &testkit::Hosts, number: u8) -> Self {
+        let mut command = hosts.in_network(number);
+        command.args([ENV, "--default-signal=HUP,INT", DYNO]);
+        Self::of(command, tempfile::tempdir().unwrap())
+    }
+
     /// Nothing that it does depends on the user's locale or servers.
     fn of(mut command: Command, dir: TempDir) -> Self {
         let starts = ["PG", "MYSQL_", "NO_COLOR"];

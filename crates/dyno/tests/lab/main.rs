@@ -10,6 +10,7 @@
 mod common;
 
 mod agents;
+mod agents_elsewhere;
 mod disks;
 mod fleet;
 mod flush;

@@ -20,6 +20,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
 /// and a new connection.
 const SILENCE_LIMIT: Duration = Duration::from_secs(8);
+/// How long an agent that answers may report no second. A batch that was lost on its way comes again
+/// after 10 s, and a nats-server that stores nothing, or a load that hangs, may never send one.
+const STALL_LIMIT: Duration = Duration::from_secs(20);
 /// More than anything can happen in a second, and so little that sums cannot overflow.
 const COUNT_LIMIT: u64 = 1 << 40;
 /// How far an agent's clock may run ahead over a trial.
@@ -61,6 +64,8 @@ struct AgentState<'a> {
     missing_since_ns: Option<u64>,
     /// The end of its last second.
     last_ns: u64,
+    /// When its load last reported a second, or that it ends.
+    progress: Instant,
     firsts_ns: Vec<Option<u64>>,
     totals: AgentTotals,
 }
@@ -76,6 +81,7 @@ impl<'a> AgentState<'a> {
             ended: None,
             missing_since_ns: None,
             last_ns: 0,
+            progress: Instant::now(),
             firsts_ns: Vec::new(),
             totals: AgentTotals::default(),
         }
@@ -170,6 +176,7 @@ impl<'a> FleetLoad<'a> {
         for (agent, offset) in self.agents.iter_mut().zip(offsets) {
             agent.offset = *offset;
             agent.last_ns = start.at_ns;
+            agent.progress = begun;
             if let Some(offset) = offset {
                 let at_ns = offset.there_ns(now_ns + ahead_ns);
                 start.agents_ns.insert(agent.identity.id.clone(), at_ns);
@@ -217,11 +224,13 @@ impl<'a> FleetLoad<'a> {
             Report::Event(LoadEvent::Second(second)) if !is_plausible(&second, latest_ns) => {}
             Report::Event(LoadEvent::Second(second)) => {
                 agent.last_ns = second.end_ns;
+                agent.progress = Instant::now();
                 agent.totals.add(&second);
                 self.merger.add(index, *second);
             }
             Report::Event(LoadEvent::Draining { running }) => {
                 agent.running = Some(running);
+                agent.progress = Instant::now();
                 self.tell_draining();
             }
             Report::Ready => agent.is_ready = true,
@@ -290,7 +299,10 @@ impl<'a> FleetLoad<'a> {
 
     fn find_missing(&mut self) {
         for index in 0..self.agents.len() {
-            if !self.agents[index].is_over() && self.drive.silence(index) >= SILENCE_LIMIT {
+            let agent = &self.agents[index];
+            let is_silent = || self.drive.silence(index) >= SILENCE_LIMIT;
+            let is_stalled = || self.drive.since(agent.progress) >= STALL_LIMIT;
+            if !agent.is_over() && (is_silent() || is_stalled()) {
                 self.is_missing(index);
                 self.merger.end(index);
             }

@@ -11,6 +11,8 @@ mod part;
 #[cfg(test)]
 mod scale_tests;
 pub(crate) mod team;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fleet::{Access, Identity, Presence, SigningKey};
-use plan::{Agents, Exit, listed};
+use plan::{Agents, listed};
 
 use crate::{Failure, Trial};
 
@@ -62,14 +64,19 @@ impl Fleet {
 
     /// Checks, before anything runs, that the agents of a trial are there and can drive it.
     pub fn check(&self, trial: &Trial) -> Result<(), Failure> {
-        let Some(wanted) = &trial.planned.load.fleet else {
-            return Ok(());
-        };
-        self.muster(&wanted.agents).map(drop)
+        self.muster(&trial.planned).map(drop)
     }
 
-    /// The agents of a trial.
-    fn muster(&self, wanted: &Agents) -> Result<Vec<Identity>, Failure> {
+    /// The agents of a trial; none if its load comes from this process.
+    fn muster(&self, trial: &plan::Trial) -> Result<Vec<Identity>, Failure> {
+        let Some(plan::Fleet { agents: wanted, .. }) = &trial.load.fleet else {
+            return Ok(Vec::new());
+        };
+        // Everything that an order has, but for the address of the servers.
+        let texts = trial.load.scripts.iter().map(|script| &*script.text);
+        let order = serde_json::to_vec(&(trial, texts.collect::<Vec<_>>()));
+        let order = order.map_err(Failure::internal)?;
+        self.fleet.check_order(order.len())?;
         let fits = |agent: &&Presence| match wanted {
             Agents::Count(_) => self.hindrance(agent).is_none(),
             Agents::Labels(labels) => labels.contains(&agent.identity.label),
@@ -82,10 +89,20 @@ impl Fleet {
         }
         let agents = present.iter().filter(fits).take(count);
         let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
-        match agents.len() < count {
-            true => Err(self.too_few(wanted, &present, agents.len())),
-            false => Ok(agents),
+        if agents.len() < count {
+            return Err(self.too_few(wanted, &present, agents.len()));
         }
+        let far = agents.iter().find(|agent| !self.is_near(agent));
+        match far.filter(|_| trial.serves_only_this_machine()) {
+            Some(agent) => Err(out_of_reach(agent, "servers on the loopback interface")),
+            None => Ok(agents),
+        }
+    }
+
+    /// Whether an agent reaches what listens on this process' loopback interface.
+    fn is_near(&self, agent: &Identity) -> bool {
+        let own = &self.own;
+        agent.machine == own.machine && agent.network == own.network
     }
 
     /// Why an agent cannot take orders of this coordinator; `None` if it can.
@@ -137,8 +154,11 @@ impl Fleet {
 
     fn too_few(&self, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
         let hindered = present.iter().filter_map(|one| self.hindrance(one));
-        if let (Agents::Count(_), Some(failure)) = (wanted, hindered.reduce(together)) {
-            return failure.context(format!("{fit} of {wanted} can be used"));
+        let hindered: Vec<String> = hindered.map(|failure| failure.message).collect();
+        if matches!(wanted, Agents::Count(_)) && !hindered.is_empty() {
+            let message = format!("{fit} of {wanted} can be used: {}", hindered.join("; "));
+            let remedy = "start more, with the program and the key of this coordinator";
+            return Failure::server(message).remedy(remedy);
         }
         let labels = present.iter().map(|one| one.identity.label.as_str());
         let answered = match present.is_empty() {
@@ -156,14 +176,14 @@ impl Fleet {
     }
 }
 
-/// What keeps several agents from working; those that are busy may become free.
-fn together(one: Failure, other: Failure) -> Failure {
-    let message = format!("{}; {}", one.message, other.message);
-    let rest = match other.exit {
-        Exit::Server => other,
-        _ => one,
-    };
-    Failure { message, ..rest }
+/// The failure of a study with an agent that does not reach a server.
+fn out_of_reach(agent: &Identity, server: &str) -> Failure {
+    let message = format!(
+        "agent {} runs on another machine or in another network, from which it cannot reach {server}",
+        agent.label
+    );
+    let remedy = "give the server an address that all agents reach";
+    Failure::usage(message).remedy(remedy)
 }
 
 /// Raises the limit on open files to the maximum, which only connections use up.

@@ -47,12 +47,12 @@ fn variable<T: FromStr>(name: &str) -> Option<T> {
 
 /// What every agent does in each second.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Script {
-    seconds: u64,
-    transactions: u64,
+pub(super) struct Script {
+    pub(super) seconds: u64,
+    pub(super) transactions: u64,
 }
 
-struct Scripted;
+pub(super) struct Scripted;
 
 impl Runner for Scripted {
     fn run(&self, order: serde_json::Value, link: &Link) {
@@ -95,7 +95,7 @@ fn begun(link: &Link) -> Option<(u64, u64)> {
 }
 
 /// A second with so many transactions, whose times are spread as those of real ones.
-fn second(transactions: u64) -> Second {
+pub(super) fn second(transactions: u64) -> Second {
     let mut slice = Slice::new(KINDS);
     let mut random = plan::SplitMix64::new(transactions);
     let mut spread = |mean_ns: f64| {

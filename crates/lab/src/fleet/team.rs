@@ -5,9 +5,9 @@ use engine::ServerDatabase;
 use fleet::{Control, Identity};
 use load::{LoadError, LoadOutcome, Part};
 
-use super::Fleet;
 use super::drive::{FleetLoad, Sides};
 use super::part::LoadPart;
+use super::{Fleet, out_of_reach};
 use crate::trial::default_workers;
 use crate::{Database, Failure, Trial};
 
@@ -20,12 +20,12 @@ pub(crate) struct Team<'a> {
 impl<'a> Team<'a> {
     /// The agents of a trial; `None` if its load comes from this process.
     pub(crate) fn of(trial: &'a Trial) -> Result<Option<Self>, Failure> {
-        let Some(wanted) = &trial.planned.load.fleet else {
+        if trial.planned.load.fleet.is_none() {
             return Ok(None);
-        };
+        }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = fleet.muster(&wanted.agents)?;
+        let agents = fleet.muster(&trial.planned)?;
         Ok(Some(Self { fleet, agents }))
     }
 
@@ -74,17 +74,10 @@ impl<'a> Team<'a> {
         agent: &Identity,
     ) -> Result<engine::Handover, Failure> {
         let handover = server.handover()?;
-        let own = &self.fleet.own;
-        let is_near = agent.machine == own.machine && agent.network == own.network;
-        if !is_near && let Some(local) = handover.local_server() {
-            let message = format!(
-                "agent {} runs on another machine or in another network, from which it cannot reach {local}",
-                agent.label
-            );
-            let remedy = "give the server an address that all agents reach";
-            return Err(Failure::usage(message).remedy(remedy));
+        match handover.local_server() {
+            Some(local) if !self.fleet.is_near(agent) => Err(out_of_reach(agent, local)),
+            _ => Ok(handover),
         }
-        Ok(handover)
     }
 
     /// Agents of one machine share its CPUs.

@@ -140,6 +140,29 @@ fn a_transaction_that_is_due_at_the_end_does_not_start_after_it() {
 }
 
 #[test]
+fn a_main_thread_that_ends_the_measurement_late_adds_no_arrivals() {
+    for users in [1, 4] {
+        let server = Scripted::answering(&simulation(), |_| done(2 * MS));
+        let simulation = server.simulation();
+        let spec = every_10_ms(users);
+        let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
+            if let LoadEvent::Second(second) = event
+                && second.start_ns == START
+            {
+                simulation.run_until(simulation.now_ns() + 1300 * MS, || false);
+            }
+        });
+        let last = driven.phase(Phase::Measure).pop().unwrap();
+        assert_eq!(last.end_ns, START + 2300 * MS);
+        assert_eq!(times(&server, Asked::Statement).len(), 200);
+        assert_eq!(
+            (driven.measured().response.count(), last.backlog),
+            (200, Some(0))
+        );
+    }
+}
+
+#[test]
 fn arrivals_of_the_warm_up_are_not_limited_but_those_of_the_measurement_are() {
     let mut spec = every_10_ms(4);
     (spec.warmup, spec.events) = (Duration::from_secs(1), Some(30));
