@@ -34,7 +34,11 @@ const KEPT_BYTES: u64 = 4 << 20;
 const MAX_HELD: usize = 4;
 
 /// Answers dyno on another host, with the cache at `root`, until the connection ends.
-pub fn serve(root: &Path, from: impl Read + AsFd, to: impl Write + Send) -> Result<(), Failure> {
+pub fn serve(
+    root: &Path,
+    from: impl Read + AsFd,
+    to: impl Write + AsFd + Send,
+) -> Result<(), Failure> {
     let desk = Desk {
         servers: Mutex::default(),
         processes: Mutex::default(),
