@@ -100,7 +100,7 @@ impl Desk {
                 received,
             } => packed(self.fill((id, number), &spec, &node, about.as_deref(), received, over)),
             Ask::Settle { id, cold } => packed(self.settle(id, cold, over)),
-            Ask::Ports(count) => packed(port::several(count)),
+            Ask::Ports { count, at } => packed(port::several(count, at)),
             Ask::Start { id, server } => packed(self.start(id, *server, over)),
             Ask::Call { id, call } => {
                 self.with_node(id, |node| call.answer(node, self.origin, over))

@@ -266,6 +266,7 @@ impl Host {
 
     /// Free ports of the host.
     pub(crate) fn ports(&self, count: usize) -> Result<Vec<u16>, Failure> {
-        self.prepare(&Ask::Ports(count), &NEVER)
+        let at = self.address().addr();
+        self.prepare(&Ask::Ports { count, at }, &NEVER)
     }
 }
