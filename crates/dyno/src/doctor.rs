@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject};
-use lab::{Lab, Target, Trial};
+use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
 use crate::cli::{DoctorArgs, FailOnArg, StudyArgs};
@@ -32,12 +32,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
-    let is_elsewhere = |trial: &&Trial| trial.is_elsewhere();
-    for trial in trials.iter().filter(is_elsewhere) {
-        if let Target::Private(spec) = &trial.target {
-            lab.check_platform(spec, &trial.planned.topology, &AtomicBool::new(false))?;
-        }
-    }
+    lab.check_hosts(&trials, &AtomicBool::new(false))?;
     let findings = lab.examine(&Subject {
         trials: &trials,
         servers: &servers,

@@ -107,6 +107,9 @@ impl Budget {
 
     /// The budget of trials on this host with this cache. Without a platform, nothing is started.
     fn of(cache: &Path, trials: &[Trial], platform: Option<Platform<'_>>) -> Result<Self, Failure> {
+        if let Some((lab, interrupted)) = platform {
+            lab.check_hosts(trials, interrupted)?;
+        }
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
             let needs = needs(platform, trial)?;
@@ -283,7 +286,9 @@ fn needs(platform: Option<Platform<'_>>, trial: &Trial) -> Result<Needs, Failure
         None => lab::preview(spec, topology, &wanted)?,
         Some((lab, interrupted)) => {
             let installed = lab::installed(spec)?;
-            lab.check_platform(spec, topology, interrupted)?;
+            if !trial.is_elsewhere() {
+                lab.check_platform(spec, topology, interrupted)?;
+            }
             let templates = Templates::new(lab.home()?, &installed, &lab::config(spec))?;
             templates.cached_bytes(&wanted)?
         }

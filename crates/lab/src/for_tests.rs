@@ -102,7 +102,7 @@ pub(crate) fn nodes(
         let place = |site: &Arc<dyn Site>| MemberPlace {
             ip: site.address().addr(),
             port: None,
-            free: several(Membership::ports(replication)).unwrap(),
+            free: several(Membership::ports(replication), site.address().addr()).unwrap(),
         };
         let (places, shared) = (sites.iter().map(place).collect(), Ipv4Addr::LOCALHOST);
         Membership::of_cluster(replication, places, shared, Duration::ZERO).unwrap()

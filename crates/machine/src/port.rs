@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -24,17 +24,18 @@ const KEPT: usize = 64;
 /// every dyno of this host tries to bind.
 static RESERVED: Mutex<VecDeque<UdpSocket>> = Mutex::new(VecDeque::new());
 
-/// A port that is free on 127.0.0.1 and reserved among the dynos of this host. For servers without
-/// a network namespace of their own, which would have all ports.
-pub fn free() -> Result<u16, Failure> {
-    let (reservation, port) = reserve()?;
+/// A port that is free at an address of this host and reserved among its dynos. In a network namespace
+/// of their own, servers have all ports.
+pub fn free(at: impl Into<IpAddr>) -> Result<u16, Failure> {
+    let (reservation, port) = reserve(at.into())?;
     keep(reservation);
     Ok(port)
 }
 
 /// `count` different free ports.
-pub fn several(count: usize) -> Result<Vec<u16>, Failure> {
-    let reserved = (0..count).map(|_| reserve());
+pub fn several(count: usize, at: impl Into<IpAddr>) -> Result<Vec<u16>, Failure> {
+    let at = at.into();
+    let reserved = (0..count).map(|_| reserve(at));
     let reserved = reserved.collect::<Result<Vec<_>, Failure>>()?;
     let ports = reserved.into_iter().map(|(reservation, port)| {
         keep(reservation);
@@ -43,18 +44,29 @@ pub fn several(count: usize) -> Result<Vec<u16>, Failure> {
     Ok(ports.collect())
 }
 
-fn reserve() -> Result<(UdpSocket, u16), Failure> {
+fn reserve(at: IpAddr) -> Result<(UdpSocket, u16), Failure> {
     let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
     for _ in 0..TRIES {
-        let address = (Ipv4Addr::LOCALHOST, random_port());
-        let reservation = UdpSocket::bind(address);
-        let is_free = |reservation| TcpListener::bind(address).map(|_| reservation);
-        match reservation.and_then(is_free) {
-            Ok(reservation) => return Ok((reservation, address.1)),
+        let port = random_port();
+        match claim(at, port) {
+            Ok(reservation) => return Ok((reservation, port)),
             Err(error) => refused = error,
         }
     }
-    Err(Failure::at("find a free port on", "127.0.0.1")(refused))
+    Err(Failure::at("find a free port on", &at.to_string())(refused))
+}
+
+fn claim(at: IpAddr, port: u16) -> io::Result<UdpSocket> {
+    let reservation = UdpSocket::bind((Ipv4Addr::LOCALHOST, port))?;
+    listen((at, port).into()).map(|()| reservation)
+}
+
+fn listen(address: SocketAddr) -> io::Result<()> {
+    match TcpListener::bind(address) {
+        // The address belongs to a network namespace, in which only the server listens.
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Ok(()),
+        bound => bound.map(drop),
+    }
 }
 
 fn random_port() -> u16 {
@@ -73,15 +85,10 @@ fn keep(reservation: UdpSocket) {
 
 /// Checks that no process in this host's network listens at `address`.
 pub fn check_free(address: SocketAddrV4) -> Result<(), Failure> {
-    match TcpListener::bind(address) {
-        Ok(_) => Ok(()),
-        Err(error) => match error.kind() {
-            io::ErrorKind::AddrInUse => Err(taken(address)),
-            // The address belongs to a network namespace, in which only the server listens.
-            io::ErrorKind::AddrNotAvailable => Ok(()),
-            _ => Err(Failure::at("listen on", &address.to_string())(error)),
-        },
-    }
+    listen(address.into()).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => taken(address),
+        _ => Failure::at("listen on", &address.to_string())(error),
+    })
 }
 
 /// The failure for a port that is taken.
@@ -126,15 +133,26 @@ mod tests {
 
     #[test]
     fn several_ports_are_different() {
-        let mut ports = several(500).unwrap();
+        let mut ports = several(500, Ipv4Addr::LOCALHOST).unwrap();
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 500);
     }
 
     #[test]
+    fn what_is_taken_at_the_address_of_a_server_is_not_free() {
+        let other = Ipv4Addr::new(127, 0, 0, 2);
+        let listener = TcpListener::bind((other, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let taken = claim(other.into(), port).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        // The address of a network namespace.
+        claim(Ipv4Addr::new(192, 0, 2, 1).into(), port).unwrap();
+    }
+
+    #[test]
     fn what_another_dyno_has_reserved_is_not_free() {
-        let (reservation, port) = reserve().unwrap();
+        let (reservation, port) = reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
         assert!(RANGE.contains(&port));
         let again = UdpSocket::bind((Ipv4Addr::LOCALHOST, port));
         assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);

@@ -161,8 +161,17 @@ pub fn poll<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Optio
 
 /// Waits until there is something to read; fails if there is nothing within the limit.
 pub(crate) fn wait_to_read(from: &impl AsFd, limit: Duration) -> io::Result<()> {
+    wait_for(PollFlags::IN, from, limit)
+}
+
+/// Waits until a page can be written without waiting; fails if it cannot within the limit.
+pub(crate) fn wait_to_write(to: &impl AsFd, limit: Duration) -> io::Result<()> {
+    wait_for(PollFlags::OUT, to, limit)
+}
+
+fn wait_for(what: PollFlags, pipe: &impl AsFd, limit: Duration) -> io::Result<()> {
     let limit = Timespec::try_from(limit).ok();
-    let mut pipe = [PollFd::new(from, PollFlags::IN)];
+    let mut pipe = [PollFd::new(pipe, what)];
     match retry_on_intr(|| rustix::event::poll(&mut pipe, limit.as_ref()))? {
         0 => Err(io::ErrorKind::TimedOut.into()),
         _ => Ok(()),

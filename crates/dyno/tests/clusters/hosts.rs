@@ -163,6 +163,24 @@ fn a_host_that_dies_ends_the_trial_and_is_named() {
     wait_until("the other server's end", || hosts.processes(1).is_empty());
 }
 
+/// ssh keeps the connection to a host that hangs as long as its kernel answers.
+#[test]
+fn a_host_whose_program_hangs_is_lost_like_a_dead_one() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let cache = Cache::kept();
+    let rest = "[topology]\ninstances = 2\n";
+    let mut dyno = program(&hosts, "300s", rest).cache(&cache).start();
+    dyno.comes_to_second(1, "measure");
+    hosts.run(2, &["pkill", "-STOP", "-x", "program"]);
+    dyno.wait().fails(3, &["host2", "connection was lost"]);
+    cache.assert_nothing_left();
+    hosts.run(2, &["pkill", "-CONT", "-x", "program"]);
+    for number in 1..=2 {
+        wait_until("the servers' end", || hosts.processes(number).is_empty());
+        assert!(runs(&hosts, number).is_empty());
+    }
+}
+
 #[test]
 fn hosts_that_have_too_little_memory_are_named() {
     let Some(hosts) = Hosts::start(2) else { return };

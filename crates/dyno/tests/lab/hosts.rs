@@ -196,6 +196,21 @@ fn hosts_that_cannot_be_used_are_named_together() {
     }
 }
 
+/// So are those of hosts that the first trial does not need.
+#[test]
+fn hosts_that_only_a_later_trial_needs_are_checked_before_the_first_one() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let cache = Cache::kept();
+    hosts.hide(2, Path::new("/usr/sbin/mariadbd"));
+    let sweep = "--set sweep.topology.instances=[1,2,3] --set site.hosts=host1,host2,host0";
+    let refused = on(&hosts, &cache, "").args(sweep).run();
+    assert!(!refused.out().exists(), "{refused}");
+    let texts = ["host host0 cannot be used: ", "on host host2: "];
+    refused.fails(3, &texts);
+    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    cache.assert_nothing_left();
+}
+
 #[test]
 fn a_host_that_dies_while_it_gets_its_data_leaves_nothing_elsewhere() {
     let Some(mut hosts) = Hosts::start(2) else {

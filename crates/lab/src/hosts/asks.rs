@@ -1,6 +1,7 @@
 //! What dyno asks its program on another host.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,8 +44,11 @@ pub(crate) enum Ask {
         id: u64,
         cold: bool,
     },
-    /// Free ports.
-    Ports(usize),
+    /// Free ports at an address.
+    Ports {
+        count: usize,
+        at: Ipv4Addr,
+    },
     Start {
         id: u64,
         server: Box<ServerStart>,

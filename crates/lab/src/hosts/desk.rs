@@ -34,7 +34,11 @@ const KEPT_BYTES: u64 = 4 << 20;
 const MAX_HELD: usize = 4;
 
 /// Answers dyno on another host, with the cache at `root`, until the connection ends.
-pub fn serve(root: &Path, from: impl Read + AsFd, to: impl Write + Send) -> Result<(), Failure> {
+pub fn serve(
+    root: &Path,
+    from: impl Read + AsFd,
+    to: impl Write + AsFd + Send,
+) -> Result<(), Failure> {
     let desk = Desk {
         servers: Mutex::default(),
         processes: Mutex::default(),
@@ -96,7 +100,7 @@ impl Desk {
                 received,
             } => packed(self.fill((id, number), &spec, &node, about.as_deref(), received, over)),
             Ask::Settle { id, cold } => packed(self.settle(id, cold, over)),
-            Ask::Ports(count) => packed(port::several(count)),
+            Ask::Ports { count, at } => packed(port::several(count, at)),
             Ask::Start { id, server } => packed(self.start(id, *server, over)),
             Ask::Call { id, call } => {
                 self.with_node(id, |node| call.answer(node, self.origin, over))

@@ -39,7 +39,9 @@ use asks::{Found, Received};
 pub(crate) use asks::{SentMembership, ServerStart};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
-pub(crate) use place::{Data, FarData, Spot, check_each, check_room, on_each, own_address, spots};
+pub(crate) use place::{
+    Data, FarData, Spot, check_each, check_room, connect, on_each, own_address, spots, together,
+};
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";
@@ -67,8 +69,11 @@ pub(crate) enum Source<'a> {
     Received(u64),
 }
 
+/// What tells one connection from another: the host, ssh's configuration file, the study's directory.
+type Key = (String, Option<PathBuf>, PathBuf);
+
 /// The hosts that this run is connected to.
-pub(crate) type Hosts = BTreeMap<(String, Option<PathBuf>, PathBuf), Arc<Host>>;
+pub(crate) type Hosts = BTreeMap<Key, Arc<Host>>;
 
 impl Host {
     pub(crate) fn connect(
@@ -261,6 +266,7 @@ impl Host {
 
     /// Free ports of the host.
     pub(crate) fn ports(&self, count: usize) -> Result<Vec<u16>, Failure> {
-        self.prepare(&Ask::Ports(count), &NEVER)
+        let at = self.address().addr();
+        self.prepare(&Ask::Ports { count, at }, &NEVER)
     }
 }

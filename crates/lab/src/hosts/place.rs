@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -13,7 +12,7 @@ use plan::{EngineSpec, Topology};
 
 use super::asks::Ask;
 use super::site::FarSite;
-use super::{Host, Hosts};
+use super::{Host, Hosts, Key};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::process::NEVER;
@@ -77,12 +76,12 @@ pub(crate) fn spots(
         let here = |site| Spot { site, far: None };
         return Ok(sites.into_iter().map(here).collect());
     }
-    let places: Vec<usize> = (0..nodes).map(|index| topology.host_of(index)).collect();
-    let hosts = connect(home, topology, &places, connected, interrupted)?;
+    let lacks = connect(home, [topology], connected, interrupted);
+    let hosts: Vec<_> = of_nodes(topology, connected)
+        .map(|(_, host)| host)
+        .collect();
+    together(lacks.into_iter().chain(unfit(topology, &hosts)))?;
     let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
-    if topology.members() > 1 {
-        reach_each_other(&hosts)?;
-    }
     let spot = |host: &Arc<Host>| {
         let far = Arc::new(FarSite::new(host, network(host.address(), &own)));
         Spot {
@@ -134,24 +133,22 @@ pub(crate) fn on_each<T: Send>(
     done.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The hosts with these places in the study's list, to which dyno connects at the same time. Every host
-/// that cannot be used is named.
-fn connect(
+/// Connects to the hosts of topologies at the same time; returns why some cannot be used.
+pub(crate) fn connect<'a>(
     home: &Home,
-    topology: &Topology,
-    places: &[usize],
+    topologies: impl IntoIterator<Item = &'a Topology>,
     connected: &mut Hosts,
     interrupted: &AtomicBool,
-) -> Result<Vec<Arc<Host>>, Failure> {
-    let Some(planned) = &topology.node.site.hosts else {
-        return Ok(Vec::new());
-    };
-    let key = |place: usize| Some(key(planned, planned.list.get(place)?));
+) -> Vec<Failure> {
     connected.retain(|_, host| !host.link.is_lost());
-    let tried: BTreeSet<_> = places.iter().filter_map(|place| key(*place)).collect();
-    let tried = tried.into_iter().filter(|key| !connected.contains_key(key));
+    let wanted = topologies.into_iter();
+    let wanted = wanted.flat_map(|topology| {
+        let keys = (0..topology.nodes()).filter_map(|index| key_of(topology, index));
+        keys.collect::<Vec<_>>()
+    });
+    let tried: BTreeSet<Key> = wanted.filter(|key| !connected.contains_key(key)).collect();
     let tried: Vec<_> = thread::scope(|scope| {
-        let threads = tried.map(|key| {
+        let threads = tried.into_iter().map(|key| {
             scope.spawn(move || {
                 let to = Destination {
                     host: key.0.clone(),
@@ -165,23 +162,32 @@ fn connect(
         let tried = threads.into_iter().filter_map(|thread| thread.join().ok());
         tried.collect()
     });
-    let mut lacks: Vec<Failure> = Vec::new();
+    let mut lacks = Vec::new();
     for (key, host) in tried {
         match host {
             Ok(host) => drop(connected.insert(key, Arc::new(host))),
             Err(failure) => lacks.push(failure),
         }
     }
-    let hosts = places
-        .iter()
-        .filter_map(|place| connected.get(&key(*place)?).cloned());
-    let hosts: Vec<_> = hosts.collect();
-    lacks.extend(same_host(&hosts));
-    together(lacks).map(|()| hosts)
+    lacks
+}
+
+/// The nodes of a topology whose hosts are connected, with those.
+fn of_nodes<'a>(
+    topology: &'a Topology,
+    connected: &'a Hosts,
+) -> impl Iterator<Item = (u32, Arc<Host>)> + 'a {
+    let nodes = (0..topology.nodes()).map(|index| (index, key_of(topology, index)));
+    nodes.filter_map(|(index, key)| Some((index, Arc::clone(connected.get(&key?)?))))
+}
+
+fn key_of(topology: &Topology, index: u32) -> Option<Key> {
+    let planned = topology.node.site.hosts.as_ref()?;
+    Some(key(planned, planned.list.get(topology.host_of(index))?))
 }
 
 /// What tells one connection from another.
-fn key(planned: &plan::Hosts, host: &plan::Host) -> (String, Option<PathBuf>, PathBuf) {
+fn key(planned: &plan::Hosts, host: &plan::Host) -> Key {
     let name = host.address.value.clone();
     (name, planned.ssh_config.clone(), planned.directory.clone())
 }
@@ -224,34 +230,39 @@ pub(crate) fn check_room(
             None => Ok(()),
         }
     });
-    together(checked.filter_map(Result::err).collect())
+    together(checked.filter_map(Result::err))
 }
 
-/// Checks each host with the node that it gets, and names all that cannot have theirs.
+/// Checks each connected host with the node that it gets; returns why some cannot have theirs.
 pub(crate) fn check_each(
-    spots: &[Spot],
+    topology: &Topology,
+    connected: &Hosts,
     spec: &EngineSpec,
     installed: &Installed,
-    topology: &Topology,
     interrupted: &AtomicBool,
-) -> Result<(), Failure> {
+) -> Vec<Failure> {
     let (mut lacks, mut checked) = (Vec::new(), Vec::new());
-    for (index, host) in (0..).zip(spots.iter().filter_map(Spot::host)) {
-        if checked.iter().any(|known| Arc::ptr_eq(known, host)) {
+    for (index, host) in of_nodes(topology, connected) {
+        if checked.iter().any(|known| Arc::ptr_eq(known, &host)) {
             continue;
         }
-        checked.push(Arc::clone(host));
         let there = Topology {
             node: topology.node_of(index),
             ..topology.clone()
         };
         lacks.extend(host.check(spec, installed, &there, interrupted).err());
+        checked.push(host);
     }
-    together(lacks)
+    lacks.extend(unfit(topology, &checked));
+    lacks
 }
 
 /// Fails with one failure that tells of all, if there are any.
-fn together(mut failures: Vec<Failure>) -> Result<(), Failure> {
+pub(crate) fn together(failures: impl IntoIterator<Item = Failure>) -> Result<(), Failure> {
+    let mut said = BTreeSet::new();
+    let failures = failures.into_iter();
+    let failures = failures.filter(|one| said.insert(one.message.clone()));
+    let mut failures: Vec<Failure> = failures.collect();
     // What the user has stopped lacks nothing.
     if let Some(index) = failures.iter().position(Failure::is_interrupted) {
         return Err(failures.swap_remove(index));
@@ -270,18 +281,23 @@ fn together(mut failures: Vec<Failure>) -> Result<(), Failure> {
     all.map_or(Ok(()), Err)
 }
 
+/// Why hosts cannot be used together.
+fn unfit(topology: &Topology, hosts: &[Arc<Host>]) -> Option<Failure> {
+    let apart = (topology.members() > 1).then(|| cannot_reach(hosts));
+    same_host(hosts).or(apart.flatten())
+}
+
 /// The members of a cluster cannot use the loopback address of one of them.
-fn reach_each_other(hosts: &[Arc<Host>]) -> Result<(), Failure> {
-    let is_local = |host: &Arc<Host>| host.address().addr().is_loopback();
-    let local = hosts.iter().find(|host| is_local(host));
-    match local.filter(|_| !hosts.iter().all(is_local)) {
-        None => Ok(()),
-        Some(host) => Err(host.machine.unusable(
+fn cannot_reach(hosts: &[Arc<Host>]) -> Option<Failure> {
+    let is_local = |host: &&Arc<Host>| host.address().addr().is_loopback();
+    let local = hosts.iter().find(is_local)?;
+    (!hosts.iter().all(|host| is_local(&host))).then(|| {
+        local.machine.unusable(
             "ssh reaches it at a loopback address, which members on other hosts cannot reach"
                 .to_owned(),
             "use an address of it that all hosts can reach",
-        )),
-    }
+        )
+    })
 }
 
 /// The address of a host, in the smallest network that also contains dyno's host and the others.
@@ -329,6 +345,8 @@ mod tests {
         );
         let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
         assert_eq!(other.unwrap_err().remedy.as_deref(), Some("install it"));
+        let again = together(vec![lack("a"), lack("a")]).unwrap_err();
+        assert_eq!(again.message, "a");
         let stopped = together(vec![lack("a"), Failure::interrupted("b")]);
         assert_eq!(stopped.unwrap_err().message, "b");
         assert!(together(Vec::new()).is_ok());

@@ -210,11 +210,12 @@ impl Building<'_, '_> {
         let places = (1..).zip(spots).skip(first as usize - 1);
         let count = Membership::ports(replication);
         let place = |(number, spot): (u32, &Spot)| {
+            let ip = spot.site.address().addr();
             Ok(MemberPlace {
-                ip: spot.site.address().addr(),
+                ip,
                 port: port(self.spec, number),
                 free: match spot.host() {
-                    None => several(count)?,
+                    None => several(count, ip)?,
                     Some(host) => host.ports(count)?,
                 },
             })

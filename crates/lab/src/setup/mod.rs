@@ -1,6 +1,7 @@
 //! Sets up what a trial drives: existing databases, temporary ones, or private servers.
 
 pub(crate) mod build;
+mod check;
 pub(crate) mod cluster;
 pub(crate) mod data;
 pub mod needs;
@@ -13,7 +14,6 @@ pub mod template;
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::Mode;
@@ -24,17 +24,16 @@ use plan::{EngineSpec, Follow, Topology};
 
 use crate::doctor::{Subject, examine_all};
 use crate::home::{Cleaned, Home};
-use crate::hosts::{Data, Hosts, check_each, check_room, spots};
+use crate::hosts::{Data, Hosts, spots};
 use crate::observe::probe;
 use crate::setup::build::Building;
 use crate::setup::data::prepare_for;
-use crate::setup::needs::Needs;
 use crate::setup::place::placed;
 use crate::setup::rig::{ReuseKey, reset};
-use crate::setup::spec::{config, guest_image, installed};
+use crate::setup::spec::{config, installed};
 use crate::site::{Site, ThisHost};
 use crate::template::{Recipe, Template};
-use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home, site, volume};
+use crate::{Database, Failure, Instance, Observer, Rig, Run, Target, Trial, home};
 
 /// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]
@@ -43,12 +42,11 @@ pub struct Lab {
     kept: Option<Rig>,
     /// The last template that was copied, held so that no other dyno removes it between trials.
     template: Option<Template>,
-    /// The hosts that servers run on, connected when first needed.
+    /// The hosts that servers run on.
     hosts: RefCell<Hosts>,
     /// Opened when first needed: a benchmark of a running server needs no cache.
     home: OnceCell<Home>,
-    /// What [`Lab::check_platform`] has checked, since connecting to a host or booting a guest
-    /// takes time.
+    /// What [`Lab::check_platform`] and [`Lab::check_hosts`] have checked, since that takes time.
     checked: RefCell<Vec<(EngineSpec, Topology)>>,
     /// Whether the leftovers of earlier runs have been reported.
     is_sweep_reported: bool,
@@ -76,59 +74,6 @@ impl Lab {
         });
         let all: Vec<Subject<'_>> = std::iter::once(*subject).chain(elsewhere).collect();
         examine_all(&all)
-    }
-
-    /// Checks that each host has the disk space and the memory that its servers need. Without other
-    /// hosts, does nothing.
-    pub fn check_room(
-        &self,
-        spec: &EngineSpec,
-        topology: &Topology,
-        needs: &Needs,
-    ) -> Result<(), Failure> {
-        let checked = check_room(topology, &self.hosts.borrow(), needs);
-        checked.map_err(|failure| placed(failure, spec, topology))
-    }
-
-    /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.
-    pub fn check_platform(
-        &self,
-        spec: &EngineSpec,
-        topology: &Topology,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let home = self.home()?;
-        let checked = (spec.clone(), topology.clone());
-        if self.checked.borrow().contains(&checked) {
-            return Ok(());
-        }
-        self.can_have(home, spec, topology, interrupted)
-            .map_err(|failure| placed(failure, spec, topology))?;
-        self.checked.borrow_mut().push(checked);
-        Ok(())
-    }
-
-    /// Checks that the programs of the private servers accept the settings of every trial. Starts
-    /// no server.
-    pub fn check_settings(
-        &self,
-        trials: &[Trial],
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let mut checked = Vec::new();
-        for trial in trials {
-            let Target::Private(spec) = &trial.target else {
-                continue;
-            };
-            let config = config(spec);
-            if config.is_empty() || checked.contains(&spec) {
-                continue;
-            }
-            let accepted = servers::check(self.home()?, &installed(spec)?, &config, interrupted);
-            accepted.map_err(|failure| placed(failure, spec, &trial.planned.topology))?;
-            checked.push(spec);
-        }
-        Ok(())
     }
 
     /// A temporary database of an in-process engine is removed with the laboratory.
@@ -271,28 +216,6 @@ impl Lab {
             reset: Some(Reset { startup_s, ..reset }),
             reuse_key: Some(reuse_key),
         })
-    }
-
-    /// Checks that the study's sites and volumes can be created.
-    fn can_have(
-        &self,
-        home: &Home,
-        spec: &EngineSpec,
-        topology: &Topology,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        if topology.node.site.hosts.is_some() {
-            let installed = installed(spec)?;
-            let spots = spots(home, topology, &mut self.hosts.borrow_mut(), interrupted)?;
-            return check_each(&spots, spec, &installed, topology, interrupted);
-        }
-        for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
-            if let Some(machine) = site.machine() {
-                servers::check_program(machine, &installed(spec)?)?;
-            }
-        }
-        volume::check(&topology.node, home.account())?;
-        volume::fillable::check_all(topology, home.root())
     }
 }
 

@@ -63,7 +63,7 @@ impl Membership {
         let members: Vec<_> = members.collect();
         let ips = members.iter().map(|member: &MemberAddress| member.ip);
         let certificate = Certificate::generate(ips.chain([shared.into()]))?;
-        let services = port::several(traits.service_ports)?.into_iter();
+        let services = port::several(traits.service_ports, shared)?.into_iter();
         let services = services.map(|port| SocketAddr::from((shared, port)));
         let layout = Arc::new(ClusterLayout {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),

@@ -147,7 +147,7 @@ fn free(listen: SocketAddr) -> Result<SocketAddr, Failure> {
             Ok(SocketAddr::V4(listen))
         }
         _ if listen.port() != 0 => Ok(listen),
-        _ => Ok(SocketAddr::new(listen.ip(), port::free()?)),
+        _ => Ok(SocketAddr::new(listen.ip(), port::free(listen.ip())?)),
     }
 }
 

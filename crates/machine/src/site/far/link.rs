@@ -20,7 +20,7 @@ use super::clock::{Clock, Reading};
 use super::frame::{self, Reply, Request};
 use crate::failure::{Failure, canceled};
 use crate::locked;
-use crate::process::{self, NEVER};
+use crate::process;
 use crate::ssh::{self, COMMAND_LIMIT, Destination, shown};
 
 /// How often to look whether an answer is still wanted.
@@ -32,6 +32,9 @@ const EXCHANGES: u32 = 12;
 /// How often that is measured, because clocks run at speeds that differ by some 10 millionths. It also
 /// tells the host that the connection is not lost.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
+/// After so long without an answer to what the clocks say, which the program gives at once, the
+/// connection is lost, although ssh keeps it: the host hangs, or its program is stopped.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Maximum number of bytes before the program begins.
 const MAX_NOISE_BYTES: usize = 64 << 10;
 
@@ -40,7 +43,6 @@ type Answer = Result<Value, Failure>;
 /// The connection to dyno's program on another host. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Link {
-    child: Mutex<Child>,
     shared: Arc<Shared>,
     /// Dropped to stop the clock's thread.
     measuring: Option<Sender<()>>,
@@ -49,6 +51,7 @@ pub struct Link {
 #[derive(Debug)]
 struct Shared {
     to: Destination,
+    child: Mutex<Child>,
     /// `None` once the program has been told to end.
     requests: Mutex<Option<ChildStdin>>,
     /// Those who wait for answers; `None` once the connection is lost.
@@ -58,11 +61,22 @@ struct Shared {
     origin: Instant,
     /// As they were measured first and last.
     clocks: Mutex<Option<[Clock; 2]>>,
+    silence: Duration,
 }
 
 impl Link {
     /// Starts the program by a command of ssh, whose messages go to the file `log`.
     pub(in crate::site) fn open(
+        to: &Destination,
+        ssh: Command,
+        log: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        Self::open_within(SILENCE, to, ssh, log, interrupted)
+    }
+
+    fn open_within(
+        silence: Duration,
         to: &Destination,
         ssh: Command,
         log: &Path,
@@ -81,15 +95,16 @@ impl Link {
         }
         let shared = Arc::new(Shared {
             to: to.clone(),
+            child: Mutex::new(child),
             requests: Mutex::new(Some(requests)),
             waiting: Mutex::new(Some(BTreeMap::new())),
             next: AtomicU64::new(0),
             origin: Instant::now(),
             clocks: Mutex::default(),
+            silence,
         });
         let (measuring, stop) = channel();
         let link = Self {
-            child: Mutex::new(child),
             shared: Arc::clone(&shared),
             measuring: Some(measuring),
         };
@@ -107,9 +122,8 @@ impl Link {
         interrupted: &AtomicBool,
     ) -> Result<T, Failure> {
         let ask = serde_json::to_value(ask).map_err(Failure::internal)?;
-        let answer = self
-            .shared
-            .exchange(|id| Request::Ask { id, ask }, interrupted)?;
+        let (id, answer) = self.shared.request(|id| Request::Ask { id, ask })?;
+        let answer = self.shared.wait(id, &answer, interrupted)?;
         serde_json::from_value(answer).map_err(|error| self.shared.garbled(&error))
     }
 
@@ -140,8 +154,9 @@ impl Shared {
         let mut readings = Vec::new();
         for _ in 0..EXCHANGES {
             let asked = Reading::now(self.origin);
-            let answer = self.exchange(|id| Request::Clock { id }, &NEVER)?;
-            let answered = Reading::now(self.origin);
+            let (_, answer) = self.request(|id| Request::Clock { id })?;
+            let answer = answer.recv_timeout(self.silence).map_err(|_| self.end())?;
+            let (answer, answered) = (answer?, Reading::now(self.origin));
             let read = serde_json::from_value(answer);
             readings.push([asked, read.map_err(|error| self.garbled(&error))?, answered]);
         }
@@ -153,7 +168,10 @@ impl Shared {
         Ok(clock)
     }
 
-    fn exchange(&self, request: impl FnOnce(u64) -> Request, interrupted: &AtomicBool) -> Answer {
+    fn request(
+        &self,
+        request: impl FnOnce(u64) -> Request,
+    ) -> Result<(u64, Receiver<Answer>), Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = channel();
         match &mut *locked(&self.waiting) {
@@ -161,7 +179,7 @@ impl Shared {
             None => return Err(self.lost()),
         };
         self.send(&request(id))?;
-        self.wait(id, &answer, interrupted)
+        Ok((id, answer))
     }
 
     fn wait(&self, id: u64, answer: &Receiver<Answer>, interrupted: &AtomicBool) -> Answer {
@@ -190,6 +208,13 @@ impl Shared {
         self.to.unusable(why, "check the network and the host")
     }
 
+    /// Ends the connection to a program that says nothing. All who wait for answers learn that.
+    fn end(&self) -> Failure {
+        process::kill(&mut locked(&self.child));
+        locked(&self.waiting).take();
+        self.lost()
+    }
+
     fn garbled(&self, error: &serde_json::Error) -> Failure {
         Failure::internal(format!("host {} gave a bad answer: {error}", self.to.host))
     }
@@ -213,7 +238,7 @@ impl Drop for Link {
         self.measuring.take();
         // It takes down what it has set up, and ends.
         locked(&self.shared.requests).take();
-        let mut child = locked(&self.child);
+        let mut child = locked(&self.shared.child);
         let _ = process::wait(&mut child, END_LIMIT);
         process::kill(&mut child);
     }
@@ -261,6 +286,23 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::process::NEVER;
+
+    #[test]
+    fn a_program_that_answers_nothing_is_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = Destination {
+            host: "db1".to_owned(),
+            ssh_config: None,
+        };
+        let mut silent = process::own_command(Path::new("sh"));
+        silent.args(["-c", &format!("echo {BEGIN}; exec sleep 1000")]);
+        let (limit, log) = (Duration::from_millis(50), directory.path().join("log"));
+        let link = Link::open_within(limit, &to, silent, &log, &NEVER).unwrap();
+        let lost = link.ask::<()>(&"anything", &NEVER).unwrap_err();
+        assert!(lost.message.contains("db1"), "{lost:?}");
+        assert!(link.is_lost());
+    }
 
     #[test]
     fn a_program_is_waited_for_until_the_user_interrupts() {

@@ -21,18 +21,22 @@ use crate::process;
 
 /// Maximum number of requests that are answered at once.
 const MAX_AT_ONCE: u64 = 256;
-/// After so long without a request, the connection is lost: dyno reads the clock more often.
+/// After so long without a request, or without an answer's way out, the connection is lost: dyno reads
+/// the clock more often.
 const SILENCE: Duration = Duration::from_secs(60);
+/// What can be written at once without waiting if anything can.
+const PIECE_BYTES: usize = 4096;
 
 /// Answers requests that arrive on `from`, each on a thread of its own. The flag that `answer` gets
 /// becomes true when the answer is no longer wanted. `origin` is when the steady clock began.
 pub fn serve<A: DeserializeOwned>(
     from: impl Read + AsFd,
-    mut to: impl Write + Send,
+    to: impl Write + AsFd + Send,
     origin: Instant,
     answer: impl Fn(A, &AtomicBool) -> Result<Value, Failure> + Sync,
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::server(format!("the connection is lost: {error}"));
+    let (mut from, mut to) = (Timed::new(from), Timed::new(to));
     writeln!(to, "{BEGIN}")
         .and_then(|()| to.flush())
         .map_err(failed)?;
@@ -47,10 +51,6 @@ pub fn serve<A: DeserializeOwned>(
             let answer = Err(Failure::internal(format!("bad answer: {error}")));
             let _ = frame::write(&mut *to, &Reply { id, answer });
         }
-    };
-    let mut from = Timed {
-        from,
-        limit: SILENCE,
     };
     thread::scope(|scope| {
         let served = loop {
@@ -95,16 +95,44 @@ pub fn serve<A: DeserializeOwned>(
     })
 }
 
-/// Fails if nothing comes within a limit, also in the middle of a message.
-struct Timed<R> {
-    from: R,
+/// Fails if nothing comes, or nothing can be sent, within a limit, also in the middle of a message.
+struct Timed<P> {
+    pipe: P,
     limit: Duration,
+    /// Whether a message was cut short, so that what followed it would be read as its rest.
+    is_cut: bool,
+}
+
+impl<P> Timed<P> {
+    fn new(pipe: P) -> Self {
+        Self {
+            pipe,
+            limit: SILENCE,
+            is_cut: false,
+        }
+    }
 }
 
 impl<R: Read + AsFd> Read for Timed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        process::wait_to_read(&self.from, self.limit)?;
-        self.from.read(buffer)
+        process::wait_to_read(&self.pipe, self.limit)?;
+        self.pipe.read(buffer)
+    }
+}
+
+impl<W: Write + AsFd> Write for Timed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_cut {
+            let waited = process::wait_to_write(&self.pipe, self.limit);
+            self.is_cut = waited.is_err();
+            waited?;
+            return self.pipe.write(&bytes[..bytes.len().min(PIECE_BYTES)]);
+        }
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.pipe.flush()
     }
 }
 
@@ -183,9 +211,27 @@ mod tests {
         for begun in [&b""[..], b"\0\0\0\x09{"] {
             let (from, mut requests) = io::pipe().unwrap();
             requests.write_all(begun).unwrap();
-            let limit = Duration::from_millis(10);
-            let silent = frame::read::<Value>(&mut Timed { from, limit }).unwrap_err();
+            let silent = frame::read::<Value>(&mut short(from)).unwrap_err();
             assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
         }
+    }
+
+    fn short<P>(pipe: P) -> Timed<P> {
+        Timed {
+            limit: Duration::from_millis(10),
+            ..Timed::new(pipe)
+        }
+    }
+
+    #[test]
+    fn a_connection_that_takes_nothing_more_is_lost() {
+        let (mut answers, to) = io::pipe().unwrap();
+        let mut to = short(to);
+        let stuck = frame::write(&mut to, &"x".repeat(1 << 20)).unwrap_err();
+        assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
+        // Another message would not be read as one.
+        let mut sent = vec![0; 4 + (32 << 10)];
+        answers.read_exact(&mut sent).unwrap();
+        frame::write(&mut to, &"y").unwrap_err();
     }
 }

@@ -12,6 +12,7 @@ mod qemu;
 
 use std::fmt::Display;
 use std::fs::{self, DirBuilder, File};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -182,7 +183,8 @@ impl Guest {
         create(&temporary)?;
         home.account().own(&temporary)?;
         home.account().let_enter(&dir)?;
-        let ports = [port::free()?, port::free()?];
+        let free = || port::free(Ipv4Addr::LOCALHOST);
+        let ports = [free()?, free()?];
         let destination = qemu::make_keys(&dir, ports[0])?;
         let disk = dir.join("disk");
         disk::create(&disk)?;

@@ -128,8 +128,9 @@ impl Node {
     /// Starts the server on its previous port, or on a free one.
     pub(super) fn launch(&mut self, start: Start, interrupted: &AtomicBool) -> Result<(), Failure> {
         let site = &self.spec.site;
+        let at = site.address().addr();
         if let Some(port) = self.spec.port {
-            port::check_free(SocketAddrV4::new(site.address().addr(), port))?;
+            port::check_free(SocketAddrV4::new(at, port))?;
         }
         let before = match start {
             Start::First => None,
@@ -141,7 +142,7 @@ impl Node {
         let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
         loop {
-            self.port = fixed.map_or_else(port::free, Ok)?;
+            self.port = fixed.map_or_else(|| port::free(at), Ok)?;
             match self.try_launch(start, interrupted) {
                 // Another process took the port in the meantime, perhaps only for an outgoing
                 // connection.

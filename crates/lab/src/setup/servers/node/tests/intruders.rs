@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ pub(super) fn cannot_join_galera(nodes: &mut [Node], keep: &Path) {
     let size = "SELECT variable_value FROM information_schema.GLOBAL_STATUS \
                 WHERE variable_name = 'WSREP_CLUSTER_SIZE'";
     for encryption in ["socket.ssl=NO", &certificate] {
-        let ports = crate::port::several(4).unwrap();
+        let ports = crate::port::several(4, Ipv4Addr::LOCALHOST).unwrap();
         let arguments = [
             "--no-defaults".to_owned(),
             data.clone(),
@@ -196,7 +196,7 @@ fn nobody_else_joins_group_replication() {
     let server = nodes[0].installed.program.clone();
     let data = format!("--datadir={}", path("data"));
     intruder.run(&server, &["--no-defaults", "--initialize-insecure", &data]);
-    let port = crate::port::free().unwrap();
+    let port = crate::port::free(Ipv4Addr::LOCALHOST).unwrap();
     let seeds: Vec<String> = nodes.iter().map(|one| one.address().to_string()).collect();
     let id = &layout(&nodes).id;
     let name = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");
