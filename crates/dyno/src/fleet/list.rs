@@ -1,5 +1,6 @@
 //! The list of agents.
 
+use comfy_table::{CellAlignment, Table, presets};
 use fleet::{Identity, Offset, Presence};
 
 const HEADS: [&str; 7] = [
@@ -20,11 +21,12 @@ pub(super) fn table(
     own: &Identity,
     public_key: &str,
 ) -> String {
-    let mut rows = vec![HEADS.map(str::to_owned)];
-    rows.extend(agents.iter().map(|(agent, offset)| {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(HEADS);
+    for (agent, offset) in agents {
         let identity = &agent.identity;
         let [ahead, round_trip] = clock(*offset);
-        [
+        table.add_row([
             identity.label.clone(),
             state(agent, own, public_key),
             identity.cpus.to_string(),
@@ -32,19 +34,16 @@ pub(super) fn table(
             identity.architecture.clone(),
             ahead,
             round_trip,
-        ]
-    }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; 7] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |row: &[String; 7]| {
-        let cells = row.iter().zip(widths).zip(OF_TEXT);
-        let cells = cells.map(|((cell, width), is_text)| match is_text {
-            true => format!("{cell:width$}"),
-            false => format!("{cell:>width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+        ]);
+    }
+    for (column, is_text) in table.column_iter_mut().zip(OF_TEXT) {
+        column.set_padding((0, 2));
+        if !is_text {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn state(agent: &Presence, own: &Identity, public_key: &str) -> String {
