@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use client::route::Route;
-use fleet::{Drive, Ending, Identity, Offset, Receipt, Start, monotonic_ns};
+use fleet::{Drive, Ending, Identity, Receipt, Start, monotonic_ns};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Pulse, Stop};
 use measure::agent::{AgentSummary, AgentTotals};
+use measure::clock::Offsets;
 use measure::setup::Unfinished;
 use measure::slice::Second;
 
@@ -52,7 +53,7 @@ pub(super) struct FleetLoad<'a> {
 
 struct AgentState<'a> {
     identity: &'a Identity,
-    offset: Option<Offset>,
+    offset: Option<Offsets>,
     open: u32,
     is_ready: bool,
     /// The number of its running transactions, once its load has ended.
@@ -86,14 +87,14 @@ impl<'a> AgentState<'a> {
     }
 
     fn summary(&self, index: usize, start_ns: u64) -> AgentSummary {
-        let offset_ms = |ns: fn(Offset) -> f64| self.offset.map_or(0.0, ns) / 1e6;
+        let offset_ms = |ns: fn(Offsets) -> f64| self.offset.map_or(0.0, ns) / 1e6;
         let began_ns = self.ended.as_ref().and_then(|ended| ended.began_ns);
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
             cpus: self.identity.cpus,
-            clock_ahead_ms: offset_ms(|offset| offset.wall_ns as f64),
-            round_trip_ms: offset_ms(|offset| offset.round_trip.as_nanos() as f64),
+            clock_ahead_ms: offset_ms(|offset| offset.wall.ahead_ns as f64),
+            round_trip_ms: offset_ms(|offset| offset.steady.round_trip_ns as f64),
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
             ..AgentSummary::default()
@@ -150,7 +151,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     /// Waits for the other loads, and tells all agents when they start.
-    pub(super) fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+    pub(super) fn start(&mut self, offsets: &[Option<Offsets>]) -> Result<(), LoadError> {
         let mut agents = self.agents.iter().zip(offsets);
         // It would wait for the start forever.
         if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
@@ -158,8 +159,10 @@ impl<'a> FleetLoad<'a> {
             let why = format!("agent {label} did not tell its clock before the load started");
             return Err(LoadError::Agents(why));
         }
-        let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
-        let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
+        let trips_ns = offsets.iter().flatten();
+        let trips_ns = trips_ns.map(|offset| offset.steady.round_trip_ns);
+        let longest = Duration::from_nanos(trips_ns.max().unwrap_or_default());
+        let lead = LEAD + LEAD_ROUND_TRIPS * longest;
         let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
         let (now, now_ns) = (Instant::now(), monotonic_ns());
         let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
@@ -171,7 +174,7 @@ impl<'a> FleetLoad<'a> {
             agent.offset = *offset;
             agent.last_ns = start.at_ns;
             if let Some(offset) = offset {
-                let at_ns = offset.there_ns(now_ns + ahead_ns);
+                let at_ns = offset.steady.there_ns(now_ns + ahead_ns);
                 start.agents_ns.insert(agent.identity.id.clone(), at_ns);
             }
         }
