@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use client::route::Route;
 use fleet::agent::{Link, Runner};
 use fleet::{Access, Identity, PublicKey, SigningKey, monotonic_ns};
-use load::{Barrier, End, LoadEvent, LoadOutcome, Stop};
+use load::{Barrier, End, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
 use plan::{Agents, Nats};
@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use testkit::NatsServer;
 
 use super::Fleet;
-use super::drive::Sides;
 use super::message::{Ended, Report};
 use super::team::Team;
 use crate::drive::trial_loop::TrialMessage;
@@ -208,7 +207,7 @@ fn a_hundred_agents_are_merged() {
     trial.fleet = Some(fleet);
     let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
     let team = team.expect("100 agents");
-    let orders = team.orders(|_| serde_json::to_value(script).unwrap());
+    let parts = team.scripted(|_| serde_json::to_value(script).unwrap());
 
     let (barrier, stop) = (Barrier::new(1), Stop::default());
     let (seconds, transactions) = (Cell::new(0), Cell::new(0));
@@ -224,16 +223,27 @@ fn a_hundred_agents_are_merged() {
         TrialMessage::Then(stored) => stored(),
         _ => {}
     };
-    let sides = Sides {
+    let spec = LoadSpec::endless(1, false);
+    let dir = tempfile::tempdir().unwrap();
+    let dialect = crate::for_tests::database(dir.path())
+        .engine()
+        .about()
+        .dialect;
+    let workload = trial.workload.ready(&trial.options, dialect, &spec);
+    let load = engine::Load {
+        spec: &spec,
+        workload: &workload.unwrap(),
+        protocol: trial.planned.load.protocol,
+        stamp_replies: false,
         barrier: &barrier,
         stop: &stop,
-        route: &Route::fixed(),
+        route: &Arc::new(Route::fixed()),
         pulse: None,
-        send: &send,
+        tell: &mut |event| send(TrialMessage::Load(0, event)),
     };
     let [own, server] = [std::process::id(), nats.process()];
     let before = [own, server].map(cpu_s);
-    let outcome = team.drive(0, orders, &sides).unwrap();
+    let outcome = parts.drive(load, &send).unwrap();
     let used = [cpu_s(own) - before[0], cpu_s(server) - before[1]];
     assert_eq!(outcome.end, End::Completed);
     assert_eq!(seconds.get(), script.seconds);
