@@ -10,7 +10,7 @@ use measure::clock::Offsets;
 use measure::setup::Unfinished;
 use measure::slice::Second;
 
-use super::message::{Ended, NotRun, PulseReport, Report};
+use super::message::{Ended, PulseReport, Report};
 use crate::drive::clock::seconds;
 use crate::drive::merge::Merger;
 use crate::drive::trial_loop::TrialMessage;
@@ -237,8 +237,7 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         let Some(all) = self.load.pulse else {
             return;
         };
-        let errors = pulse.errors.into_iter().map(Into::into);
-        all.absorb(pulse.completed.min(COUNT_LIMIT), errors.collect());
+        all.absorb(pulse.completed.min(COUNT_LIMIT), pulse.errors);
         self.agents[index].firsts_ns = pulse.firsts_ns;
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
@@ -390,10 +389,10 @@ fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
 
 fn not_started(agent: &Identity, ended: Ended) -> LoadError {
     match ended.how {
-        Err(NotRun::Connect(error)) => LoadError::Connect(error),
-        Err(NotRun::Interrupted) | Ok(_) => {
+        Err(LoadError::Connect(error)) => LoadError::Connect(error),
+        Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
             LoadError::Agents(format!("agent {} was interrupted", agent.label))
         }
-        Err(NotRun::Other(why)) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
+        Err(why) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
     }
 }
