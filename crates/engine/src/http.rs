@@ -69,7 +69,7 @@ fn exchange(
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the reply is not HTTP"))
 }
 
-fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+pub(crate) fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(limit))?;
     stream.set_write_timeout(Some(ANSWER_LIMIT))?;

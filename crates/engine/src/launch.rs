@@ -116,7 +116,7 @@ pub struct ServerFile {
 
 impl ServerFile {
     /// A file that stays, but that the result does not keep.
-    pub(crate) fn new(name: &'static str, text: impl Into<String>) -> Self {
+    pub fn new(name: &'static str, text: impl Into<String>) -> Self {
         Self {
             name,
             text: text.into(),

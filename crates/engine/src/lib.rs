@@ -38,7 +38,7 @@ pub use launch::{
 pub use mysql::{MARIADB, MYSQL};
 pub use plan::{Exit, Fact, Failure};
 pub use postgres::POSTGRES;
-pub use program::{Installed, exists, find, installations};
+pub use program::{Installed, exists, find, helper, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
 pub use remote::Sql;
 pub use server::{Server, ServerTraits};

@@ -210,8 +210,8 @@ fn installed_prefixes() -> Vec<PathBuf> {
     prefixes
 }
 
-/// A cluster's program other than its servers, on `PATH` or in the usual directories.
-pub(crate) fn helper(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
+/// A program other than an engine's servers, on `PATH` or in the usual directories.
+pub fn helper(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
     let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
     let mut found = on_path(name).into_iter().chain(usual);
     found.find(|program| program.is_file()).ok_or_else(|| {

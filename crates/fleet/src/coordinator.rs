@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use measure::clock::Offsets;
 use plan::Failure;
 use tokio::time::timeout_at;
 
 use crate::access::Access;
 use crate::agent::CUT_LIMIT;
-use crate::clock::{self, Offset};
+use crate::clock;
 use crate::connection::{Connection, Task, ask, locked};
 use crate::key::SigningKey;
 use crate::message::{
-    Clocks, Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
+    Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
     order_for,
 };
 use crate::reports::{Batch, Inbox};
@@ -101,21 +102,19 @@ impl Fleet {
     pub fn offsets<'a>(
         &self,
         agents: impl IntoIterator<Item = &'a Identity>,
-    ) -> Vec<Option<Offset>> {
+    ) -> Vec<Option<Offsets>> {
         let client = self.connection.client();
         let measure = async |agent: &Identity| {
-            let mut best: Option<Offset> = None;
+            let mut readings = Vec::new();
             for _ in 0..CLOCK_ROUNDS {
                 let asked = clock::now();
                 let answer = ask(client, clock_of(&agent.id), Vec::new(), CLOCK_LIMIT).await;
                 let answered = clock::now();
                 // What was measured before a lost answer holds.
                 let Ok(answer) = answer else { break };
-                let theirs: Clocks = serde_json::from_slice(&answer).ok()?;
-                let offset = Offset::of(asked, theirs, answered);
-                best = Some(best.map_or(offset, |best| best.better(offset)));
+                readings.push([asked, serde_json::from_slice(&answer).ok()?, answered]);
             }
-            best
+            Offsets::of(&readings)
         };
         let agents: Vec<&Identity> = agents.into_iter().collect();
         self.connection.wait(async {

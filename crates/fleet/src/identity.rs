@@ -1,18 +1,17 @@
 //! Who a process of a fleet is.
 
 use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use plan::Failure;
-use ring::digest::{Context, SHA256};
+use sha2::{Digest, Sha256};
 
 use crate::key::unique;
 use crate::message::Identity;
 
 const EXECUTABLE: &str = "/proc/self/exe";
-const READ_BYTES: usize = 1 << 20;
 /// Bytes of a program's digest that tell its builds apart.
 const BUILD_BYTES: usize = 6;
 
@@ -36,17 +35,11 @@ impl Identity {
 /// A digest of the running program: processes of a fleet exchange data in a form that belongs to it.
 fn build() -> Result<String, Failure> {
     let failed = Failure::at("read", EXECUTABLE);
+    let mut digest = Sha256::new();
     let mut file = File::open(EXECUTABLE).map_err(failed)?;
-    let mut digest = Context::new(&SHA256);
-    let mut bytes = vec![0; READ_BYTES];
-    loop {
-        match file.read(&mut bytes).map_err(failed)? {
-            0 => break,
-            read => digest.update(&bytes[..read]),
-        }
-    }
-    let digest = digest.finish();
-    let digits = digest.as_ref().iter().take(BUILD_BYTES);
+    io::copy(&mut file, &mut digest).map_err(failed)?;
+    let digest = digest.finalize();
+    let digits = digest.iter().take(BUILD_BYTES);
     Ok(digits.map(|byte| format!("{byte:02x}")).collect())
 }
 

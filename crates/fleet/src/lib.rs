@@ -15,7 +15,7 @@ mod message;
 mod reports;
 
 pub use access::Access;
-pub use clock::{Offset, monotonic_ns};
+pub use clock::monotonic_ns;
 pub use coordinator::{Drive, Fleet};
 pub use key::{PublicKey, SigningKey, unique};
 pub use message::{Control, Ending, Identity, Presence, Start};

@@ -110,20 +110,13 @@ pub struct Start {
     pub agents_ns: BTreeMap<String, u64>,
 }
 
-/// An agent's clocks, when it was asked.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Clocks {
-    pub(crate) monotonic_ns: u64,
-    pub(crate) wall_ns: u64,
-}
-
 pub(crate) const HELLO: &str = "dyno.agents.hello";
 /// The stream of everything that loads report.
 pub(crate) const STREAM: &str = "DYNO";
 pub(crate) const REPORTS: &str = "dyno.reports.>";
 pub(crate) const ORDER: &str = "order";
 
-/// Asks an agent for its [`Clocks`].
+/// Asks an agent for a [`Reading`](measure::clock::Reading) of its clocks.
 pub(crate) fn clock_of(agent: &str) -> String {
     format!("dyno.agent.{agent}.clock")
 }

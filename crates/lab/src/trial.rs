@@ -10,6 +10,7 @@ use load::LoadSpec;
 use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
 use plan::{EngineSpec, Follow, StatementClass};
+use serde::{Deserialize, Serialize};
 use workload::ledger::APPENDERS;
 use workload::options::Options;
 
@@ -43,9 +44,10 @@ pub struct Trial {
 }
 
 /// Options of running trials that are not part of a plan.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunOptions {
     /// How the data is prepared; `None` uses it unchanged.
+    #[serde(skip)]
     pub mode: Option<Mode>,
     /// Number of connections that load data in parallel.
     pub load_connections: u32,

@@ -30,13 +30,13 @@ pub struct LoadOutcome {
 }
 
 /// Why a load could not start, or how its threads failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum LoadError {
     #[error("{0}")]
     Connect(SessionError),
     /// The system could not create a thread or an event queue, or the event queue failed.
     #[error("a worker thread failed: {0}")]
-    Worker(#[from] std::io::Error),
+    Worker(String),
     /// A thread of the load panicked with this message.
     #[error("a thread of the load panicked: {0}")]
     Panicked(String),
@@ -49,6 +49,12 @@ pub enum LoadError {
     /// The agents that were to run the load did not.
     #[error("{0}")]
     Agents(String),
+}
+
+impl From<std::io::Error> for LoadError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Worker(error.to_string())
+    }
 }
 
 impl LoadError {

@@ -124,7 +124,7 @@ impl Pulse {
                 at_s: at_ns as f64 / 1e9,
                 code: error.code(),
                 message: error.message.clone(),
-                action,
+                action: action.into(),
             });
         }
     }

@@ -82,7 +82,7 @@ impl Runtime for Threads<'_> {
     fn take_ended(&mut self) -> Option<Result<(), LoadError>> {
         let index = self.workers.iter().position(JoinHandle::is_finished)?;
         Some(match self.workers.swap_remove(index).join() {
-            Ok(ended) => ended.map_err(LoadError::Worker),
+            Ok(ended) => ended.map_err(LoadError::from),
             Err(payload) => Err(LoadError::panicked(&*payload)),
         })
     }

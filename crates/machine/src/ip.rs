@@ -5,13 +5,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::failure::{Fact, Failure};
-use crate::process::{self, NEVER, TOOL_LIMIT};
+use crate::process;
 
 const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (a container needs \
                       both, too), or have all members use the loopback interface: \
@@ -24,30 +23,19 @@ pub(crate) fn run(program: &str, arguments: &str) -> Result<String, Failure> {
 
 /// Like [`run`], with commands on standard input.
 pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<String, Failure> {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' '));
-    // dyno's environment may contain passwords.
-    command.env_clear();
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    let input = process::input(input.as_bytes());
-    command.stdin(input.map_err(Failure::at("write to", Path::new(program)))?);
-    let output = process::output(command, TOOL_LIMIT, &NEVER);
-    let output = output.map_err(|error| match error.is(Fact::NoProgram) {
-        true => no_network(
-            format!("the program {program} is missing"),
-            "install iproute2, and make sure that PATH contains its directory, usually /usr/sbin",
-        ),
-        false => no_network(format!("cannot run {program}: {error}"), REMEDY),
+    let ran = process::fed(program, arguments, input).map_err(|error| {
+        match error.is(Fact::NoProgram) {
+            true => no_network(
+                format!("the program {program} is missing"),
+                "install iproute2, and make sure that PATH contains its directory, usually /usr/sbin",
+            ),
+            false => no_network(format!("cannot run {program}: {error}"), REMEDY),
+        }
     })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let words = words.trim().replace('\n', "; ");
-    Err(no_network(
-        format!("{program} {arguments}: {words}"),
-        REMEDY,
-    ))
+    ran.map_err(|words| {
+        let words = words.trim().replace('\n', "; ");
+        no_network(format!("{program} {arguments}: {words}"), REMEDY)
+    })
 }
 
 /// Runs `work` in a network namespace. A socket or device belongs to the namespace of the thread

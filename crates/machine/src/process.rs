@@ -242,6 +242,28 @@ pub fn output(
     output_of(command, false, limit, interrupted)
 }
 
+/// Runs a program of the system with `input` on its standard input; returns its output, or else what
+/// it says of its failure. `arguments` have spaces between them.
+pub(crate) fn fed(
+    program: &str,
+    arguments: &str,
+    input: &str,
+) -> Result<Result<String, String>, Failure> {
+    let mut command = Command::new(program);
+    command.args(arguments.split(' '));
+    // dyno's environment may contain passwords.
+    command.env_clear();
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    let input = self::input(input.as_bytes()).map_err(Failure::at("write to", program))?;
+    command.stdin(input);
+    let output = output(command, TOOL_LIMIT, &NEVER)?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(match output.status.success() {
+        true => Ok(text(output.stdout)),
+        false => Err(text(output.stderr)),
+    })
+}
+
 /// Like [`output`], with errors and output in the order in which they were printed.
 pub fn words(
     command: Command,

@@ -1,6 +1,14 @@
-//! The clock of another host, as exchanges of messages tell it.
+//! The clocks of another machine, as exchanges of messages tell them.
 
 use serde::{Deserialize, Serialize};
+
+/// What the clocks of a machine say at one moment, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    pub steady_ns: u64,
+    /// Since 1970.
+    pub wall_ns: u64,
+}
 
 /// A question and its answer on this host's clock, and the other host's clock in between, all in
 /// nanoseconds.
@@ -19,6 +27,15 @@ pub struct Offset {
     pub ahead_ns: i64,
     /// How wrong it may be at that time.
     pub bound_ns: u64,
+    /// The shortest round trip.
+    pub round_trip_ns: u64,
+}
+
+/// How far the clocks of another machine are ahead of this one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offsets {
+    pub steady: Offset,
+    pub wall: Offset,
 }
 
 /// By how many parts per million another clock is faster than this host's.
@@ -59,6 +76,25 @@ impl Exchange {
     }
 }
 
+impl Offsets {
+    /// From readings of this machine's clocks when it asked, of the other one's, and of this one's
+    /// when the answer arrived.
+    pub fn of(readings: &[[Reading; 3]]) -> Option<Self> {
+        let offset = |of: fn(&Reading) -> u64| {
+            let exchange = |[asked, read, answered]: &[Reading; 3]| Exchange {
+                asked_ns: of(asked),
+                read_ns: of(read),
+                answered_ns: of(answered),
+            };
+            Offset::of(&readings.iter().map(exchange).collect::<Vec<_>>())
+        };
+        Some(Self {
+            steady: offset(|reading| reading.steady_ns)?,
+            wall: offset(|reading| reading.wall_ns)?,
+        })
+    }
+}
+
 impl Offset {
     /// From several exchanges, all of which it must be in accordance with; if a clock was set
     /// meanwhile, from the one with the shortest round trip. `None` without any.
@@ -76,7 +112,13 @@ impl Offset {
             at_ns: best.asked_ns + best.round_trip_ns() / 2,
             ahead_ns: i64::try_from(least + (most - least) / 2).ok()?,
             bound_ns: u64::try_from(bound).ok()?,
+            round_trip_ns: best.round_trip_ns(),
         })
+    }
+
+    /// What the other clock says at a time of this host's, about when it was measured.
+    pub fn there_ns(&self, here_ns: u64) -> u64 {
+        here_ns.saturating_add_signed(self.ahead_ns)
     }
 
     /// The time on this host's clock when the other one said so, about when it was measured.
@@ -133,6 +175,27 @@ mod tests {
             offset.ahead_ns.abs_diff(two_s)
         );
         assert_eq!(Offset::of(&[]), None);
+    }
+
+    #[test]
+    fn a_late_answer_does_not_count() {
+        let reading = |ms: u64, wall_ms: u64| Reading {
+            steady_ns: ms * 1_000_000,
+            wall_ns: wall_ms * 1_000_000,
+        };
+        // Its clock is 500 ms behind and its time of day 2 s ahead; the first answer was late.
+        let late = [reading(900, 900), reading(401, 2901), reading(920, 920)];
+        let soon = [reading(1000, 1000), reading(501, 3001), reading(1002, 1002)];
+        let Offsets { steady, wall } = Offsets::of(&[late, soon]).unwrap();
+        assert_eq!(
+            (steady.ahead_ns, wall.ahead_ns),
+            (-500_000_000, 2_000_000_000)
+        );
+        assert_eq!(
+            (steady.round_trip_ns, steady.bound_ns),
+            (2_000_000, 1_000_000)
+        );
+        assert_eq!(steady.there_ns(SECOND), SECOND / 2);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod response;
 mod throughput;
 mod writes;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts, FaultSeries};
@@ -19,6 +20,8 @@ pub(crate) use number::number;
 pub use number::{Distribution, Number, Observation, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use response::ResponseSecond;
+
+use serde::{Deserialize, Serialize};
 
 use crate::fault::{FaultRecord, Recovery, TimedErrors};
 use crate::slice::RESTARTED;
@@ -44,14 +47,14 @@ pub struct Observed {
     pub has_many_primaries: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimedError {
     pub at_s: f64,
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
     pub message: String,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
 }
 
 /// The load's first transaction that started after a fault's effect.
@@ -198,7 +201,7 @@ fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> V
             errors: ErrorSummary {
                 code: first.code.clone(),
                 count: errors.len() as u64,
-                action: first.action.to_owned(),
+                action: first.action.clone().into_owned(),
                 example: first.message.clone(),
             },
             first_s: first.at_s - origin_s,

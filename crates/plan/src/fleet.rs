@@ -28,6 +28,14 @@ pub enum Agents {
 }
 
 impl Agents {
+    /// None if any agents will do.
+    pub fn labels(&self) -> &[String] {
+        match self {
+            Self::Count(_) => &[],
+            Self::Labels(labels) => labels,
+        }
+    }
+
     pub fn count(&self) -> usize {
         match self {
             Self::Count(count) => *count as usize,

@@ -17,7 +17,8 @@ docs/fleet.md explains fleets.";
 
 pub(super) const AGENTS_HELP: &str = "\
 An agent is busy while it runs a load. The clock offset is how far its clock is ahead of this
-machine's, with the bound of its error: half of the best round trip. Loads need no equal clocks.
+machine's, with the bound of its error: at most half of the best round trip. Loads need no equal
+clocks.
 
 Examples:
   dyno agents --nats nats://127.0.0.1:4222

@@ -1,6 +1,8 @@
 //! The list of agents.
 
-use fleet::{Identity, Offset, Presence};
+use comfy_table::{CellAlignment, Table, presets};
+use fleet::{Identity, Presence};
+use measure::clock::Offsets;
 
 const HEADS: [&str; 7] = [
     "label",
@@ -16,15 +18,16 @@ const OF_TEXT: [bool; 7] = [true, true, false, true, true, false, false];
 
 /// A line for each agent, and what keeps it from working for this coordinator.
 pub(super) fn table(
-    agents: &[(Presence, Option<Offset>)],
+    agents: &[(Presence, Option<Offsets>)],
     own: &Identity,
     public_key: &str,
 ) -> String {
-    let mut rows = vec![HEADS.map(str::to_owned)];
-    rows.extend(agents.iter().map(|(agent, offset)| {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(HEADS);
+    for (agent, offsets) in agents {
         let identity = &agent.identity;
-        let [ahead, round_trip] = clock(*offset);
-        [
+        let [ahead, round_trip] = clock(*offsets);
+        table.add_row([
             identity.label.clone(),
             state(agent, own, public_key),
             identity.cpus.to_string(),
@@ -32,19 +35,16 @@ pub(super) fn table(
             identity.architecture.clone(),
             ahead,
             round_trip,
-        ]
-    }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; 7] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |row: &[String; 7]| {
-        let cells = row.iter().zip(widths).zip(OF_TEXT);
-        let cells = cells.map(|((cell, width), is_text)| match is_text {
-            true => format!("{cell:width$}"),
-            false => format!("{cell:>width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+        ]);
+    }
+    for (column, is_text) in table.column_iter_mut().zip(OF_TEXT) {
+        column.set_padding((0, 2));
+        if !is_text {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn state(agent: &Presence, own: &Identity, public_key: &str) -> String {
@@ -58,13 +58,12 @@ fn state(agent: &Presence, own: &Identity, public_key: &str) -> String {
     }
 }
 
-fn clock(offset: Option<Offset>) -> [String; 2] {
-    let Some(offset) = offset else {
+fn clock(offsets: Option<Offsets>) -> [String; 2] {
+    let Some(Offsets { steady, wall }) = offsets else {
         return ["no answer", ""].map(str::to_owned);
     };
-    let round_trip_ms = offset.round_trip.as_secs_f64() * 1e3;
-    let ahead_ms = offset.wall_ns as f64 / 1e6;
-    let bound_ms = round_trip_ms / 2.0;
+    let [ahead_ms, bound_ms] = [wall.ahead_ns as f64, wall.bound_ns as f64].map(|ns| ns / 1e6);
+    let round_trip_ms = steady.round_trip_ns as f64 / 1e6;
     [
         format!("{ahead_ms:+.3} ± {bound_ms:.3}"),
         format!("{round_trip_ms:.3}"),
@@ -73,7 +72,7 @@ fn clock(offset: Option<Offset>) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use measure::clock::Offset;
 
     use super::*;
 
@@ -97,9 +96,14 @@ mod tests {
     #[test]
     fn a_line_says_what_an_agent_is() {
         let offset = Offset {
-            monotonic_ns: 5,
-            wall_ns: -2_000_500_000,
-            round_trip: Duration::from_micros(180),
+            at_ns: 0,
+            ahead_ns: -2_000_500_000,
+            bound_ns: 90_000,
+            round_trip_ns: 180_000,
+        };
+        let offset = Offsets {
+            steady: offset,
+            wall: offset,
         };
         let own = agent("own", "1.0+aa", "x86_64", None).identity;
         let mut stranger = agent("d", "1.0+aa", "x86_64", None);

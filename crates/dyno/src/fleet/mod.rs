@@ -4,6 +4,7 @@ mod access;
 mod key;
 mod list;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use fleet::{Identity, PublicKey};
 use lab::servers::NatsServer;
 use lab::{AgentRunner, Fleet, Lab, Trial};
-use plan::{Agents, Exit, Nats, ServerUrl};
+use plan::{Exit, Nats, ServerUrl};
 
 use crate::cli::{AgentArgs, AgentsArgs};
 use crate::console::{eprint, print};
@@ -106,35 +107,29 @@ pub(crate) fn connect(
         trial.fleet = has_agents.then(|| Arc::clone(&fleet));
     }
     let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
-    gather(check, &command, labels(trials), GATHER_LIMIT, interrupted)?;
+    gather(check, &command, &labels(trials), GATHER_LIMIT, interrupted)?;
     Ok(server)
 }
 
 /// The labels that the trials name.
-fn labels(trials: &[Trial]) -> Vec<String> {
+fn labels(trials: &[Trial]) -> Vec<&str> {
     let fleets = trials
         .iter()
         .filter_map(|trial| trial.planned.load.fleet.as_ref());
-    let mut labels: Vec<String> = fleets
-        .flat_map(|fleet| match &fleet.agents {
-            Agents::Labels(labels) => labels.clone(),
-            Agents::Count(_) => Vec::new(),
-        })
-        .collect();
-    labels.sort_unstable();
-    labels.dedup();
-    labels
+    let labels = fleets.flat_map(|fleet| fleet.agents.labels());
+    let labels: BTreeSet<&str> = labels.map(String::as_str).collect();
+    labels.into_iter().collect()
 }
 
 /// Waits until a check finds enough agents, and says what to type on load machines meanwhile.
 fn gather(
     check: impl Fn() -> Result<(), Failure>,
     command: &str,
-    labels: Vec<String>,
+    labels: &[&str],
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let how = match labels.as_slice() {
+    let how = match labels {
         [] => format!("on each load machine: {command}"),
         labels => format!(
             "on each load machine, with its label ({}): {command} --label LABEL",
@@ -179,8 +174,7 @@ mod tests {
                 false => Err(Failure::new(exit, "one of two is there")),
             }
         };
-        let labels = vec!["a".to_owned()];
-        gather(check, "dyno agent", labels, limit, &AtomicBool::new(false))
+        gather(check, "dyno agent", &["a"], limit, &AtomicBool::new(false))
     }
 
     #[test]

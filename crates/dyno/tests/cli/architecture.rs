@@ -22,7 +22,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("client", &["plan", "wire", "workload"]),
     ("engine", &["client", "load", "measure", "plan", "workload"]),
     ("load", &["client", "measure", "plan", "workload"]),
-    ("fleet", &["plan"]),
+    ("fleet", &["measure", "plan"]),
     ("host", &["measure"]),
     ("machine", &["host", "measure", "plan"]),
     (

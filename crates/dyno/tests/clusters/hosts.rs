@@ -4,28 +4,12 @@
 use std::path::PathBuf;
 
 use crate::common::{
-    Cache, Finished, Program, entries, in_time, is_whole, primaries, shown, wait_until,
+    Cache, Finished, Program, entries, in_time, is_whole, primaries, shown, updates, wait_until,
 };
 use rustix::process::Signal;
 use testkit::Hosts;
 
 const STUDY: &str = r#"
-title = "Servers there"
-
-[server]
-engine = "mariadb"
-config.innodb_buffer_pool_size = "32M"
-
-[data]
-rows = 500
-
-[load]
-workload = "oltp_update_non_index"
-threads = 2
-think = "20ms"
-warmup = "0s"
-time = "TIME"
-
 REST
 [site]
 hosts = HOSTS
@@ -45,9 +29,9 @@ heal = "2s"
 "#;
 
 fn program(hosts: &Hosts, time: &str, rest: &str) -> Program {
-    let study = STUDY.replace("TIME", time).replace("REST", rest);
-    let study = study.replace("HOSTS", &hosts.list());
-    Program::study(&study.replace("CONFIG", &hosts.config().display().to_string()))
+    let study = STUDY.replace("REST", rest).replace("HOSTS", &hosts.list());
+    let study = study.replace("CONFIG", &hosts.config().display().to_string());
+    Program::study(&(updates("Servers there", time) + &study))
 }
 
 /// The cache of a host, with what runs have left.

@@ -53,3 +53,26 @@ pub fn primaries(trial: &TrialSummary) -> Vec<u32> {
     let became = events.filter(|event| event.what == NodeEventKind::BecamePrimary);
     became.map(|event| event.node).collect()
 }
+
+/// A study of two users who update a small server; the text goes on in `[load]`.
+pub fn updates(title: &str, time: &str) -> String {
+    format!(
+        r#"
+title = "{title}"
+
+[server]
+engine = "mariadb"
+config.innodb_buffer_pool_size = "32M"
+
+[data]
+rows = 500
+
+[load]
+workload = "oltp_update_non_index"
+threads = 2
+think = "20ms"
+warmup = "0s"
+time = "{time}"
+"#
+    )
+}

@@ -21,7 +21,7 @@ mod terminal;
 
 pub use cache::{Cache, Process, entries, files_below, port_in};
 pub use cut::{cut_off, has_second, kill_server, trial_dir};
-pub use made::{cases, is_whole, keep, primaries, shown};
+pub use made::{cases, is_whole, keep, primaries, shown, updates};
 pub use pretend::{assert_no_file_has, command_line, pretend, refusing_port};
 pub use program::{Finished, NOBODY, Program, Running, cache, flat};
 pub use servers::{LAZY_DISK, Served, database, mariadb, mysql, postgres, server_checksum};

@@ -4,27 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::common::{Cache, Finished, Program, entries, in_time, wait_until};
+use crate::common::{Cache, Finished, Program, entries, in_time, updates, wait_until};
 use tempfile::TempDir;
 use testkit::{Hosts, SshHost};
 
-const STUDY: &str = r#"
-title = "The same load here and there"
-
-[server]
-engine = "mariadb"
-config.innodb_buffer_pool_size = "32M"
-
-[data]
-rows = 500
-
-[load]
-workload = "oltp_update_non_index"
-threads = 2
-think = "20ms"
-warmup = "0s"
-time = "TIME"
-
+const VARIANTS: &str = r#"
 [[variant]]
 name = "here"
 
@@ -47,8 +31,8 @@ fn program(host: &SshHost, below: &Path, time: &str) -> Program {
         host.config().display(),
         below.display()
     );
-    let study = STUDY.replace("TIME", time);
-    Program::study(&format!("{study}{site}{FAULT}"))
+    let study = updates("The same load here and there", time);
+    Program::study(&format!("{study}{VARIANTS}{site}{FAULT}"))
 }
 
 fn directory() -> TempDir {

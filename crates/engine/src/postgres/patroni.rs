@@ -202,7 +202,7 @@ impl ClusterManager for Patroni {
             invocation: Invocation::new(helper("etcd", HOW_TO_INSTALL)?, arguments),
             files: cluster.certificate.files().into(),
             address: health,
-            health: ("/health", "true"),
+            health: Some(("/health", "true")),
         }])
     }
 

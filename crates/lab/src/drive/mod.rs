@@ -21,8 +21,7 @@ use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use script::lua::LuaScript;
 
-use crate::fleet::drive::Sides;
-use crate::fleet::team::Team;
+use crate::fleet::team::{Parts, Team};
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
@@ -125,13 +124,9 @@ fn drive_with(
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
         for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
-            let sender = sender.clone();
-            match team {
-                Some(team) => {
-                    spawn_parts(scope, team, trial, index, database, watch, start, sender)?;
-                }
-                None => spawn_load(scope, trial, index, database, watch, start, sender)?,
-            }
+            let parts = team.map(|team| team.parts(trial, index, database, &watch.route));
+            let driven = (database, parts.transpose()?);
+            spawn_load(scope, trial, index, driven, watch, start, sender.clone())?;
         }
         let schedule = faults::Schedule {
             trial,
@@ -204,12 +199,12 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// Starts the thread of an instance's load.
+/// Starts the thread of an instance's load, which runs in this process unless it has parts.
 fn spawn_load<'scope>(
     scope: &'scope Scope<'scope, '_>,
     trial: &'scope Trial,
     index: usize,
-    database: &'scope Database,
+    (database, parts): (&'scope Database, Option<Parts<'scope>>),
     watch: &'scope Watch,
     start: &'scope Start,
     sender: Sender<TrialMessage>,
@@ -236,35 +231,11 @@ fn spawn_load<'scope>(
             pulse: trial.has_faults().then_some(&watch.pulse),
             tell: &mut |event| send(TrialMessage::Load(index, event)),
         };
-        let ended = catching_panics(|| database.drive(load));
+        let ended = catching_panics(|| match parts {
+            Some(parts) => parts.drive(load, &send),
+            None => database.drive(load),
+        });
         send(TrialMessage::LoadEnded(index, ended));
-    };
-    threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
-}
-
-/// Starts the thread of an instance's load that comes from agents.
-#[expect(clippy::too_many_arguments, reason = "those of a load, and the agents")]
-fn spawn_parts<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    team: &'scope Team<'scope>,
-    trial: &'scope Trial,
-    index: usize,
-    database: &'scope Database,
-    watch: &'scope Watch,
-    start: &'scope Start,
-    sender: Sender<TrialMessage>,
-) -> Result<(), Failure> {
-    let parts = team.parts(trial, index, database, &watch.route)?;
-    let run = move || {
-        let sides = Sides {
-            barrier: &start.barrier,
-            stop: &start.stop,
-            route: &watch.route,
-            pulse: trial.has_faults().then_some(&*watch.pulse),
-            send: &|message| drop(sender.send(message)),
-        };
-        let ended = catching_panics(|| team.drive(index, parts, &sides));
-        drop(sender.send(TrialMessage::LoadEnded(index, ended)));
     };
     threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)
 }

@@ -9,10 +9,10 @@ use fleet::agent::{Link, Runner};
 use fleet::{Control, Ending, Start, monotonic_ns};
 use load::{Barrier, LoadError, LoadOutcome, Pulse, Stop};
 
-use super::message::{Ended, NotRun, PulseReport, Report, Shift};
+use super::message::{Ended, PulseReport, Report, Shift};
 use super::part::{LoadPart, ReadyPart};
 use crate::drive::catching_panics;
-use crate::locked;
+use crate::{Failure, locked};
 
 /// How often the load and its coordinator hear of each other…
 const RELAY_INTERVAL: Duration = Duration::from_millis(25);
@@ -28,13 +28,11 @@ pub struct AgentRunner;
 impl Runner for AgentRunner {
     fn run(&self, order: serde_json::Value, link: &Link) {
         super::allow_all_files();
-        let part = serde_json::from_value::<LoadPart>(order);
-        let ready = part.map_err(|error| error.to_string());
-        let ready = ready.and_then(|part| part.ready().map_err(|failure| failure.to_string()));
-        let ended = match ready {
+        let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
+        let ended = match part.and_then(LoadPart::ready) {
             Ok(part) => run(part, link),
-            Err(why) => Ended {
-                how: Err(NotRun::Other(why)),
+            Err(failure) => Ended {
+                how: Err(LoadError::Agents(failure.to_string())),
                 began_ns: None,
             },
         };
@@ -206,7 +204,7 @@ impl Relay<'_> {
         let (shift, barrier) = (self.shift(), &self.barrier);
         let began = barrier.passed();
         Ended {
-            how: how.map(|load| shift.outcome(load)).map_err(NotRun::from),
+            how: how.map(|load| shift.outcome(load)),
             began_ns: began.map(|at| shift.there_ns(barrier.ns(at))),
         }
     }

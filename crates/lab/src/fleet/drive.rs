@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use client::route::Route;
-use fleet::{Drive, Ending, Identity, Offset, Receipt, Start, monotonic_ns};
-use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Pulse, Stop};
+use fleet::{Drive, Ending, Identity, Receipt, Start, monotonic_ns};
+use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::{AgentSummary, AgentTotals};
+use measure::clock::Offsets;
 use measure::setup::Unfinished;
 use measure::slice::Second;
 
-use super::message::{Ended, NotRun, PulseReport, Report};
+use super::message::{Ended, PulseReport, Report};
 use crate::drive::clock::seconds;
 use crate::drive::merge::Merger;
 use crate::drive::trial_loop::TrialMessage;
@@ -31,16 +31,7 @@ const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
 
-/// What a load shares with the rest of its trial.
-pub(crate) struct Sides<'a> {
-    pub(crate) barrier: &'a Barrier,
-    pub(crate) stop: &'a Stop,
-    pub(crate) route: &'a Route,
-    pub(crate) pulse: Option<&'a Pulse>,
-    pub(crate) send: &'a dyn Fn(TrialMessage),
-}
-
-pub(super) struct FleetLoad<'a> {
+pub(super) struct FleetLoad<'a, 'l> {
     drive: Drive<'a>,
     agents: Vec<AgentState<'a>>,
     merger: Merger,
@@ -50,12 +41,13 @@ pub(super) struct FleetLoad<'a> {
     /// How the load is to end for reasons of its own.
     ending: Ending,
     index: usize,
-    sides: &'a Sides<'a>,
+    load: engine::Load<'l>,
+    send: &'a dyn Fn(TrialMessage),
 }
 
 struct AgentState<'a> {
     identity: &'a Identity,
-    offset: Option<Offset>,
+    offset: Option<Offsets>,
     open: u32,
     is_ready: bool,
     /// The number of its running transactions, once its load has ended.
@@ -92,14 +84,14 @@ impl<'a> AgentState<'a> {
     }
 
     fn summary(&self, index: usize, start_ns: u64) -> AgentSummary {
-        let offset_ms = |ns: fn(Offset) -> f64| self.offset.map_or(0.0, ns) / 1e6;
+        let offset_ms = |ns: fn(Offsets) -> f64| self.offset.map_or(0.0, ns) / 1e6;
         let began_ns = self.ended.as_ref().and_then(|ended| ended.began_ns);
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
             cpus: self.identity.cpus,
-            clock_ahead_ms: offset_ms(|offset| offset.wall_ns as f64),
-            round_trip_ms: offset_ms(|offset| offset.round_trip.as_nanos() as f64),
+            clock_ahead_ms: offset_ms(|offset| offset.wall.ahead_ns as f64),
+            round_trip_ms: offset_ms(|offset| offset.steady.round_trip_ns as f64),
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
             ..AgentSummary::default()
@@ -107,12 +99,13 @@ impl<'a> AgentState<'a> {
     }
 }
 
-impl<'a> FleetLoad<'a> {
+impl<'a, 'l> FleetLoad<'a, 'l> {
     pub(super) fn new(
         drive: Drive<'a>,
         agents: &'a [Identity],
         index: usize,
-        sides: &'a Sides<'a>,
+        load: engine::Load<'l>,
+        send: &'a dyn Fn(TrialMessage),
     ) -> Self {
         Self {
             drive,
@@ -122,12 +115,9 @@ impl<'a> FleetLoad<'a> {
             merged: 0,
             ending: Ending::None,
             index,
-            sides,
+            load,
+            send,
         }
-    }
-
-    fn tell(&self, event: LoadEvent) {
-        (self.sides.send)(TrialMessage::Load(self.index, event));
     }
 
     /// Waits until all users of all agents are connected.
@@ -136,8 +126,8 @@ impl<'a> FleetLoad<'a> {
             self.receive();
             let open = self.agents.iter().map(|agent| agent.open);
             let open = open.fold(0, u32::saturating_add);
-            self.tell(LoadEvent::Connecting { open });
-            if self.sides.stop.is_interrupted() {
+            (self.load.tell)(LoadEvent::Connecting { open });
+            if self.load.stop.is_interrupted() {
                 return Err(LoadError::Interrupted);
             }
             for (index, agent) in self.agents.iter_mut().enumerate() {
@@ -156,7 +146,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     /// Waits for the other loads, and tells all agents when they start.
-    pub(super) fn start(&mut self, offsets: &[Option<Offset>]) -> Result<(), LoadError> {
+    pub(super) fn start(&mut self, offsets: &[Option<Offsets>]) -> Result<(), LoadError> {
         let mut agents = self.agents.iter().zip(offsets);
         // It would wait for the start forever.
         if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
@@ -164,13 +154,15 @@ impl<'a> FleetLoad<'a> {
             let why = format!("agent {label} did not tell its clock before the load started");
             return Err(LoadError::Agents(why));
         }
-        let trips = offsets.iter().flatten().map(|offset| offset.round_trip);
-        let lead = LEAD + LEAD_ROUND_TRIPS * trips.max().unwrap_or_default();
-        let begun = self.sides.barrier.meet(lead, self.sides.stop)?;
+        let trips_ns = offsets.iter().flatten();
+        let trips_ns = trips_ns.map(|offset| offset.steady.round_trip_ns);
+        let longest = Duration::from_nanos(trips_ns.max().unwrap_or_default());
+        let lead = LEAD + LEAD_ROUND_TRIPS * longest;
+        let begun = self.load.barrier.meet(lead, self.load.stop)?;
         let (now, now_ns) = (Instant::now(), monotonic_ns());
         let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
         let mut start = Start {
-            at_ns: self.sides.barrier.ns(begun),
+            at_ns: self.load.barrier.ns(begun),
             ..Start::default()
         };
         for (agent, offset) in self.agents.iter_mut().zip(offsets) {
@@ -178,7 +170,7 @@ impl<'a> FleetLoad<'a> {
             agent.last_ns = start.at_ns;
             agent.progress = begun;
             if let Some(offset) = offset {
-                let at_ns = offset.there_ns(now_ns + ahead_ns);
+                let at_ns = offset.steady.there_ns(now_ns + ahead_ns);
                 start.agents_ns.insert(agent.identity.id.clone(), at_ns);
             }
         }
@@ -213,7 +205,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     fn report(&mut self, index: usize, report: Report) {
-        let latest_ns = self.sides.barrier.ns(Instant::now() + CLOCK_ERROR_LIMIT);
+        let latest_ns = self.load.barrier.ns(Instant::now() + CLOCK_ERROR_LIMIT);
         let agent = &mut self.agents[index];
         if agent.is_over() {
             return;
@@ -234,28 +226,27 @@ impl<'a> FleetLoad<'a> {
                 self.tell_draining();
             }
             Report::Ready => agent.is_ready = true,
-            Report::Alert => self.sides.route.alert(),
+            Report::Alert => self.load.route.alert(),
             Report::Pulse(pulse) => self.pulse(index, pulse),
             Report::Ended(ended) => self.ended(index, ended),
         }
     }
 
     /// Once no agent is measuring.
-    fn tell_draining(&self) {
+    fn tell_draining(&mut self) {
         let agents = self.agents.iter().filter(|agent| !agent.is_over());
         let running: Option<Vec<usize>> = agents.map(|agent| agent.running).collect();
         if let Some(running) = running {
             let running = running.into_iter().fold(0, usize::saturating_add);
-            self.tell(LoadEvent::Draining { running });
+            (self.load.tell)(LoadEvent::Draining { running });
         }
     }
 
     fn pulse(&mut self, index: usize, pulse: PulseReport) {
-        let Some(all) = self.sides.pulse else {
+        let Some(all) = self.load.pulse else {
             return;
         };
-        let errors = pulse.errors.into_iter().map(Into::into);
-        all.absorb(pulse.completed.min(COUNT_LIMIT), errors.collect());
+        all.absorb(pulse.completed.min(COUNT_LIMIT), pulse.errors);
         self.agents[index].firsts_ns = pulse.firsts_ns;
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
@@ -265,7 +256,7 @@ impl<'a> FleetLoad<'a> {
     }
 
     fn ended(&mut self, index: usize, ended: Ended) {
-        let is_asked = self.ending != Ending::None || self.sides.stop.is_interrupted();
+        let is_asked = self.ending != Ending::None || self.load.stop.is_interrupted();
         match &ended.how {
             // By its user.
             Ok(load) if load.end == End::Interrupted && !is_asked => self.is_missing(index),
@@ -282,14 +273,14 @@ impl<'a> FleetLoad<'a> {
 
     /// Passes on what the rest of the trial has decided.
     fn pass_on(&mut self) {
-        let (sides, own) = (self.sides, self.ending);
-        let asked = match (sides.stop.is_interrupted(), sides.stop.is_requested()) {
+        let (load, own) = (&self.load, self.ending);
+        let asked = match (load.stop.is_interrupted(), load.stop.is_requested()) {
             (true, _) => Ending::Interrupt,
             (_, true) => Ending::Enough,
             (false, false) => Ending::None,
         };
-        let open = sides.route.open();
-        let firsts = sides.pulse.map(Pulse::firsts).unwrap_or_default();
+        let open = load.route.open();
+        let firsts = load.pulse.map(|pulse| pulse.firsts()).unwrap_or_default();
         self.drive.update(|control| {
             control.ending = own.max(asked);
             control.open = open;
@@ -316,14 +307,14 @@ impl<'a> FleetLoad<'a> {
         let (id, label) = (agent.identity.id.clone(), &agent.identity.label);
         let at_s = seconds(agent.last_ns);
         let note = format!("at {at_s:.1} s: agent {label} is missing; the others go on");
-        (self.sides.send)(TrialMessage::Note(note));
+        (self.send)(TrialMessage::Note(note));
         self.drive.update(|control| control.missing.push(id));
         self.tell_draining();
     }
 
     fn merge(&mut self) {
         while let Some(second) = self.merger.next() {
-            self.tell(LoadEvent::Second(Box::new(second)));
+            (self.load.tell)(LoadEvent::Second(Box::new(second)));
             self.merged += 1;
         }
         // A second is told when all of its parts are there, at the latest with the next one.
@@ -337,17 +328,17 @@ impl<'a> FleetLoad<'a> {
 
     /// Lets the nats-server forget reports once everything that was told is stored.
     fn forget(&self, receipt: Receipt) {
-        (self.sides.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
+        (self.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
     }
 
     pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
-        let barrier = self.sides.barrier;
+        let barrier = self.load.barrier;
         let start_ns = barrier.begun().map_or(0, |begun| barrier.ns(begun));
         let summaries = self
             .agents
             .iter()
             .map(|agent| agent.summary(self.index, start_ns));
-        (self.sides.send)(TrialMessage::Agents(summaries.collect()));
+        (self.send)(TrialMessage::Agents(summaries.collect()));
         let mut outcomes = Vec::new();
         let mut missing = Vec::new();
         for agent in self.agents {
@@ -410,10 +401,10 @@ fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
 
 fn not_started(agent: &Identity, ended: Ended) -> LoadError {
     match ended.how {
-        Err(NotRun::Connect(error)) => LoadError::Connect(error),
-        Err(NotRun::Interrupted) | Ok(_) => {
+        Err(LoadError::Connect(error)) => LoadError::Connect(error),
+        Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
             LoadError::Agents(format!("agent {} was interrupted", agent.label))
         }
-        Err(NotRun::Other(why)) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
+        Err(why) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
     }
 }

@@ -3,10 +3,6 @@
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::recovery::TimedError;
 use serde::{Deserialize, Serialize};
-use workload::session::SessionError;
-
-/// What an error made the load do: see [`TimedError::action`].
-const ACTIONS: [&str; 3] = ["restarted", "reconnected", "ignored"];
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
@@ -23,44 +19,16 @@ pub(super) enum Report {
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PulseReport {
     pub(super) completed: u64,
-    pub(super) errors: Vec<SentError>,
+    pub(super) errors: Vec<TimedError>,
     /// When each transaction ended that is awaited.
     pub(super) firsts_ns: Vec<Option<u64>>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct SentError {
-    at_ns: u64,
-    code: String,
-    message: String,
-    action: usize,
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ended {
-    pub(super) how: Result<LoadOutcome, NotRun>,
+    pub(super) how: Result<LoadOutcome, LoadError>,
     /// When its load began.
     pub(super) began_ns: Option<u64>,
-}
-
-/// A [`LoadError`] of an agent.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum NotRun {
-    Connect(SessionError),
-    Interrupted,
-    Other(String),
-}
-
-impl From<LoadError> for NotRun {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::Connect(error) => Self::Connect(error),
-            LoadError::Interrupted | LoadError::OtherFailed => Self::Interrupted,
-            LoadError::Worker(_) | LoadError::Panicked(_) | LoadError::Agents(_) => {
-                Self::Other(error.to_string())
-            }
-        }
-    }
 }
 
 /// The difference between the clock of a load and the coordinator's, on which it begins at the same
@@ -96,26 +64,10 @@ impl Shift {
         outcome
     }
 
-    pub(super) fn error(self, error: TimedError) -> SentError {
+    pub(super) fn error(self, mut error: TimedError) -> TimedError {
         let at_ns = (error.at_s * 1e9).round() as u64;
-        let action = ACTIONS.iter().position(|action| *action == error.action);
-        SentError {
-            at_ns: self.there_ns(at_ns),
-            code: error.code,
-            message: error.message,
-            action: action.unwrap_or_default(),
-        }
-    }
-}
-
-impl From<SentError> for TimedError {
-    fn from(sent: SentError) -> Self {
-        Self {
-            at_s: sent.at_ns as f64 / 1e9,
-            code: sent.code,
-            message: sent.message,
-            action: ACTIONS.get(sent.action).unwrap_or(&ACTIONS[0]),
-        }
+        error.at_s = self.there_ns(at_ns) as f64 / 1e9;
+        error
     }
 }
 
@@ -135,9 +87,8 @@ mod tests {
             at_s: 1e-5,
             code: "1".to_owned(),
             message: "no".to_owned(),
-            action: "ignored",
+            action: "ignored".into(),
         };
-        let sent = TimedError::from(shift.error(error));
-        assert_eq!((sent.at_s, sent.action), (7e-6, "ignored"));
+        assert_eq!(shift.error(error).at_s, 7e-6);
     }
 }

@@ -84,9 +84,7 @@ impl Fleet {
         let count = wanted.count();
         let enough = |present: &[Presence]| present.iter().filter(fits).count() >= count;
         let present = self.fleet.present(ANSWER_LIMIT, enough)?;
-        if let Agents::Labels(labels) = wanted {
-            self.check_labels(&present, labels)?;
-        }
+        self.check_labels(&present, wanted.labels())?;
         let agents = present.iter().filter(fits).take(count);
         let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
         if agents.len() < count {

@@ -17,15 +17,12 @@ pub(super) struct LoadPart {
     /// Of its scripts.
     texts: Vec<String>,
     load_seed: u64,
-    connect_limit: u32,
-    ignored_errors: Vec<String>,
-    batch_scheduling: bool,
+    run_options: RunOptions,
     database: Handover,
     route: RouteCopy,
     /// The index of the database among those of the trial.
     index: usize,
     part: Part,
-    workers: u32,
 }
 
 /// A part that can be run.
@@ -51,18 +48,20 @@ impl LoadPart {
         workers: u32,
     ) -> Self {
         let scripts = trial.planned.load.scripts.iter();
+        let of_all = &trial.run_options;
         Self {
             planned: trial.planned.clone(),
             texts: scripts.map(|script| script.text.to_string()).collect(),
             load_seed: trial.load_seed,
-            connect_limit: trial.run_options.connect_limit.div_ceil(part.of.max(1)),
-            ignored_errors: trial.run_options.ignored_errors.clone(),
-            batch_scheduling: trial.run_options.batch_scheduling,
+            run_options: RunOptions {
+                connect_limit: of_all.connect_limit.div_ceil(part.of.max(1)),
+                workers: Some(workers),
+                ..of_all.clone()
+            },
             database,
             route: route.copy(),
             index,
             part,
-            workers,
         }
     }
 
@@ -79,13 +78,7 @@ impl LoadPart {
             load_seed: self.load_seed,
             target: Target::Given(database.clone()),
             longest_wait: None,
-            run_options: RunOptions {
-                connect_limit: self.connect_limit,
-                ignored_errors: self.ignored_errors,
-                batch_scheduling: self.batch_scheduling,
-                workers: Some(self.workers),
-                ..RunOptions::default()
-            },
+            run_options: self.run_options,
             fleet: None,
             planned: self.planned,
         };

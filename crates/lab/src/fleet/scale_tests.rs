@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use client::route::Route;
 use fleet::agent::{Link, Runner};
 use fleet::{Access, Identity, PublicKey, SigningKey, monotonic_ns};
-use load::{Barrier, End, LoadEvent, LoadOutcome, Stop};
+use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
 use plan::{Agents, Nats};
@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use testkit::NatsServer;
 
 use super::Fleet;
-use super::drive::Sides;
 use super::message::{Ended, Report};
 use super::team::Team;
+use crate::Trial;
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::NEVER;
 
@@ -92,6 +92,33 @@ fn begun(link: &Link) -> Option<(u64, u64)> {
         std::thread::sleep(Duration::from_millis(5));
     }
     None
+}
+
+/// Drives the load of a trial, which only the agents know.
+pub(super) fn drive(
+    trial: &Trial,
+    team: &Team<'_>,
+    order: impl Fn(&Identity) -> serde_json::Value,
+    barrier: &Barrier,
+    send: &dyn Fn(TrialMessage),
+) -> Result<LoadOutcome, LoadError> {
+    let spec = LoadSpec::endless(1, false);
+    let dir = tempfile::tempdir().unwrap();
+    let database = crate::for_tests::database(dir.path());
+    let dialect = database.engine().about().dialect;
+    let workload = trial.workload.ready(&trial.options, dialect, &spec);
+    let load = engine::Load {
+        spec: &spec,
+        workload: &workload.unwrap(),
+        protocol: trial.planned.load.protocol,
+        stamp_replies: false,
+        barrier,
+        stop: &Stop::default(),
+        route: &Arc::new(Route::fixed()),
+        pulse: None,
+        tell: &mut |event| send(TrialMessage::Load(0, event)),
+    };
+    team.scripted(order).drive(load, send)
 }
 
 /// A second with so many transactions, whose times are spread as those of real ones.
@@ -208,9 +235,8 @@ fn a_hundred_agents_are_merged() {
     trial.fleet = Some(fleet);
     let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
     let team = team.expect("100 agents");
-    let orders = team.orders(|_| serde_json::to_value(script).unwrap());
 
-    let (barrier, stop) = (Barrier::new(1), Stop::default());
+    let barrier = Barrier::new(1);
     let (seconds, transactions) = (Cell::new(0), Cell::new(0));
     let late_ms = RefCell::new(Vec::new());
     let send = |message: TrialMessage| match message {
@@ -224,16 +250,10 @@ fn a_hundred_agents_are_merged() {
         TrialMessage::Then(stored) => stored(),
         _ => {}
     };
-    let sides = Sides {
-        barrier: &barrier,
-        stop: &stop,
-        route: &Route::fixed(),
-        pulse: None,
-        send: &send,
-    };
     let [own, server] = [std::process::id(), nats.process()];
     let before = [own, server].map(cpu_s);
-    let outcome = team.drive(0, orders, &sides).unwrap();
+    let order = |_: &Identity| serde_json::to_value(script).unwrap();
+    let outcome = drive(&trial, &team, order, &barrier, &send).unwrap();
     let used = [cpu_s(own) - before[0], cpu_s(server) - before[1]];
     assert_eq!(outcome.end, End::Completed);
     assert_eq!(seconds.get(), script.seconds);

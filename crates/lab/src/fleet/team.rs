@@ -5,9 +5,10 @@ use engine::ServerDatabase;
 use fleet::{Control, Identity};
 use load::{LoadError, LoadOutcome, Part};
 
-use super::drive::{FleetLoad, Sides};
+use super::drive::FleetLoad;
 use super::part::LoadPart;
 use super::{Fleet, out_of_reach};
+use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
 use crate::{Database, Failure, Trial};
 
@@ -38,12 +39,13 @@ impl<'a> Team<'a> {
 
     /// An order for each agent, whose load is scripted.
     #[cfg(test)]
-    pub(super) fn orders(
-        &self,
-        of: impl Fn(&Identity) -> serde_json::Value,
-    ) -> Vec<(Identity, serde_json::Value)> {
+    pub(super) fn scripted(&self, of: impl Fn(&Identity) -> serde_json::Value) -> Parts<'_> {
         let agents = self.agents.iter();
-        agents.map(|agent| (agent.clone(), of(agent))).collect()
+        Parts {
+            team: self,
+            index: 0,
+            orders: agents.map(|agent| (agent.clone(), of(agent))).collect(),
+        }
     }
 
     /// The part of each agent, of the load on the database with this index.
@@ -53,11 +55,11 @@ impl<'a> Team<'a> {
         index: usize,
         database: &Database,
         route: &Route,
-    ) -> Result<Vec<(Identity, serde_json::Value)>, Failure> {
+    ) -> Result<Parts<'_>, Failure> {
         let server = database.server();
         let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
         let of = self.agents.len() as u32;
-        let parts = (0..).zip(&self.agents).map(|(number, agent)| {
+        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
             let part = Part { number, of };
             let handover = self.handover(server, agent)?;
             let workers = self.workers(trial, agent);
@@ -65,7 +67,11 @@ impl<'a> Team<'a> {
             let order = serde_json::to_value(&part).map_err(Failure::internal)?;
             Ok((agent.clone(), order))
         });
-        parts.collect()
+        Ok(Parts {
+            team: self,
+            index,
+            orders: orders.collect::<Result<_, Failure>>()?,
+        })
     }
 
     fn handover(
@@ -88,35 +94,44 @@ impl<'a> Team<'a> {
         let share = default_workers(agent.cpus as usize, loads);
         trial.run_options.workers.unwrap_or(share)
     }
+}
 
-    /// Runs the load to its end.
+/// The part of each agent in a load.
+pub(crate) struct Parts<'a> {
+    team: &'a Team<'a>,
+    index: usize,
+    orders: Vec<(Identity, serde_json::Value)>,
+}
+
+impl Parts<'_> {
+    /// Runs the load to its end. `send` tells the trial what is no event of the load.
     pub(crate) fn drive(
-        &self,
-        index: usize,
-        parts: Vec<(Identity, serde_json::Value)>,
-        sides: &Sides<'_>,
+        self,
+        load: engine::Load<'_>,
+        send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
-        let driven = self.try_drive(index, parts, sides);
+        let barrier = load.barrier;
+        let driven = self.try_drive(load, send);
         // The other loads must not wait for this one.
-        driven.inspect_err(|_| sides.barrier.break_off())
+        driven.inspect_err(|_| barrier.break_off())
     }
 
     fn try_drive(
-        &self,
-        index: usize,
-        parts: Vec<(Identity, serde_json::Value)>,
-        sides: &Sides<'_>,
+        self,
+        load: engine::Load<'_>,
+        send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
         let control = Control {
-            open: sides.route.open(),
+            open: load.route.open(),
             ..Control::default()
         };
-        let (fleet, load) = (&self.fleet.fleet, self.fleet.next_load());
-        let drive = fleet.order(&self.fleet.run, load, parts, control);
+        let Fleet { fleet, run, .. } = self.team.fleet;
+        let drive = fleet.order(run, self.team.fleet.next_load(), self.orders, control);
         let drive = drive.map_err(|failure| LoadError::Agents(failure.to_string()))?;
-        let mut load = FleetLoad::new(drive, &self.agents, index, sides);
+        let agents = &self.team.agents;
+        let mut load = FleetLoad::new(drive, agents, self.index, load, send);
         load.connect()?;
-        let offsets = fleet.offsets(&self.agents);
+        let offsets = fleet.offsets(agents);
         load.start(&offsets)?;
         load.run();
         load.into_outcome()

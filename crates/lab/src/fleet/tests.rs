@@ -5,18 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use client::route::Route;
 use fleet::agent::{Link, Runner};
 use fleet::{Access, Identity, PublicKey, SigningKey};
-use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, Stop};
+use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::AgentSummary;
 use plan::{Agents, Exit, Nats, ServerSpec};
 use testkit::NatsServer;
 
 use super::Fleet;
-use super::drive::Sides;
 use super::message::Report;
-use super::scale_tests::{Script, Scripted, second};
+use super::scale_tests::{self, Script, Scripted, second};
 use super::team::Team;
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::poll;
@@ -151,7 +149,6 @@ fn drive(
 ) -> (Result<LoadOutcome, LoadError>, Told) {
     let team = poll(Duration::from_secs(300), || Team::of(trial).ok().flatten());
     let team = team.expect("all agents");
-    let orders = team.orders(|agent| order(&agent.label));
     let told = RefCell::new(Told::default());
     let send = |message: TrialMessage| {
         let mut told = told.borrow_mut();
@@ -165,14 +162,8 @@ fn drive(
             _ => {}
         }
     };
-    let sides = Sides {
-        barrier: &Barrier::new(1),
-        stop: &Stop::default(),
-        route: &Route::fixed(),
-        pulse: None,
-        send: &send,
-    };
-    let driven = team.drive(0, orders, &sides);
+    let order = |agent: &Identity| order(&agent.label);
+    let driven = scale_tests::drive(trial, &team, order, &Barrier::new(1), &send);
     (driven, told.into_inner())
 }
 

@@ -274,7 +274,7 @@ mod tests {
             at_s,
             code: "2013".to_owned(),
             message: "gone".to_owned(),
-            action: "reconnected",
+            action: "reconnected".into(),
         };
         sampler.add_errors(vec![error(1.0)]);
         watch.asked();

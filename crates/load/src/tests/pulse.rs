@@ -81,7 +81,7 @@ fn errors_have_their_times_and_are_taken_once() {
     } = &errors[0];
     let at_ns = (at_s * 1e9).round() as u64;
     assert!((SECOND..SECOND + SERVICE).contains(&at_ns), "{at_ns}");
-    assert_eq!((code.as_str(), *action), ("network", "reconnected"));
+    assert_eq!((code.as_str(), &**action), ("network", "reconnected"));
     assert!(errors.is_sorted_by_key(|error| error.at_s));
     assert_eq!(pulse.take_errors(), []);
 }

@@ -299,7 +299,7 @@ fn error(at_s: f64, code: &str, action: &'static str) -> TimedError {
         at_s,
         code: code.to_owned(),
         message: "gone".to_owned(),
-        action,
+        action: action.into(),
     }
 }
 

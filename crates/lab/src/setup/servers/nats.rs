@@ -1,24 +1,25 @@
 //! The private nats-server of a study whose load comes from several machines.
 
+use std::ffi::OsString;
 use std::fs;
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
-use super::files::{append, write_for_server, write_readable};
-use super::process::{ProcessId, ServerProcess};
-use super::{DataDir, log};
-use crate::failure::{Fact, Failure, unless_canceled};
+use engine::replication::Service;
+use engine::{Invocation, ServerFile};
+
+use super::Services;
+use crate::failure::{Fact, Failure};
 use crate::home::Home;
 use crate::port;
-use crate::process::POLL_INTERVAL;
-use crate::site::{Program, Site, ThisHost};
+use crate::site::ThisHost;
 
 const NAME: &str = "nats-server";
-const START_LIMIT: Duration = Duration::from_secs(60);
-const CONNECT_LIMIT: Duration = Duration::from_secs(1);
+const CONFIG: &str = "nats.conf";
+const HOW_TO_INSTALL: &str =
+    "install it with scripts/install-servers.sh nats, or name a running one with load.nats";
 /// Bytes of a message, which may have scripts in it.
 const MAX_PAYLOAD_BYTES: u32 = 8 << 20;
 /// Runs the server, which outlives dyno by 4 to 5 s if dyno is killed: agents that can ask it learn
@@ -45,9 +46,7 @@ pub struct NatsTls {
 pub struct NatsServer {
     address: SocketAddr,
     has_tls: bool,
-    /// Ends before its directory is removed.
-    _process: ServerProcess,
-    _data: DataDir,
+    _running: Services,
 }
 
 impl NatsServer {
@@ -71,37 +70,12 @@ impl NatsServer {
             return Err(Failure::usage(message).remedy(remedy).key(LISTEN));
         }
         let address = free(listen)?;
-        let data = DataDir::new(home, "nats.", &plan::Node::default(), interrupted)?;
-        data.hand_over()?;
-        let tls = tls.map(|tls| tls.copy(&data)).transpose()?;
-        let config = data.dir().join("nats.conf");
-        write_readable(
-            &config,
-            &configuration(address, &data.own(), tls.as_deref()),
-        )?;
-        let log = data.dir().join("log");
-        let site: Arc<dyn Site> = Arc::new(ThisHost::default());
-        let program = Program {
-            path: Path::new("/bin/sh"),
-            arguments: &[
-                "-c".into(),
-                GUARDIAN.into(),
-                NAME.into(),
-                program()?.into(),
-                "-c".into(),
-                config.into(),
-            ],
-            input: data.dir(),
-            log: append(&log)?,
-        };
-        let first = site.spawn(home, program)?;
-        let mut process = ServerProcess::new(first, &site, &ProcessId::default(), &data)?;
-        wait(&mut process, address, &log, interrupted)?;
+        let service = |dir: &Path, own: &Path| Ok(vec![service(address, tls, dir, own)?]);
+        let (site, logs) = (Arc::new(ThisHost::default()), home.new_path("nats"));
         Ok(Self {
             address,
             has_tls: tls.is_some(),
-            _process: process,
-            _data: data,
+            _running: Services::run_all(service, site, home, &logs, interrupted)?,
         })
     }
 
@@ -112,26 +86,6 @@ impl NatsServer {
 }
 
 const LISTEN: &str = "load.nats_listen";
-
-impl NatsTls {
-    /// Copies the files, which only the user that runs dyno may be able to read; returns the lines
-    /// of the configuration that name them.
-    fn copy(&self, data: &DataDir) -> Result<String, Failure> {
-        let files = [
-            ("ca_file", &self.ca),
-            ("cert_file", &self.certificate),
-            ("key_file", &self.key),
-        ];
-        let lines = files.map(|(name, file)| {
-            let text = fs::read_to_string(file).map_err(Failure::at("read", file))?;
-            let copy = data.dir().join(name);
-            write_for_server(&copy, &text, data.home().account())?;
-            Ok(format!("  {name}: {copy:?}\n"))
-        });
-        let lines = lines.into_iter().collect::<Result<String, Failure>>()?;
-        Ok(format!("tls {{\n{lines}  verify: true\n}}\n"))
-    }
-}
 
 /// The address with a port that nobody uses.
 fn free(listen: SocketAddr) -> Result<SocketAddr, Failure> {
@@ -151,61 +105,57 @@ fn free(listen: SocketAddr) -> Result<SocketAddr, Failure> {
     }
 }
 
-fn configuration(address: SocketAddr, own: &Path, tls: Option<&str>) -> String {
-    let store = own.join("store");
-    format!(
-        "server_name: dyno\nlisten: \"{address}\"\nmax_payload: {MAX_PAYLOAD_BYTES}\n\
-         jetstream {{ store_dir: {store:?} }}\n{}",
-        tls.unwrap_or_default()
-    )
-}
-
-/// The program, where Debian and others install it.
-fn program() -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places =
-        std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/bin"].map(PathBuf::from));
-    let found = places
-        .map(|place| place.join(NAME))
-        .find(|program| program.is_file());
-    found.ok_or_else(|| {
-        Failure::usage(
-            "no nats-server on this host, to connect the agents that the load comes from",
-        )
-        .remedy(
-            "install it with scripts/install-servers.sh nats, or name a running one with load.nats",
-        )
-        .fact(Fact::NoProgram)
-    })
-}
-
-fn wait(
-    process: &mut ServerProcess,
+/// The server with copies of its files, which only the user that runs dyno may be able to read.
+fn service(
     address: SocketAddr,
-    log: &Path,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let deadline = Instant::now() + START_LIMIT;
-    let words = || log::read_tail(log, 0);
-    while TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_err() {
-        if let Some(how) = process.ended(false) {
-            return Err(Failure::server(log::ended(NAME, &how, &words())));
+    tls: Option<&NatsTls>,
+    dir: &Path,
+    own: &Path,
+) -> Result<Service, Failure> {
+    let store = own.join("store");
+    let mut config = format!(
+        "server_name: dyno\nlisten: \"{address}\"\nmax_payload: {MAX_PAYLOAD_BYTES}\n\
+         jetstream {{ store_dir: {store:?} }}\n"
+    );
+    let mut files = Vec::new();
+    if let Some(NatsTls {
+        ca,
+        certificate,
+        key,
+    }) = tls
+    {
+        config.push_str("tls {\n  verify: true\n");
+        for (name, file) in [
+            ("ca_file", ca),
+            ("cert_file", certificate),
+            ("key_file", key),
+        ] {
+            let text = fs::read_to_string(file).map_err(Failure::at("read", file))?;
+            config.push_str(&format!("  {name}: {:?}\n", dir.join(name)));
+            files.push(ServerFile::new(name, text));
         }
-        unless_canceled(interrupted)?;
-        if Instant::now() > deadline {
-            return Err(log::too_slow(NAME, "answer", START_LIMIT, &words()));
-        }
-        std::thread::sleep(POLL_INTERVAL);
+        config.push_str("}\n");
     }
-    Ok(())
+    files.push(ServerFile::new(CONFIG, config));
+    let program = engine::helper(NAME, HOW_TO_INSTALL)?.into_os_string();
+    let shell = ["-c", GUARDIAN, NAME].map(OsString::from);
+    let arguments = [program, "-c".into(), dir.join(CONFIG).into()];
+    Ok(Service {
+        name: NAME,
+        invocation: Invocation::new("/bin/sh", shell.into_iter().chain(arguments)),
+        files,
+        address,
+        health: None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::for_tests::new_home;
@@ -226,7 +176,7 @@ mod tests {
         assert!(said.contains("\"jetstream\":true"), "{said}");
         let again = start(&home, &address).unwrap_err();
         assert_eq!(again.key.as_deref(), Some(LISTEN), "{again:?}");
-        let data = server._data.dir().to_owned();
+        let data = server._running.data.dir().to_owned();
         drop(server);
         assert!(TcpListener::bind(&address).is_ok() && !data.exists());
     }

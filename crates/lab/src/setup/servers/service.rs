@@ -31,7 +31,7 @@ pub(crate) struct Services {
     /// The directory in the result for the services' logs.
     keep: PathBuf,
     pub(crate) site: Arc<dyn Site>,
-    data: DataDir,
+    pub(super) data: DataDir,
 }
 
 impl Services {
@@ -44,16 +44,29 @@ impl Services {
         keep: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
+        let services = |dir: &Path, own: &Path| {
+            let manager = member.replication.traits().manager;
+            let services = manager.map(|manager| manager.services(&member.layout, dir, own));
+            Ok(services.transpose()?.unwrap_or_default())
+        };
+        Self::run_all(services, site, home, keep, interrupted)
+    }
+
+    /// Starts what `services` returns for a directory, and the part of it that belongs to the
+    /// servers' account.
+    pub(super) fn run_all(
+        services: impl FnOnce(&Path, &Path) -> Result<Vec<Service>, Failure>,
+        site: Arc<dyn Site>,
+        home: &Home,
+        keep: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
         fs::create_dir_all(keep).map_err(Failure::at("create", keep))?;
         let data = DataDir::new(home, "services.", &plan::Node::default(), interrupted)?;
         data.hand_over()?;
-        let (dir, own) = (data.dir(), data.own());
-        let manager = member.replication.traits().manager;
-        let services = manager.map(|manager| manager.services(&member.layout, dir, &own));
-        let services = services.transpose()?.unwrap_or_default();
         let started = Self {
             running: Mutex::default(),
-            services,
+            services: services(data.dir(), &data.own())?,
             keep: keep.to_owned(),
             site,
             data,

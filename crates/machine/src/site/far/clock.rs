@@ -2,24 +2,14 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use measure::clock::{Drift, Exchange, Offset};
-use serde::{Deserialize, Serialize};
+use measure::clock::{Drift, Offset, Offsets, Reading};
 
-/// What a host's clocks say at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Reading {
-    /// Nanoseconds since dyno's program began there.
-    pub(super) steady_ns: u64,
-    /// Nanoseconds since 1970.
-    pub(super) wall_ns: u64,
-}
-
-impl Reading {
-    pub(super) fn now(origin: Instant) -> Self {
-        Self {
-            steady_ns: nanos(origin.elapsed()),
-            wall_ns: nanos(since_1970()),
-        }
+/// What this machine's clocks say; the steady one since `origin`.
+pub(super) fn now(origin: Instant) -> Reading {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    Reading {
+        steady_ns: nanos(origin.elapsed()),
+        wall_ns: nanos(wall.unwrap_or_default()),
     }
 }
 
@@ -36,26 +26,17 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// From readings of this host's clocks when it asked, of the other host's, and of this host's when
-    /// the answer arrived. `first`: the first measurement.
+    /// From readings as of [`Offsets::of`]. `first`: the first measurement.
     pub(super) fn of(
         origin: Instant,
         readings: &[[Reading; 3]],
         first: Option<&Self>,
     ) -> Option<Self> {
-        let offset = |of: fn(&Reading) -> u64| {
-            let exchange = |[asked, read, answered]: &[Reading; 3]| Exchange {
-                asked_ns: of(asked),
-                read_ns: of(read),
-                answered_ns: of(answered),
-            };
-            Offset::of(&readings.iter().map(exchange).collect::<Vec<_>>())
-        };
-        let steady = offset(|reading| reading.steady_ns)?;
+        let Offsets { steady, wall } = Offsets::of(readings)?;
         Some(Self {
             origin,
             steady,
-            wall: offset(|reading| reading.wall_ns)?,
+            wall,
             drift: first.and_then(|first| steady.drift_since(&first.steady)),
         })
     }
@@ -65,12 +46,6 @@ impl Clock {
         let here = Duration::from_nanos(self.steady.here_ns(nanos(steady)));
         self.origin.checked_add(here).unwrap_or(self.origin)
     }
-}
-
-fn since_1970() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -89,10 +64,10 @@ mod tests {
             if there.elapsed().is_zero() {
                 continue;
             }
-            let asked = Reading::now(here);
-            let mut read = Reading::now(there);
+            let asked = now(here);
+            let mut read = now(there);
             read.wall_ns += 2_000_000_000;
-            exchanges.push([asked, read, Reading::now(here)]);
+            exchanges.push([asked, read, now(here)]);
         }
         let clock = Clock::of(here, &exchanges, None).unwrap();
         let error = clock.wall.ahead_ns.abs_diff(2_000_000_000);

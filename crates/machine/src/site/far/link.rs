@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::BEGIN;
-use super::clock::{Clock, Reading};
+use super::clock::{self, Clock};
 use super::frame::{self, Reply, Request};
 use crate::failure::{Failure, canceled};
 use crate::locked;
@@ -153,10 +153,10 @@ impl Shared {
     fn read_clock(&self) -> Result<Clock, Failure> {
         let mut readings = Vec::new();
         for _ in 0..EXCHANGES {
-            let asked = Reading::now(self.origin);
+            let asked = clock::now(self.origin);
             let (_, answer) = self.request(|id| Request::Clock { id })?;
             let answer = answer.recv_timeout(self.silence).map_err(|_| self.end())?;
-            let (answer, answered) = (answer?, Reading::now(self.origin));
+            let (answer, answered) = (answer?, clock::now(self.origin));
             let read = serde_json::from_value(answer);
             readings.push([asked, read.map_err(|error| self.garbled(&error))?, answered]);
         }

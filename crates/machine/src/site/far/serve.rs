@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::BEGIN;
-use super::clock::Reading;
+use super::clock;
 use super::frame::{self, Reply, Request};
 use crate::failure::Failure;
 use crate::locked;
@@ -58,7 +58,7 @@ pub fn serve<A: DeserializeOwned>(
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(failed(error)),
                 Ok(Some(Request::Clock { id })) => {
-                    let read = serde_json::to_value(Reading::now(origin));
+                    let read = serde_json::to_value(clock::now(origin));
                     reply(id, read.map_err(Failure::internal));
                 }
                 Ok(Some(Request::Cancel { id })) => {

@@ -3,18 +3,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Kind;
 use crate::home::outside::Outside;
-use crate::process::{self, NEVER, TOOL_LIMIT};
+use crate::process;
 
 /// The program that sets up the rules.
 const PROGRAM: &str = "nft";
-const APPLY: [&str; 2] = ["-f", "-"];
+const APPLY: &str = "-f -";
 /// Where the journal says that a table is.
 const TABLES: &str = "/";
 /// Where sshd tells a session its connection: the client's address and port, then its own.
@@ -39,14 +38,14 @@ impl Silence {
             return Err(Failure::server(why).remedy("connect to an address of the host"));
         };
         let table = Outside::make(home, Kind::Table, Path::new(TABLES))?;
-        nft(&APPLY, &rules(&table.name(), Some(own), limit))?;
+        nft(APPLY, &rules(&table.name(), Some(own), limit))?;
         let since = Instant::now();
         Ok(Self { table, since })
     }
 
     /// Checks that this host can be cut off, and changes nothing.
     pub fn check() -> Result<(), Failure> {
-        nft(&["-c", "-f", "-"], &rules("dyno", None, Duration::ZERO))
+        nft("-c -f -", &rules("dyno", None, Duration::ZERO))
     }
 
     /// Returns when the host was heard again.
@@ -101,40 +100,28 @@ fn rules(table: &str, spared: Option<[SocketAddr; 2]>, limit: Duration) -> Strin
 
 /// Adds an empty table.
 pub(crate) fn add_table(name: &str) -> Result<(), Failure> {
-    nft(&APPLY, &format!("add table inet {name}\n"))
+    nft(APPLY, &format!("add table inet {name}\n"))
 }
 
 /// Removes a table, if there is one, with its rules.
 pub(crate) fn remove_table(name: &str) -> Result<(), Failure> {
     let script = format!("add table inet {name}\ndelete table inet {name}\n");
-    nft(&APPLY, &script)
+    nft(APPLY, &script)
 }
 
-fn nft(arguments: &[&str], script: &str) -> Result<(), Failure> {
-    let mut command = Command::new(PROGRAM);
-    // dyno's environment may contain passwords.
-    command.env_clear().args(arguments);
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    let input = process::input(script.as_bytes());
-    command.stdin(input.map_err(Failure::at("write to", Path::new(PROGRAM)))?);
+fn nft(arguments: &str, script: &str) -> Result<(), Failure> {
     let cannot = |why: &str, remedy: &str| {
         Failure::server(format!("the host cannot fall silent: {why}")).remedy(remedy)
     };
-    let output = process::output(command, TOOL_LIMIT, &NEVER).map_err(|error| {
+    let ran = process::fed(PROGRAM, arguments, script).map_err(|error| {
         let remedy = "install nftables there, and make sure that PATH contains its directory, usually /usr/sbin";
         cannot(&error.message, remedy)
     })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let words = String::from_utf8_lossy(&output.stderr);
-            let words = words.lines().next().unwrap_or_default();
-            Err(cannot(
-                &format!("nft: {words}"),
-                "log in there as root, on a kernel with nf_tables",
-            ))
-        }
-    }
+    ran.map(drop).map_err(|words| {
+        let first = words.lines().next().unwrap_or_default();
+        let remedy = "log in there as root, on a kernel with nf_tables";
+        cannot(&format!("nft: {first}"), remedy)
+    })
 }
 
 #[cfg(test)]
