@@ -10,6 +10,7 @@ use workload::virtual_user::VirtualUser;
 use crate::barrier::Barrier;
 use crate::clock::{Clock, SystemClock};
 use crate::control::Control;
+use crate::cpu;
 use crate::outcome::LoadError;
 use crate::stop::Stop;
 use crate::worker::{self, WorkerSetup};
@@ -71,6 +72,7 @@ impl Runtime for Threads<'_> {
     }
 
     fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
+        cpu::shorten_slices();
         let start = self.barrier.wait(stop)?;
         Ok(self.clock.time_ns(start))
     }
