@@ -147,7 +147,7 @@ fn connect(
         return Ok(Vec::new());
     };
     let key = |place: usize| Some(key(planned, planned.list.get(place)?));
-    connected.retain(|_, host| !host.link.is_lost());
+    connected.retain(|_, host| !host.link().is_lost());
     let tried: BTreeSet<_> = places.iter().filter_map(|place| key(*place)).collect();
     let tried = tried.into_iter().filter(|key| !connected.contains_key(key));
     let tried: Vec<_> = thread::scope(|scope| {
