@@ -200,6 +200,8 @@ pub(crate) struct SysbenchArgs {
 pub(crate) struct HostArgs {
     /// The directory of dyno's cache on this host.
     pub(crate) cache: PathBuf,
+    /// Its run to go on with after a restart of this host.
+    pub(crate) run: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -13,5 +13,10 @@ pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
     let input = io::stdin().as_fd().try_clone_to_owned();
     let input = input.map_err(Failure::at("read", Path::new("/dev/stdin")))?;
     // Without a buffer, so that waiting for the next request needs no more than its file.
-    lab::serve_host(&args.cache, File::from(input), io::stdout())
+    lab::serve_host(
+        &args.cache,
+        args.run.as_deref(),
+        File::from(input),
+        io::stdout(),
+    )
 }

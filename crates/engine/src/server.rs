@@ -47,6 +47,9 @@ pub struct ServerTraits {
     pub url: &'static str,
     /// Files that must not be copied with a data directory, such as a server's identity.
     pub not_copied: &'static [&'static str],
+    /// The file of a data directory with the ID of the server's process. The server does not start while another
+    /// process of its user has that ID.
+    pub process_file: Option<&'static str>,
     pub log_entries: LogEntries,
     /// Settings for loading data fast, and for having all of it in the files after shutdown.
     pub loading_settings: StaticSettings,

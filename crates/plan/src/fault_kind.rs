@@ -76,6 +76,8 @@ pub enum Need {
     Btrfs,
     /// A volume that is not on the disk of dyno's cache.
     OwnDisk,
+    /// Volumes that are there again once their host has restarted.
+    Lasting,
 }
 
 /// A fault that lasts, and is healed with this effect.
@@ -230,6 +232,12 @@ kinds! {
         isolates: Silent, loses_primary: true, needs: &[Hosts, Unshared],
         ..lasting(Host, "Cuts the host of the member (`site.hosts`) off from everyone but dyno itself, without \
             notice to anyone. Should dyno lose it, too, the host ends that by itself.", "Lets it be heard again.")
+    },
+    Reboot = "reboot" => FaultRules {
+        isolates: Silent, loses_primary: true, needs: &[Hosts, Unshared, Lasting],
+        ..lasting(Host, "Restarts the host of the member (`site.hosts`) at once, as a power failure would: nothing is \
+            written to disk or shut down. Only hosts in `site.allow_reboot`.",
+            "Waits until the host is back, and starts the server again.")
     },
     CutPower = "cut_power" => FaultRules {
         isolates: Silent, loses_primary: true, needs: &[Guests],

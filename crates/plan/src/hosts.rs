@@ -24,6 +24,9 @@ pub struct Hosts {
     /// The hosts of instances, or of the members of each cluster, in turn; empty: all of the list.
     #[serde(default, skip_serializing_if = "On::is_everywhere")]
     pub on: On,
+    /// The addresses of those that a fault may restart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_reboot: Vec<String>,
 }
 
 /// Which hosts have which servers.
@@ -177,6 +180,7 @@ mod tests {
             ssh_config: None,
             directory: "/var/tmp".into(),
             on,
+            allow_reboot: Vec::new(),
         }
     }
 

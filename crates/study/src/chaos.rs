@@ -157,7 +157,8 @@ fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<TextError> {
         let help = format!("list it as [[{FAULT}]], without [chaos]");
         return Some(TextError::new(message, help));
     }
-    if let Some((_, refusal)) = servers.refuse_kind(kind, servers.data()) {
+    let refused = servers.refuse_kind(kind, servers.data());
+    if let Some((_, refusal)) = refused.or_else(|| servers.refuse_reboot(kind, None)) {
         return Some(refusal);
     }
     let cluster = servers.cluster.filter(|_| servers.members > 1)?;
@@ -312,7 +313,9 @@ mod tests {
             .iter()
             .copied()
             // The members of this cluster run in no guests, and on no other hosts.
-            .filter(|kind| is_drawn(*kind) && !["cut_power", "silence"].contains(&kind.name()))
+            .filter(|kind| {
+                is_drawn(*kind) && !["cut_power", "silence", "reboot"].contains(&kind.name())
+            })
             .collect();
         assert_eq!(kinds(Some("managed")), all);
         let alone = kinds(None).into_iter().map(|kind| kind.name());

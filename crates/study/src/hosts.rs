@@ -15,6 +15,7 @@ const LISTS: [&str; 2] = ["site.hosts", "site.host"];
 const KINDS: [SiteKind; 3] = [SiteKind::Ssh, SiteKind::Process, SiteKind::Limited];
 const INSTANCES_ON: &str = "topology.instances_on";
 const MEMBERS_ON: &str = "topology.members_on";
+const ALLOW_REBOOT: &str = "site.allow_reboot";
 
 /// The hosts of a site; `None` without any.
 pub(crate) fn hosts(at: &Point<'_>) -> Option<Hosts> {
@@ -37,6 +38,7 @@ pub(crate) fn hosts(at: &Point<'_>) -> Option<Hosts> {
             .map(On::Members)
             .or(instances.map(On::Instances))
             .unwrap_or_default(),
+        allow_reboot: names(ALLOW_REBOOT).unwrap_or_default(),
     })
 }
 
@@ -82,7 +84,10 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
         return at.refuse_two(given.span, kind.span, message, help);
     }
     if let Some(hosts) = &trial.topology.node.site.hosts {
-        are_different(at, hosts, given.span);
+        let addresses = hosts.list.iter().map(|host| &host.address.value);
+        are_different(at, addresses, given.span);
+        let allowed = at.given(ALLOW_REBOOT).map(|allowed| allowed.span);
+        are_different(at, hosts.allow_reboot.iter(), allowed.unwrap_or_default());
         placement(at, hosts, given.span);
         devices(at, trial, hosts);
     }
@@ -94,9 +99,8 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial) {
     }
 }
 
-fn are_different(at: &Point<'_>, hosts: &Hosts, place: Span) {
+fn are_different<'a>(at: &Point<'_>, mut addresses: impl Iterator<Item = &'a String>, place: Span) {
     let mut known = BTreeSet::new();
-    let mut addresses = hosts.list.iter().map(|host| &host.address.value);
     if let Some(twice) = addresses.find(|address| !known.insert(*address)) {
         let message = format!("the host `{}` is named twice", shown(twice));
         let help = "name each host once: if there are more servers than hosts, several share one";
@@ -111,7 +115,8 @@ fn placement(at: &Point<'_>, hosts: &Hosts, place: Span) {
         let message = "`instances_on` and `members_on` place the same servers";
         at.refuse_two(instances.at, members.at, message, "remove one of the two");
     }
-    for typed in [instances, members]
+    let lists = [instances, members, at.find(ALLOW_REBOOT)];
+    for typed in lists
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.value.as_ref())

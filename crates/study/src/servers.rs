@@ -1,5 +1,7 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
+use std::collections::BTreeSet;
+
 use plan::{
     ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget,
     FaultVolume, FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec,
@@ -58,6 +60,7 @@ impl<'a> Servers<'a> {
         };
         self.refuse_kind(kind, volume)
             .or_else(|| self.refuse_target(kind, fault.target, "target"))
+            .or_else(|| self.refuse_reboot(kind, Some(fault.target)))
             .or_else(|| self.refuse_sides(fault, &options))
             .or_else(|| self.refuse_process(options.process))
             .or_else(|| refuse_device(options.device?, volume))
@@ -112,11 +115,47 @@ impl<'a> Servers<'a> {
             Need::LoopDevices => loop_devices(volume).is_some(),
             Need::Btrfs => volume.file_system.as_deref().is_some_and(is_btrfs),
             Need::OwnDisk => volume.is_separate(),
+            Need::Lasting => self
+                .topology
+                .node
+                .volumes()
+                .all(|volume| volume.file_system.is_none() && volume.scheduler.is_none()),
         }
     }
 
     fn has_hosts(&self) -> bool {
         self.topology.node.site.hosts.is_some()
+    }
+
+    /// Why a fault may not restart all hosts that it can hit; without a target, those of all servers.
+    pub(crate) fn refuse_reboot(
+        &self,
+        kind: FaultKind,
+        target: Option<FaultTarget>,
+    ) -> Option<Refusal> {
+        let hosts = self.topology.node.site.hosts.as_ref();
+        let hosts = hosts.filter(|_| kind == FaultKind::Reboot)?;
+        let servers = match target {
+            Some(FaultTarget::Server(number)) => number - 1..number,
+            _ => 0..self.count(),
+        };
+        let hit: BTreeSet<_> = servers.map(|index| self.topology.host_of(index)).collect();
+        let hit = hit.into_iter().filter_map(|place| hosts.list.get(place));
+        let hit: Vec<&str> = hit.map(|host| host.address.as_str()).collect();
+        let is_allowed = |name: &str| hosts.allow_reboot.iter().any(|allowed| allowed == name);
+        let refused_one = hit.iter().find(|name| !is_allowed(name))?;
+        let message = format!(
+            "`{kind}` could restart the host `{refused_one}`, which the study does not allow"
+        );
+        let names = hit
+            .iter()
+            .map(|name| format!("\"{name}\""))
+            .collect::<Vec<_>>();
+        let help = format!(
+            "if whatever runs there may be lost, add allow_reboot = [{}] under [site]",
+            names.join(", ")
+        );
+        refused("", message, &help)
     }
 
     /// How the other members of a cluster see those that a fault hits.
@@ -273,7 +312,7 @@ fn lack_of(need: Need, kind: FaultKind) -> TextError {
             "it needs a cluster of two or more: use `topology.cluster` and `topology.members`"),
         Need::Namespaces => (format!("`{kind}` breaks links between network namespaces of this host, and the members have none"),
             "give each member an address of its own: network = \"namespaces\" under [topology], without other hosts"),
-        Need::Hosts => (format!("`{kind}` cuts a whole host off, and the servers run on this one"),
+        Need::Hosts => (format!("`{kind}` is done to other hosts, and the servers run on this one"),
             "name others: hosts = [\"db1\", …] under [site]; in network namespaces of this host, members can have `fail_host` or `partition`"),
         Need::OwnHost => (format!("`{kind}` has no effect on members that share this host's loopback interface"),
             "give each member an address of its own: network = \"namespaces\" under [topology], or hosts = [\"db1\", …] under [site]"),
@@ -287,6 +326,8 @@ fn lack_of(need: Need, kind: FaultKind) -> TextError {
             "use filesystem = \"btrfs\" in its section"),
         Need::OwnDisk => (format!("`{kind}` would fill the disk of dyno's cache"),
             "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\""),
+        Need::Lasting => (format!("`{kind}` would undo what dyno has set up for the volumes: after a restart, nobody mounts them"),
+            "remove `filesystem` and `scheduler`; with directory = \"/…\" under [volume], data can be on any disk that the host mounts by itself"),
     };
     TextError::new(message, help)
 }

@@ -15,7 +15,8 @@ use crate::{daemon, skip};
 const NETWORK: [u8; 2] = [100, 127];
 const PORT: u16 = 2222;
 /// Connects a host to the switch, and runs a program there. `$1`: the process of the switch, `$2`: the host's name, which
-/// its port has, too, `$3`: its address, `$4`: its own directory; then the program.
+/// its port has, too, `$3`: its address, `$4`: its own directory; then the program. When the host restarts, the kernel
+/// ends its first process as if by SIGHUP, and the program runs again.
 const CONNECT: &str = r#"
 set -e
 # Of a host that was killed a moment ago.
@@ -27,13 +28,19 @@ ip link set eth0 up
 ip link set lo up
 name=$2 own=$4
 shift 4
-exec unshare --mount --pid --uts --fork --kill-child --mount-proc -- sh -c '
-    set -e
-    hostname "$1"
-    mount --bind "$2" /var/tmp
-    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-    shift 2
-    exec "$@"' sh "$name" "$own" "$@"
+while
+    code=0
+    env --default-signal=HUP setpriv --pdeathsig KILL -- \
+        unshare --mount --pid --uts --fork --kill-child --mount-proc -- sh -c '
+            set -e
+            hostname "$1"
+            mount --bind "$2" /var/tmp
+            mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+            shift 2
+            exec "$@"' sh "$name" "$own" "$@" || code=$?
+    [ "$code" = 129 ]
+do :; done
+exit "$code"
 "#;
 const SWITCH: &str = r#"
 set -e
@@ -239,11 +246,13 @@ impl Hosts {
         );
     }
 
-    /// The first process of a host.
-    fn init(&self, number: u8) -> Option<i32> {
-        let entry = self.ssh(number).pid();
-        let children = fs::read_to_string(format!("/proc/{entry}/task/{entry}/children"));
-        children.ok()?.trim().parse().ok()
+    /// The first process of a host; another one once it has restarted.
+    pub fn init(&self, number: u8) -> Option<i32> {
+        let child = |of: i32| {
+            let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+            children.ok()?.trim().parse().ok()
+        };
+        child(child(self.ssh(number).pid().cast_signed())?)
     }
 }
 

@@ -205,6 +205,62 @@ fn hosts_that_cannot_fall_silent_are_named_before_anything_runs() {
     cache.assert_nothing_left();
 }
 
+/// All members on a host end with it, and return together with what they had.
+#[test]
+fn a_host_restarts_under_load_and_its_servers_return_with_their_data() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let cache = Cache::kept();
+    let first = (1..=2).map(|number| hosts.init(number));
+    let first: Vec<_> = first.collect();
+    let run = |time: &str| {
+        let study = format!(
+            "title = \"t\"\nserver.engine = \"postgres\"\n\
+             topology = {{ cluster = \"asynchronous\", members_on = [\"host1\", \"host2\", \"host2\"] }}\n\
+             ledger = {{ rate = 20 }}\n{}allow_reboot = [\"host2\"]\ncpus = 1\n{LOAD}time = \"{time}\"\n\
+             [[fault]]\nat = \"1s\"\nreboot = 2\nheal = \"1s\"\nexpect_outage = true\n",
+            site(&hosts)
+        );
+        Program::study(&study).cache(&cache).succeeds()
+    };
+    let done = in_time(&["10s", "60s"], run, is_healed);
+    let trial = done.completed();
+    let text = shown(&trial);
+    let fault = &trial.faults[0];
+    assert!(fault.error.is_none() && fault.effect_s.is_some(), "{text}");
+    assert!(trial.ledgers[0].is_intact(), "{text}");
+    for number in [2, 3] {
+        let log = done.kept(1, &format!("{number}/error.log"));
+        let starts = log.matches("ready to accept").count();
+        assert_eq!(starts, 2, "{log}");
+    }
+    let now: Vec<_> = (1..=2).map(|number| hosts.init(number)).collect();
+    assert!(now[0] == first[0] && now[1] != first[1]);
+    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    cache.assert_nothing_left();
+}
+
+/// A primary is lost with its host, which stays away until the load has ended.
+#[test]
+fn a_host_that_returns_late_is_cleaned_up_all_the_same() {
+    let Some(hosts) = Hosts::start(2) else { return };
+    let cache = Cache::kept();
+    let study = format!(
+        "title = \"t\"\nserver.engine = \"mariadb\"\ntopology.instances = 2\n\
+         {}allow_reboot = {}\n{LOAD}time = \"4s\"\n\
+         [[fault]]\nat = \"1s\"\nreboot = 2\nheal = \"never\"\n",
+        site(&hosts),
+        hosts.list()
+    );
+    let done = Program::study(&study).cache(&cache).succeeds();
+    let fault = &done.completed().faults[0];
+    assert!(
+        fault.error.is_none() && fault.healed_s.is_none(),
+        "{fault:?}"
+    );
+    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    cache.assert_nothing_left();
+}
+
 /// A silent host hears neither of dyno's death nor of anything else, and is heard again nevertheless.
 #[test]
 fn a_host_is_heard_again_although_dyno_is_killed() {

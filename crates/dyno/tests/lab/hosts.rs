@@ -84,6 +84,29 @@ fn a_host_that_does_not_answer_is_refused_before_the_first_trial() {
     cache.assert_nothing_left();
 }
 
+/// A test that fails here restarts the machine that it runs on: `machine::site::far::reboot` has the first one.
+#[test]
+fn the_machine_that_dyno_runs_on_is_not_restarted() {
+    let (cache, host, below) = (Cache::kept(), SshHost::start(), directory());
+    let name = SshHost::NAME;
+    let site = format!(
+        "[site]\nhost = \"{name}\"\nallow_reboot = [\"{name}\"]\nssh_config = \"{}\"\ndirectory = \"{}\"\n",
+        host.config().display(),
+        below.path().display()
+    );
+    let study = format!(
+        "title = \"t\"\nserver.engine = \"mariadb\"\n{site}[data]\nrows = 500\n[load]\ntime = \"60s\"\n\
+         [[fault]]\nat = \"20s\"\nreboot = 1\n"
+    );
+    let refused = Program::study(&study).cache(&cache).run();
+    refused.fails(
+        2,
+        &["study.toml:", "on host elsewhere", "dyno itself runs on it"],
+    );
+    assert!(entries(&below.path().join("dyno-cache/run")).is_empty());
+    cache.assert_nothing_left();
+}
+
 /// A study with two servers on hosts of namespaces.
 fn on(hosts: &Hosts, cache: &Cache, more: &str) -> Program {
     let site = format!(

@@ -81,6 +81,7 @@ const BOTH: ServerTraits = ServerTraits {
     socket: |_| "s.sock".to_owned(),
     url: "mysql://root",
     not_copied: &["auto.cnf", "ib_buffer_pool"],
+    process_file: None,
     // InnoDB's redo log: files, or the directory of later versions.
     log_entries: LogEntries {
         prefixes: &["ib_logfile", "#innodb_redo"],

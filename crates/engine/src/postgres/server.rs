@@ -63,6 +63,7 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
     socket: |port| format!(".s.PGSQL.{port}"),
     url: "postgres://dyno",
     not_copied: &["postmaster.opts", "postmaster.pid"],
+    process_file: Some("postmaster.pid"),
     // As `initdb --waldir` creates them.
     log_entries: LogEntries {
         prefixes: &["pg_wal"],

@@ -15,6 +15,7 @@ use super::links::{BrokenLinks, Lost, Sides};
 use super::operator::switch_over;
 use super::program::run_program;
 use crate::failure::not_running;
+use crate::hosts::Away;
 use crate::servers::Services;
 use crate::site::Machine;
 use crate::{Fact, Failure, Instance};
@@ -44,6 +45,7 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
         FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, host::join),
         FaultKind::Silence => (Effect::fall_silent, Effect::undo, return_to_cluster),
+        FaultKind::Reboot => (Effect::reboot, Effect::return_to_host, host::join),
         FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
         FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
         FaultKind::Command => (Effect::run_command, Effect::undo, stay),
@@ -67,6 +69,8 @@ pub(super) struct Effect<'a> {
     output: PathBuf,
     pub(super) sides: Sides,
     undo: Option<Undo>,
+    /// A host that restarts, and has something of dyno's.
+    away: Option<Away>,
     /// The index of a primary that was shut down for a switchover.
     old_primary: Option<usize>,
     /// Whether healing had to start the server again.
@@ -106,6 +110,7 @@ impl<'a> Effect<'a> {
             options,
             lasts,
             undo: None,
+            away: None,
             old_primary: None,
             has_restarted: false,
             found: None,
@@ -136,10 +141,11 @@ impl<'a> Effect<'a> {
     }
 
     /// Ends what must not outlive the load, after the last of the others.
-    pub(super) fn end(&mut self) {
-        if self.undo.is_some() {
-            // The trial is over, and what is left ends with its servers.
-            let _ = self.undo();
+    pub(super) fn end(&mut self, interrupted: &AtomicBool) {
+        // The trial is over, and what is left ends with its servers.
+        let _ = self.undo();
+        if let Some(host) = self.away.take() {
+            let _ = host.return_to(false, interrupted);
         }
         self.context.instance.faults.end(self.number);
     }
@@ -330,7 +336,7 @@ mod tests {
         // It is interrupted, but may have begun.
         let _ = effect.inject();
         effect.heal().unwrap();
-        effect.end();
+        effect.end(&AtomicBool::new(false));
         assert_eq!(fs::read_to_string(healed).unwrap(), "once\n");
     }
 }

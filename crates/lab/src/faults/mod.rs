@@ -106,7 +106,7 @@ impl<'a> Schedule<'a> {
             effects
                 .into_iter()
                 .flatten()
-                .for_each(|mut effect| effect.end());
+                .for_each(|mut effect| effect.end(self.interrupted));
         });
     }
 

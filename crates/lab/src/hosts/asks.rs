@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::replication::ClusterLayout;
 use ipnet::Ipv4Net;
+use machine::site::far::reboot::Boot;
 use plan::{EngineSpec, Node, Topology};
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +20,12 @@ use crate::template::About;
 pub(crate) enum Ask {
     /// Finds the server's program.
     Find(EngineSpec),
-    /// Checks that a study's sites and volumes can be created.
-    Check(Box<Topology>),
+    /// Checks that a study's sites and volumes can be created, and that a fault can restart the host if one may.
+    /// Says where dyno runs.
+    Check {
+        topology: Box<Topology>,
+        reboots: Option<Boot>,
+    },
     /// Keeps a template, and makes one of the data that was received if there is none; returns
     /// whether there is one.
     Hold {
@@ -68,13 +73,23 @@ pub(crate) enum Ask {
     /// Cuts the host off for at most this time.
     FallSilent(Duration),
     BeHeard,
+    /// The name of the program's run directory.
+    Run,
+    /// Restarts the host, unless dyno, which says where it runs, would end with it.
+    Reboot(Boot),
+    /// Takes over a server whose processes have ended with its host, as it was before.
+    TakeOver {
+        id: u64,
+        server: Box<ServerStart>,
+        former: Box<Started>,
+    },
     /// Kills the server, and removes its data.
     End(u64),
     Forget(u64),
 }
 
 /// What a server is started with.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct ServerStart {
     pub(super) number: u32,
     pub(super) spec: EngineSpec,
@@ -106,8 +121,16 @@ impl ServerStart {
     }
 }
 
+impl fmt::Debug for ServerStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerStart")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A `Membership`, which names its kind of cluster.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SentMembership {
     pub(crate) kind: String,
     pub(crate) layout: ClusterLayout,
@@ -133,13 +156,14 @@ pub(super) struct Received {
 }
 
 /// What is known of a server that has started.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Started {
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Started {
     pub(super) name: String,
-    pub(super) port: u16,
-    pub(super) password: String,
-    pub(super) public_key: Option<Vec<u8>>,
-    pub(super) notes: Vec<String>,
+    pub(crate) port: u16,
+    pub(crate) password: String,
+    pub(crate) public_key: Option<Vec<u8>>,
+    pub(crate) notes: Vec<String>,
+    pub(super) dir: PathBuf,
     pub(super) directories: Vec<PathBuf>,
     pub(super) groups: Vec<PathBuf>,
 }

@@ -2,17 +2,19 @@
 //! connection ends.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::Installed;
-use machine::site::far;
-use plan::{ActsOn, EngineSpec, Node as NodePlan, SiteKind, Topology};
+use machine::site::far::{self, reboot, reboot::Boot};
+use plan::{ActsOn, EngineSpec, FaultKind, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +22,7 @@ use super::answer::Answer;
 use super::asks::{Ask, Found, Received, ServerStart, Started};
 use crate::failure::{Failure, not_running};
 use crate::home::Home;
-use crate::process::NEVER;
+use crate::process::{self, NEVER};
 use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze, read_end};
 use crate::setup::data::settle;
 use crate::setup::spec::{config, engine_of, installed};
@@ -33,9 +35,16 @@ const KEPT_BYTES: u64 = 4 << 20;
 /// Templates that no other dyno removes: those of trials that run at once.
 const MAX_HELD: usize = 4;
 
-/// Answers dyno on another host, with the cache at `root`, until the connection ends.
+/// How long the answer to a request to restart may take to leave the host.
+const REBOOT_DELAY: Duration = Duration::from_millis(200);
+/// How long a kernel may take to restart: meanwhile, nothing is taken down.
+const REBOOT_LIMIT: Duration = Duration::from_secs(60);
+
+/// Answers dyno on another host, with the cache at `root`, until the connection ends. `former` is the name of the run
+/// directory in which the program went on before the host restarted.
 pub fn serve(
     root: &Path,
+    former: Option<&str>,
     from: impl Read + AsFd,
     to: impl Write + AsFd + Send,
 ) -> Result<(), Failure> {
@@ -46,10 +55,15 @@ pub fn serve(
         held: Mutex::default(),
         found: Mutex::default(),
         silence: Mutex::default(),
-        home: Home::open_at(root, servers::account()?)?,
+        restarts: Arc::default(),
+        home: Home::open_at(root, servers::account()?, former)?,
         origin: Instant::now(),
     };
-    far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over))
+    let served = far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over));
+    // A power failure takes nothing down either.
+    let is_over = || (!desk.restarts.load(Ordering::Relaxed)).then_some(());
+    process::poll(REBOOT_LIMIT, is_over);
+    served
 }
 
 /// What was set up. Servers end first, the cache last.
@@ -62,6 +76,8 @@ struct Desk {
     held: Mutex<Vec<(About, Template)>>,
     found: Mutex<Vec<(EngineSpec, Installed)>>,
     silence: Mutex<Option<Silence>>,
+    /// Whether the host is about to restart.
+    restarts: Arc<AtomicBool>,
     home: Home,
     origin: Instant,
 }
@@ -84,7 +100,9 @@ impl Desk {
                     left: left.map(ToString::to_string).collect(),
                 }
             })),
-            Ask::Check(topology) => packed(can_have(&self.home, &topology)),
+            Ask::Check { topology, reboots } => {
+                packed(can_have(&self.home, &topology, reboots.as_ref()))
+            }
             Ask::Hold {
                 spec,
                 about,
@@ -118,6 +136,13 @@ impl Desk {
             Ask::Kept(id) => packed(Ok(kept(&self.kept(id)))),
             Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
             Ask::BeHeard => self.be_heard().sent(self.origin),
+            Ask::Run => packed(Ok(self
+                .home
+                .run_dir()
+                .file_name()
+                .map(OsStr::to_string_lossy))),
+            Ask::Reboot(dyno) => self.reboot(dyno).sent(self.origin),
+            Ask::TakeOver { id, server, former } => packed(self.take_over(id, *server, &former)),
             Ask::End(id) => packed(self.end(id)),
             Ask::Forget(id) => packed(self.forget(id)),
         }
@@ -209,12 +234,36 @@ impl Desk {
     }
 
     fn start(&self, id: u64, ask: ServerStart, over: &AtomicBool) -> Result<Started, Failure> {
-        let found = self.find(&ask.spec)?;
         let server = self.server(id)?;
         let mut server = locked(&server);
         let Server::Data(data) = std::mem::replace(&mut *server, Server::Ended) else {
             return Err(Failure::internal("the server has no data"));
         };
+        let start = |found: &_, spec, data| servers::start(found, spec, data, over);
+        let (node, started) = self.node(id, ask, data, start)?;
+        // dyno's own files of the server must survive a restart of the host; its data was written before.
+        settle(&started.dir, false, over)?;
+        *server = Server::Runs(Box::new(node));
+        Ok(started)
+    }
+
+    fn take_over(&self, id: u64, ask: ServerStart, former: &Started) -> Result<Started, Failure> {
+        let data = DataDir::of_former(&self.home, &former.dir, &former.directories)?;
+        let take_over = |found: &_, spec, data| servers::of_former(found, spec, data, former);
+        let (node, started) = self.node(id, ask, data, take_over)?;
+        let server = Arc::new(Mutex::new(Server::Runs(Box::new(node))));
+        locked(&self.servers).insert(id, server);
+        Ok(started)
+    }
+
+    fn node(
+        &self,
+        id: u64,
+        ask: ServerStart,
+        data: DataDir,
+        make: impl FnOnce(&Installed, NodeSpec, DataDir) -> Result<Node, Failure>,
+    ) -> Result<(Node, Started), Failure> {
+        let found = self.find(&ask.spec)?;
         let limits_io = ask.limits_io;
         let site = site(&ask.node.site, limits_io, &self.home)?.at(ask.address);
         let groups = site.group_dirs();
@@ -228,7 +277,7 @@ impl Desk {
             membership: membership.transpose()?,
             ..NodeSpec::new(ask.number, ask.connections, Arc::new(site), &self.kept(id))
         };
-        let node = servers::start(&found, spec, data, over)?;
+        let node = make(&found, spec, data)?;
         locked(&self.processes).insert(id, node.process().clone());
         let started = Started {
             name: node.name(),
@@ -236,11 +285,11 @@ impl Desk {
             password: node.password().to_owned(),
             public_key: node.public_key().map(<[u8]>::to_vec),
             notes: node.notes().to_vec(),
+            dir: node.dir().to_owned(),
             directories: node.directories(),
             groups,
         };
-        *server = Server::Runs(Box::new(node));
-        Ok(started)
+        Ok((node, started))
     }
 
     fn with_node<T>(
@@ -271,6 +320,20 @@ impl Desk {
     fn be_heard(&self) -> Result<Instant, Failure> {
         let silence = locked(&self.silence).take();
         silence.map_or_else(|| Ok(Instant::now()), Silence::end)
+    }
+
+    fn reboot(&self, dyno: Boot) -> Result<Instant, Failure> {
+        reboot::check(&dyno)?;
+        self.restarts.store(true, Ordering::Relaxed);
+        let restarts = Arc::clone(&self.restarts);
+        let at = Instant::now() + REBOOT_DELAY;
+        thread::spawn(move || {
+            thread::sleep(REBOOT_DELAY);
+            // Who asked notices that the host is still there.
+            let _ = reboot::restart(&dyno);
+            restarts.store(false, Ordering::Relaxed);
+        });
+        Ok(at)
     }
 
     fn end(&self, id: u64) -> Result<(), Failure> {
@@ -309,11 +372,26 @@ fn site(planned: &plan::Site, limits_io: bool, home: &Home) -> Result<ThisHost, 
     ThisHost::new(home, &planned, limits_io, None)
 }
 
-fn can_have(home: &Home, topology: &Topology) -> Result<(), Failure> {
+fn can_have(home: &Home, topology: &Topology, reboots: Option<&Boot>) -> Result<(), Failure> {
     site(&topology.node.site, topology.limits_io(), home)?.end()?;
     let mut faults = topology.faults.iter();
-    if faults.any(|fault| fault.kind().rules().acts_on == ActsOn::Host) {
+    let is_silent =
+        |kind: FaultKind| kind.rules().acts_on == ActsOn::Host && kind != FaultKind::Reboot;
+    if faults.any(|fault| is_silent(fault.kind())) {
         Silence::check()?;
+    }
+    if let Some(dyno) = reboots {
+        reboot::check(dyno)?;
+        let space = ThisHost::default().files().space(home.root());
+        if space.is_ok_and(|space| space.is_memory) {
+            let why = format!(
+                "{} is in memory, which a restart empties",
+                home.root().display()
+            );
+            return Err(Failure::usage(why)
+                .remedy("name a directory on a disk")
+                .key("site.directory"));
+        }
     }
     volume::check(&topology.node, home.account())?;
     volume::fillable::check_all(topology, home.root())

@@ -13,35 +13,41 @@ mod calls;
 mod desk;
 mod node;
 mod place;
+mod reboot;
 mod site;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use engine::Installed;
 use host::Files;
 use ipnet::Ipv4Net;
 use machine::site::far::Link;
+use machine::site::far::reboot::Boot;
 use plan::{EngineSpec, Topology, shown_bytes};
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, disk_full};
 use crate::home::Home;
+use crate::locked;
 use crate::process::NEVER;
 use crate::setup::needs::{self, Needs};
 use crate::site::{Destination, Machine, Site};
 use crate::template::{About, Template};
 
+use answer::Answer;
 pub(crate) use asks::Ask;
 use asks::{Found, Received};
-pub(crate) use asks::{SentMembership, ServerStart};
+pub(crate) use asks::{SentMembership, ServerStart, Started};
 pub use desk::serve;
 pub(crate) use node::{FarNode, MemberNode};
 pub(crate) use place::{
     Data, FarData, Spot, check_each, check_room, connect, on_each, own_address, spots, together,
 };
+pub(crate) use reboot::Away;
 
 /// The name of dyno's cache on other hosts, in the study's directory there.
 const CACHE: &str = "dyno-cache";
@@ -51,8 +57,9 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// A host that runs dyno's program. Dropping it ends everything that the program has set up.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// The first field, so that the program ends before its directory is removed.
-    link: Link,
+    /// The first field, so that the program ends before its directory is removed. Another one once the host has
+    /// restarted.
+    link: Mutex<Arc<Link>>,
     machine: Machine,
     name: String,
     /// The study's directory there.
@@ -83,17 +90,19 @@ impl Host {
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let machine = Machine::new(home, to, below)?;
-        let cache = below.join(CACHE).into_os_string();
-        let own = Path::new(OWN_PROGRAM);
-        let link = machine.program(own, &["host".into(), cache], interrupted)?;
+        let link = program(&machine, below, None, interrupted)?;
         Ok(Self {
-            link,
+            link: Mutex::new(Arc::new(link)),
             machine,
             name: to.host.clone(),
             directory: below.to_owned(),
             last: AtomicU64::new(0),
             left: OnceLock::new(),
         })
+    }
+
+    fn link(&self) -> Arc<Link> {
+        Arc::clone(&locked(&self.link))
     }
 
     pub(crate) fn address(&self) -> Ipv4Net {
@@ -156,7 +165,13 @@ impl Host {
     }
 
     fn ask<T: DeserializeOwned>(&self, ask: &Ask, interrupted: &AtomicBool) -> Result<T, Failure> {
-        self.link.ask(ask, interrupted)
+        self.link().ask(ask, interrupted)
+    }
+
+    /// Like [`Host::ask`], for an answer with times of the host.
+    fn call<T: Answer>(&self, ask: &Ask, interrupted: &AtomicBool) -> T {
+        let link = self.link();
+        T::received(link.ask(ask, interrupted), &link)
     }
 
     /// Like [`Host::ask`]; a failure names the host.
@@ -196,7 +211,11 @@ impl Host {
             let remedy = format!("install {} there as on this host", installed.shown());
             return Err(self.machine.unusable(why, &remedy));
         }
-        self.prepare(&Ask::Check(Box::new(topology.clone())), interrupted)
+        let ask = Ask::Check {
+            topology: Box::new(topology.clone()),
+            reboots: self.may_restart(topology).then(Boot::own).transpose()?,
+        };
+        self.prepare(&ask, interrupted)
     }
 
     /// Has the host keep a template, which is copied to it unless it is there.
@@ -269,4 +288,17 @@ impl Host {
         let at = self.address().addr();
         self.prepare(&Ask::Ports { count, at }, &NEVER)
     }
+}
+
+/// Runs dyno's program on a machine, with its cache below `below`. See [`serve`] for `former`.
+fn program(
+    machine: &Machine,
+    below: &Path,
+    former: Option<&str>,
+    interrupted: &AtomicBool,
+) -> Result<Link, Failure> {
+    let cache = below.join(CACHE).into_os_string();
+    let words = ["host".into(), cache].into_iter();
+    let words: Vec<OsString> = words.chain(former.map(OsString::from)).collect();
+    machine.program(Path::new(OWN_PROGRAM), &words, interrupted)
 }

@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::asks::{Ask, ServerStart, Started};
 use super::calls::Call;
 use super::place::FarData;
-use super::{Host, site::FarSite};
+use super::{Away, Host, site::FarSite};
 use crate::failure::Failure;
 use crate::process::NEVER;
 use crate::servers::{DataDir, FarProcesses, Node, NodeSpec, ProcessId};
@@ -59,7 +59,7 @@ impl MemberNode {
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             Self::Here(_) => false,
-            Self::There(far) => far.data.host.link.is_lost(),
+            Self::There(far) => far.data.host.link().is_lost(),
         }
     }
 
@@ -119,15 +119,29 @@ impl MemberNode {
         self.ask_host(&Ask::BeHeard)
     }
 
+    /// Restarts its host; returns when that took effect.
+    pub(crate) fn reboot(&self) -> Result<(Away, Instant), Failure> {
+        Away::begin(self.host()?)
+    }
+
     fn ask_host(&self, ask: &Ask) -> Result<Instant, Failure> {
+        self.host()?.call(ask, &NEVER)
+    }
+
+    fn host(&self) -> Result<&Arc<Host>, Failure> {
         match self {
             Self::Here(_) => Err(Failure::server(
-                "only another host can fall silent: use site.hosts",
+                "this is done only to another host: use site.hosts",
             )),
-            Self::There(far) => {
-                let host = &far.data.host;
-                Answer::received(host.ask(ask, &NEVER), &host.link)
-            }
+            Self::There(far) => Ok(&far.data.host),
+        }
+    }
+
+    /// Has its host, which has restarted, take it over. It is down.
+    pub(crate) fn taken_over(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Here(_) => Ok(()),
+            Self::There(far) => far.taken_over(),
         }
     }
 
@@ -155,6 +169,9 @@ pub(crate) struct FarNode {
     engine: &'static dyn Server,
     replication: Option<&'static dyn Replication>,
     site: Arc<dyn Site>,
+    /// The same.
+    far: Arc<FarSite>,
+    server: ServerStart,
     started: Started,
     processes: Arc<Processes>,
     /// Its directory in the result.
@@ -187,20 +204,20 @@ impl FarNode {
         data: FarData,
         server: ServerStart,
         spec: NodeSpec,
-        site: &FarSite,
+        far: Arc<FarSite>,
         engine: &'static dyn Server,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         fs::create_dir_all(&spec.keep).map_err(Failure::at("create", &spec.keep))?;
         let ask = Ask::Start {
             id: data.id,
-            server: Box::new(server),
+            server: Box::new(server.clone()),
         };
         let started: Result<Started, Failure> = data.host.ask(&ask, interrupted);
         // Also if the server did not start.
         fetch(&spec.keep, &data);
         let started = started?;
-        site.has_groups(started.groups.clone());
+        far.has_groups(started.groups.clone());
         let processes = Processes {
             host: Arc::clone(&data.host),
             id: data.id,
@@ -210,6 +227,8 @@ impl FarNode {
             engine,
             replication: spec.membership.map(|member| member.replication()),
             site: spec.site,
+            far,
+            server,
             started,
             processes: Arc::new(processes),
             keep: spec.keep,
@@ -227,11 +246,22 @@ impl FarNode {
             Call::kill { .. } | Call::start_again { .. } | Call::shut_down { .. }
         );
         let id = self.data.id;
-        let answer = self.data.host.ask(&Ask::Call { id, call }, interrupted);
+        let answer = self.data.host.call(&Ask::Call { id, call }, interrupted);
         if is_long {
             fetch(&self.keep, &self.data);
         }
-        T::received(answer, &self.data.host.link)
+        answer
+    }
+
+    fn taken_over(&mut self) -> Result<(), Failure> {
+        let ask = Ask::TakeOver {
+            id: self.data.id,
+            server: Box::new(self.server.clone()),
+            former: Box::new(self.started.clone()),
+        };
+        self.started = self.data.host.prepare(&ask, &NEVER)?;
+        self.far.has_groups(self.started.groups.clone());
+        Ok(())
     }
 
     fn end(self) -> Result<(), Failure> {

@@ -140,7 +140,7 @@ pub(crate) fn connect<'a>(
     connected: &mut Hosts,
     interrupted: &AtomicBool,
 ) -> Vec<Failure> {
-    connected.retain(|_, host| !host.link.is_lost());
+    connected.retain(|_, host| !host.link().is_lost());
     let wanted = topologies.into_iter();
     let wanted = wanted.flat_map(|topology| {
         let keys = (0..topology.nodes()).filter_map(|index| key_of(topology, index));

@@ -2,7 +2,7 @@
 //! does.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host::Files;
@@ -13,6 +13,7 @@ use measure::clock::HostClock;
 use super::Host;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::locked;
 use crate::site::{Launched, Machine, Program, Site};
 
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct FarSite {
     host: Arc<Host>,
     address: Ipv4Net,
     /// The control groups there, once they exist.
-    groups: OnceLock<Vec<PathBuf>>,
+    groups: Mutex<Vec<PathBuf>>,
 }
 
 impl FarSite {
@@ -28,7 +29,7 @@ impl FarSite {
         Self {
             host: Arc::clone(host),
             address,
-            groups: OnceLock::new(),
+            groups: Mutex::default(),
         }
     }
 
@@ -37,7 +38,7 @@ impl FarSite {
     }
 
     pub(super) fn has_groups(&self, groups: Vec<PathBuf>) {
-        let _ = self.groups.set(groups);
+        *locked(&self.groups) = groups;
     }
 }
 
@@ -64,7 +65,7 @@ impl Site for FarSite {
     }
 
     fn clock(&self) -> Option<HostClock> {
-        let clock = self.host.link.clock().ok()?;
+        let clock = self.host.link().clock().ok()?;
         let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
         Some(HostClock {
             host: self.host.name.clone(),
@@ -80,7 +81,7 @@ impl Site for FarSite {
     }
 
     fn usage(&self) -> Option<Usage> {
-        let groups = self.groups.get().filter(|groups| !groups.is_empty())?;
-        Some(group::read(self.files(), groups))
+        let groups = locked(&self.groups).clone();
+        (!groups.is_empty()).then(|| group::read(self.files(), &groups))
     }
 }

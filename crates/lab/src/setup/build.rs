@@ -255,7 +255,7 @@ impl Building<'_, '_> {
             (Data::There(data), Some(far)) => {
                 let server = ServerStart::new(&spec, self.spec, node, topology.limits_io());
                 let engine = self.installed.engine;
-                let started = FarNode::start(data, server, spec, &far, engine, interrupted);
+                let started = FarNode::start(data, server, spec, far, engine, interrupted);
                 MemberNode::There(Box::new(started?))
             }
             (Data::There(_), None) => return Err(Failure::internal("data without its host")),

@@ -127,11 +127,7 @@ impl Journal {
             undo: Some(undo),
         };
         self.append(&line, File::sync_data)?;
-        Ok(Step {
-            journal: Arc::clone(self),
-            number,
-            is_done: AtomicBool::new(false),
-        })
+        Ok(Step::of(self, number))
     }
 
     /// Notes that a step has been undone. Without the note, after a power failure or on a full disk,
@@ -160,6 +156,15 @@ impl Journal {
 }
 
 impl Step {
+    /// A step that is in the journal.
+    pub(super) fn of(journal: &Arc<Journal>, number: u32) -> Self {
+        Self {
+            journal: Arc::clone(journal),
+            number,
+            is_done: AtomicBool::new(false),
+        }
+    }
+
     /// Undoes the step, unless that is done, by `undo`, which returns whether nothing remains.
     pub(crate) fn undo(&self, undo: impl FnOnce() -> Result<bool, Failure>) -> Result<(), Failure> {
         if !self.is_done.load(Ordering::Relaxed) && undo()? {

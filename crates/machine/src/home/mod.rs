@@ -132,29 +132,46 @@ impl Home {
         Self::open_in(&root::from_environment()?, cache_limit()?, account)
     }
 
-    /// Like [`Home::open`], in the directory `root`.
-    pub fn open_at(root: &Path, account: Account) -> Result<Self, Failure> {
-        Self::open_in(root, cache_limit()?, account)
+    /// Like [`Home::open`], in the directory `root`. With the name of the run directory of a process that ended
+    /// with its host, goes on in that one, if it is still there.
+    pub fn open_at(root: &Path, account: Account, former: Option<&str>) -> Result<Self, Failure> {
+        Self::open_to_go_on(root, cache_limit()?, account, former)
     }
 
     /// Like [`Home::open`], in the directory `root` and with a given limit.
     pub fn open_in(root: &Path, cache_limit_bytes: u64, account: Account) -> Result<Self, Failure> {
+        Self::open_to_go_on(root, cache_limit_bytes, account, None)
+    }
+
+    fn open_to_go_on(
+        root: &Path,
+        cache_limit_bytes: u64,
+        account: Account,
+        former: Option<&str>,
+    ) -> Result<Self, Failure> {
         let root = root::prepare(root, &account)?;
         // Another process must not claim the new directory before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
-        let run = run_dir::make(&root)?;
-        let own = Lock::exclusive(&run.join(LOCK))?;
+        let former = former.map(|name| sweep::take_over(&root, name, &account));
+        let (run, own) = match former.transpose()?.flatten() {
+            Some(former) => former,
+            None => {
+                let run = run_dir::make(&root)?;
+                let own = Lock::exclusive(&run.join(LOCK))?;
+                (run, own)
+            }
+        };
         let journal = Arc::new(Journal::open(&run)?);
         let found = sweep::claim(&root)?;
         drop(whole);
         let home = Self {
             inner: Arc::new(Inner {
                 swept: sweep::remove(&root, found, &account),
+                next: AtomicU32::new(run_dir::first_free(&run)?),
                 root,
                 run,
                 account,
                 cache_limit_bytes,
-                next: AtomicU32::new(0),
                 journal,
                 _lock: own,
             }),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
-use super::journal::{Kind, Step, Target, Undo};
+use super::journal::{self, Kind, Step, Target, Undo};
 use super::trust::{self, untrusted};
 use super::{Home, containers, marker, mounted, root};
 use crate::failure::{Fact, Failure};
@@ -66,6 +66,19 @@ impl Outside {
         if kind == Kind::Directory {
             marker::ensure(made.path())?;
         }
+        Ok(made)
+    }
+
+    /// What a former process of this run has made at a path; `None` if it made nothing there.
+    pub(crate) fn of_former(home: &Home, path: &Path) -> Result<Option<Self>, Failure> {
+        let steps = journal::remaining(home.run_dir())?;
+        let made = steps.into_iter().find_map(|(number, undo)| match undo {
+            Undo::Remove(target) if target.path == path => Some(Self {
+                step: Step::of(&home.inner.journal, number),
+                target,
+            }),
+            _ => None,
+        });
         Ok(made)
     }
 

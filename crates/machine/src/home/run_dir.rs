@@ -6,12 +6,13 @@
 //! CACHE/run/5e1c…/host   "machine-id boot-id name"
 //! ```
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::root;
+use super::{journal, root};
 use crate::failure::Failure;
 
 /// Microseconds since 1970 in hexadecimal: 13 digits until 2112.
@@ -68,7 +69,24 @@ impl Host {
     }
 }
 
-fn record_host(run: &Path) -> Result<(), Failure> {
+/// A number that nothing of the run has yet.
+pub(super) fn first_free(run: &Path) -> Result<u32, Failure> {
+    let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
+    let of_name = |name: OsString| {
+        let name = name.to_string_lossy().into_owned();
+        name.rsplit(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    };
+    let numbers = entries
+        .flatten()
+        .filter_map(|entry| of_name(entry.file_name()));
+    let last = numbers.chain(journal::remaining(run)?.into_keys()).max();
+    Ok(last.map_or(0, |last: u32| last.saturating_add(1)))
+}
+
+pub(super) fn record_host(run: &Path) -> Result<(), Failure> {
     let path = run.join(HOST);
     let text = format!("{}\n", Host::this().0.join(" "));
     fs::write(&path, text).map_err(Failure::at("write", &path))

@@ -65,6 +65,37 @@ fn try_claim(dir: &Path) -> Result<Option<Lock>, Failure> {
     Ok(None)
 }
 
+/// Takes over the run directory of a process that ended with its host; `None` if it is gone.
+pub(super) fn take_over(
+    root: &Path,
+    name: &str,
+    account: &Account,
+) -> Result<Option<(PathBuf, Lock)>, Failure> {
+    let run = root.join(root::RUN).join(name);
+    if !run_dir::is_name(name) || !run.exists() {
+        return Ok(None);
+    }
+    let Some(lock) = try_claim(&run)? else {
+        let why = format!(
+            "{} is in use: the host has not restarted yet",
+            run.display()
+        );
+        return Err(Failure::server(why));
+    };
+    end_processes(&run, account)?;
+    run_dir::record_host(&run).map(|()| Some((run, lock)))
+}
+
+/// Kills the processes of a dead run, and removes their shared memory; returns how many there were.
+fn end_processes(run: &Path, account: &Account) -> Result<u32, Failure> {
+    let ended = survivors::end(run, account)?;
+    let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
+    for entry in entries.flatten() {
+        survivors::remove_shared_memory(&entry.path(), account);
+    }
+    Ok(ended)
+}
+
 /// Kills the processes of dead runs and removes their directories. Reports what it cannot remove.
 pub(super) fn remove(root: &Path, (found, left): Found, account: &Account) -> Cleaned {
     let mut cleaned = Cleaned {
@@ -88,11 +119,7 @@ pub(super) fn remove_run(
     account: &Account,
     cleaned: &mut Cleaned,
 ) -> Result<(), Failure> {
-    cleaned.processes += survivors::end(dir, account)?;
-    let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
-    for entry in entries.flatten() {
-        survivors::remove_shared_memory(&entry.path(), account);
-    }
+    cleaned.processes += end_processes(dir, account)?;
     let undone = undo_steps(dir);
     let ended = mounted::end_below(dir);
     let undone = undone?;

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use crate::account::Account;
 use crate::failure::{Failure, of_log};
 use crate::home::Home;
+use crate::home::outside::Outside;
 
 pub use crate::tool::no_volume;
 pub use devices::Job;
@@ -53,6 +54,20 @@ pub fn create(
         (None, Some(below)) => Arc::new(directory::make(home, below)?),
         (None, None) => Arc::new(own),
     })
+}
+
+/// The volume at `path` that a former process of this run has created. Dropping it removes it, too.
+pub fn of_former(home: &Home, path: &Path, own: &Path) -> Result<Arc<dyn Volume>, Failure> {
+    if path == own {
+        return Ok(Arc::new(own.to_owned()));
+    }
+    match Outside::of_former(home, path)? {
+        Some(made) => Ok(Arc::new(made)),
+        None => Err(no_volume(
+            format!("{} is not in the journal of the run", path.display()),
+            "run the study again",
+        )),
+    }
 }
 
 /// A node's own directory, which is removed by its owner.

@@ -97,6 +97,8 @@ const GENERAL: &[Key] = &[
         "Hosts on which servers run, as ssh knows them: `hosts = [\"db1\", \"me@db2\"]`. Instances and the members of clusters are dealt out over them in turn. dyno logs in with keys only, and each host's key must be known. The server's program must be installed there as on this host; nothing of dyno needs to be.")),
     started(optional("site.host", Kind::Hosts,
         "The only host, as in `hosts`; or `[[site.host]]` for each, with its `address`, and what differs there: `cpus` in place of `site.cpus`, `device` in place of `volume.device`.")),
+    needs(Needs::Hosts, optional("site.allow_reboot", Kind::Hosts,
+        "Those of the hosts that a `reboot` fault may restart: `allow_reboot = [\"db2\"]`. Whatever runs there is lost, as in a power failure. Default: none.")),
     needs(Needs::Hosts, optional("site.ssh_config", Kind::Path,
         "ssh's configuration file for the hosts. Default: the user's.")),
     needs(Needs::Hosts, key("site.directory", Kind::Path, "\"/var/tmp\"",

@@ -103,6 +103,42 @@ fn hosts_can_be_swept_and_a_result_keeps_them() {
 }
 
 #[test]
+fn a_host_restarts_only_if_the_study_allows_it_by_name() {
+    let text = |allowed: &str, rest: &str| {
+        format!(
+            "{SMALLEST}site = {{ hosts = [\"a\", \"b\", \"c\"], allow_reboot = {allowed} }}\n\
+             topology.cluster = \"galera\"\nload.time = \"60s\"\n{rest}"
+        )
+    };
+    let reboot = |target: &str| format!("[[fault]]\nat = \"1s\"\nreboot = {target}\n");
+    for (allowed, target) in [("[\"b\"]", "2"), ("[\"a\", \"b\", \"c\"]", "\"primary\"")] {
+        let trial = trial(&text(allowed, &reboot(target)), &[]);
+        assert_eq!(trial.topology.faults.len(), 1);
+    }
+    let any = "chaos.faults = \"any\"\n";
+    let drawn = |allowed: &str| {
+        let kinds = trial(&text(allowed, any), &[]).chaos.unwrap().kinds;
+        kinds.iter().any(|kind| kind.name() == "reboot")
+    };
+    assert!(drawn("[\"a\", \"b\", \"c\"]") && !drawn("[\"a\", \"b\"]"));
+    for (allowed, target, said) in [
+        ("[\"a\"]", "2", "add allow_reboot = [\"b\"]"),
+        ("[\"a\", \"c\"]", "\"replica\"", "the host `b`"),
+        ("[\"a\", \"d\"]", "1", "no host `d`"),
+        ("[\"a\", \"a\"]", "1", "`a` is named twice"),
+    ] {
+        let refused = fails(&text(allowed, &reboot(target)), &[]);
+        assert!(refused.contains(said), "{refused}");
+    }
+    let named = "chaos.faults = [\"reboot\"]\n";
+    assert!(fails(&text("[\"a\"]", named), &[]).contains("the host `b`"));
+    let made = format!("volume.filesystem = \"ext4\"\n{}", reboot("2"));
+    assert!(fails(&text("[\"b\"]", &made), &[]).contains("nobody mounts them"));
+    let here = format!("{SMALLEST}load.time = \"60s\"\n{}", reboot("1"));
+    assert!(fails(&here, &[]).contains("is done to other hosts"));
+}
+
+#[test]
 fn a_host_that_fails_takes_its_members_along() {
     let text = |hosts: &str, members: u32| {
         format!(

@@ -33,6 +33,27 @@ impl<'a> Effect<'a> {
         Ok(started.into_iter().fold(heard_at, Instant::max))
     }
 
+    pub(super) fn reboot(&mut self) -> Result<Instant, Failure> {
+        let (away, since) = self.context.node()?.reboot()?;
+        self.away = Some(away);
+        Ok(since)
+    }
+
+    /// Starts the servers once the host is back.
+    pub(super) fn return_to_host(&mut self) -> Result<Instant, Failure> {
+        if let Some(host) = self.away.take() {
+            let returned = host.return_to(true, self.context.over);
+            // A host that has not returned in time is not waited for again.
+            if returned.as_ref().is_err_and(Failure::is_interrupted) {
+                self.away = Some(host);
+            }
+            returned?;
+        }
+        self.hit()
+            .try_for_each(|member| member.node()?.taken_over())?;
+        self.restore_host()
+    }
+
     pub(super) fn fall_silent(&mut self) -> Result<Instant, Failure> {
         let limit = self.lasts + GRACE;
         let silent_at = self.context.node()?.fall_silent(limit)?;

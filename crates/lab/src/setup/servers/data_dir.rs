@@ -87,6 +87,32 @@ impl DataDir {
         Ok(new)
     }
 
+    /// What a former process of this run has created as `dir`, with the directories of data and log.
+    pub(crate) fn of_former(
+        home: &Home,
+        dir: &Path,
+        directories: &[PathBuf],
+    ) -> Result<Self, Failure> {
+        let own = dir.join(OWN);
+        let volume = |directory: &PathBuf| match directory.parent() {
+            Some(parent) if directory.is_dir() => volume::of_former(home, parent, &own),
+            _ => Err(no_volume(
+                format!("{} is gone", directory.display()),
+                "name a directory on a disk that the host mounts by itself, and that it does not empty",
+            )),
+        };
+        let [data, log] = [directories.first(), directories.get(1)]
+            .map(|directory| directory.map(volume).transpose());
+        Ok(Self {
+            home: home.clone(),
+            schedulers: Vec::new(),
+            volume: data?.ok_or_else(|| Failure::internal("a node without data"))?,
+            log_volume: log?,
+            is_in_use: Arc::default(),
+            dir: dir.to_owned(),
+        })
+    }
+
     /// Creates a volume, and sets the scheduler of its devices.
     fn create(
         &mut self,

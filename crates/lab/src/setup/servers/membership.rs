@@ -148,6 +148,10 @@ impl Password {
         Ok(Self(long.chars().skip(shorter).collect()))
     }
 
+    pub(super) fn known(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.0
     }

@@ -20,6 +20,7 @@ pub use find::{account, check_program, find, open_home};
 pub(crate) use membership::MemberPlace;
 pub use membership::Membership;
 pub use nats::{NatsServer, NatsTls};
+pub(crate) use node::of_former;
 pub use node::{Node, NodeSpec, start};
 pub use process::ProcessId;
 

@@ -5,7 +5,7 @@ mod role;
 mod start;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ use crate::site::Site;
 
 use disk::DiskFaults;
 use start::Start;
+pub(crate) use start::of_former;
 pub use start::{NodeSpec, start};
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
@@ -95,6 +96,11 @@ impl Node {
     /// The data directory on the site.
     pub fn data_dir(&self) -> PathBuf {
         self.site().path(&self.data.data())
+    }
+
+    /// The directory of everything of the node that is not on another volume.
+    pub(crate) fn dir(&self) -> &Path {
+        self.data.dir()
     }
 
     pub(crate) fn directories(&self) -> Vec<PathBuf> {

@@ -14,6 +14,7 @@
 mod clock;
 mod frame;
 mod link;
+pub mod reboot;
 mod serve;
 
 pub use clock::Clock;

@@ -95,10 +95,9 @@ impl Site for Machine {
     }
 }
 
-/// What only a guest has: a power supply, without which it loses its processes and the content of
-/// its memory.
+/// What happens to a machine that loses its processes and the content of its memory.
 impl Machine {
-    /// Switches the guest off, and returns once it is off.
+    /// Switches a guest off, and returns once it is off. A host only loses the connection.
     pub fn cut(&self) -> Instant {
         let cut_at = self.guest.as_ref().map(Guest::cut);
         // No request waits for an answer.
@@ -106,7 +105,7 @@ impl Machine {
         cut_at.unwrap_or_else(Instant::now)
     }
 
-    /// Switches the guest on again, with what was on its disk.
+    /// Switches a guest on again, with what was on its disk. Connects again.
     pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
             guest.switch_on(interrupted)?;

@@ -13,6 +13,7 @@ use engine::{Installed, Invocation, Login, LoginAttempt, Paths, Settings};
 
 use super::{DiskFaults, Node};
 use crate::failure::{Fact, Failure, unless_canceled};
+use crate::hosts::Started;
 use crate::port;
 use crate::process::POLL_INTERVAL;
 use crate::setup::servers::data_dir::DataDir;
@@ -96,6 +97,35 @@ pub fn start(
         }
     }
     data.hand_over()?;
+    let mut node = new(installed, spec, data)?;
+    node.launch(Start::First, interrupted)?;
+    Ok(node)
+}
+
+/// A node that has lost its processes with its host, and is down.
+pub(crate) fn of_former(
+    installed: &Installed,
+    spec: NodeSpec,
+    data: DataDir,
+    former: &Started,
+) -> Result<Node, Failure> {
+    fs::create_dir_all(&spec.keep).map_err(Failure::at("create", &spec.keep))?;
+    let traits = installed.engine.traits();
+    // A host gives out the same process IDs again.
+    traits
+        .process_file
+        .map_or(Ok(()), |name| data.remove_data_file(name))?;
+    Ok(Node {
+        port: former.port,
+        password: Password::known(&former.password),
+        public_key: former.public_key.clone(),
+        notes: former.notes.clone(),
+        ..new(installed, spec, data)?
+    })
+}
+
+fn new(installed: &Installed, spec: NodeSpec, data: DataDir) -> Result<Node, Failure> {
+    let membership = spec.membership.as_ref();
     let own = data.volumes().map(|volume| volume.path());
     let own = own.chain([data.dir()]).map(Path::to_owned);
     let own: Vec<PathBuf> = own.collect();
@@ -107,7 +137,7 @@ pub fn start(
         None if spec.is_open => Password::default(),
         None => Password::random()?,
     };
-    let mut node = Node {
+    Ok(Node {
         process: None,
         installed: installed.clone(),
         id: id.unwrap_or_default(),
@@ -119,9 +149,7 @@ pub fn start(
         disk: DiskFaults::default(),
         spec,
         data,
-    };
-    node.launch(Start::First, interrupted)?;
-    Ok(node)
+    })
 }
 
 impl Node {
@@ -162,8 +190,13 @@ impl Node {
     fn try_launch(&mut self, start: Start, interrupted: &AtomicBool) -> Result<(), Failure> {
         let (engine, account) = (self.installed.engine, self.data.home().account());
         let paths = self.paths();
-        // A killed server leaves its socket behind, which must not be mistaken for the new one.
-        let _ = fs::remove_file(&paths.socket);
+        // A killed server leaves its socket behind, which must not be mistaken for the new one, and a file that names
+        // its process.
+        for suffix in ["", ".lock"] {
+            let mut file = paths.socket.clone().into_os_string();
+            file.push(suffix);
+            let _ = fs::remove_file(file);
+        }
         let of_restart = match start {
             Start::First => Vec::new(),
             Start::Again { bootstraps } => self.restart_settings(bootstraps, interrupted)?,

@@ -1,0 +1,81 @@
+//! Restarts a host, and connects to it again: to a new program of dyno's, which takes over what the former one had.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use machine::site::far::reboot::Boot;
+use plan::{FaultKind, Topology};
+
+use super::asks::Ask;
+use super::{Host, program};
+use crate::failure::{Failure, unless_canceled};
+use crate::locked;
+use crate::process::NEVER;
+
+/// How long a host may take to start: firmware tests much memory for minutes.
+const RETURN_LIMIT: Duration = Duration::from_secs(900);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A host that restarts.
+pub(crate) struct Away {
+    host: Arc<Host>,
+    /// The name of the run directory of the program that ended there.
+    run: String,
+}
+
+impl Host {
+    /// Whether a fault of the study may restart it.
+    pub(super) fn may_restart(&self, topology: &Topology) -> bool {
+        let hosts = topology.node.site.hosts.as_ref();
+        let is_allowed = hosts.is_some_and(|hosts| hosts.allow_reboot.contains(&self.name));
+        let mut faults = topology.faults.iter();
+        is_allowed && faults.any(|fault| fault.kind() == FaultKind::Reboot)
+    }
+}
+
+impl Away {
+    /// Restarts a host, as a power failure would; returns when, too.
+    pub(super) fn begin(host: &Arc<Host>) -> Result<(Self, Instant), Failure> {
+        let run = host.ask(&Ask::Run, &NEVER)?;
+        let asked: Result<Instant, _> = host.call(&Ask::Reboot(Boot::own()?), &NEVER);
+        let since = asked?;
+        sleep(since.saturating_duration_since(Instant::now()));
+        // A kernel that ends says nothing: nobody must wait for its answers.
+        host.machine.cut();
+        let host = Arc::clone(host);
+        Ok((Self { host, run }, since))
+    }
+
+    /// Connects to the host again once it has restarted. With `goes_on`, its servers can be taken over;
+    /// otherwise, everything that dyno had there is removed.
+    pub(crate) fn return_to(&self, goes_on: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let Host {
+            machine, directory, ..
+        } = &*self.host;
+        let former = goes_on.then_some(&*self.run);
+        let deadline = Instant::now() + RETURN_LIMIT;
+        loop {
+            unless_canceled(interrupted)?;
+            let connected = machine
+                .restore(interrupted)
+                .and_then(|()| program(machine, directory, former, interrupted));
+            match connected {
+                Ok(link) => {
+                    // Others must not wait for the end of the former one.
+                    let former = mem::replace(&mut *locked(&self.host.link), Arc::new(link));
+                    drop(former);
+                    return Ok(());
+                }
+                Err(error) if Instant::now() > deadline => {
+                    let limit_min = RETURN_LIMIT.as_secs() / 60;
+                    let what = format!("host {} is not back after {limit_min} min", self.host.name);
+                    return Err(error.context(what));
+                }
+                Err(_) => sleep(RETRY_INTERVAL),
+            }
+        }
+    }
+}
