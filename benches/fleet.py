@@ -109,7 +109,7 @@ class FleetBench(Bench):
         for number in range(self.pairs(3)):
             trial, got = self.drive([f"open-{agent}" for agent in range(4)], seconds, "oltp_point_select",
                                     [f"rate = {RATE}", "threads = 256", 'arrivals = "constant"'], warmup=0)
-            ratio = arrivals(trial) / (RATE * trial["measured_s"])
+            ratio = arrivals(trial) / (RATE * seconds)
             late = max(got["late_ms"]) - min(got["late_ms"])
             say(f"arrivals: {ratio:.5f}")
             met = "met" if 0.999 <= ratio <= 1.001 else "**missed**"
