@@ -152,15 +152,15 @@ fn studies_of_papers_spread_over_hosts() {
     let groups = run(
         "p5-group-replication",
         &hosts,
-        3,
-        "--set load.time=3s --set sweep.topology.members=[3]",
+        4,
+        "--set load.time=3s --set sweep.topology.members=[4]",
     );
     assert_eq!(
         groups
             .iter()
             .map(|trial| trial.setup.clocks.len())
             .collect::<Vec<_>>(),
-        [3]
+        [4]
     );
     // Two of five members are on the host that fails.
     let failed = run(
