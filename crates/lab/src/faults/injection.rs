@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord};
-use plan::{ActsOn, Ends, Fault, FaultKind, FaultRules, FaultTarget, FaultVolume};
+use plan::{ActsOn, Ends, Fault, FaultRules, FaultTarget, FaultVolume};
 
 use super::active::{ActiveFault, Healing};
 use super::context::{FaultContext, find};
@@ -260,14 +260,10 @@ impl<'a> Injection<'a> {
                 self.rejoin(effect, record);
             }
             Err(error) => {
-                if error.is_interrupted() {
-                    record.error = match (self.rules().ends, self.fault.kind()) {
-                        (Ends::Done, _) => Some("it was not done when the load ended".to_owned()),
-                        (_, FaultKind::Reboot) => {
-                            Some("the host was not back when the load ended".to_owned())
-                        }
-                        _ => None,
-                    };
+                if error.is_interrupted() && effect.is_away() {
+                    record.error = Some("its host was not back when the load ended".to_owned());
+                } else if error.is_interrupted() && self.rules().ends == Ends::Done {
+                    record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
                 let is_alone = self.instance.cluster.replication.is_none();

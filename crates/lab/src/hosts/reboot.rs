@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use crate::process::NEVER;
 
 /// How long a host may take to start: firmware tests much memory for minutes.
 const RETURN_LIMIT: Duration = Duration::from_secs(900);
+/// How long it is waited for after an interruption, to remove what is there.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A host that restarts.
@@ -50,18 +52,18 @@ impl Away {
     }
 
     /// Connects to the host again once it has restarted. With `goes_on`, its servers can be taken over;
-    /// otherwise, everything that dyno had there is removed.
+    /// otherwise, everything that dyno had there is removed, also after an interruption if the host is back soon.
     pub(crate) fn return_to(&self, goes_on: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
         let Host {
             machine, directory, ..
         } = &*self.host;
         let former = goes_on.then_some(&*self.run);
-        let deadline = Instant::now() + RETURN_LIMIT;
+        let canceled = if goes_on { interrupted } else { &NEVER };
+        let begun = Instant::now();
         loop {
-            unless_canceled(interrupted)?;
             let connected = machine
-                .restore(interrupted)
-                .and_then(|()| program(machine, directory, former, interrupted));
+                .restore(canceled)
+                .and_then(|()| program(machine, directory, former, canceled));
             match connected {
                 Ok(link) => {
                     // Others must not wait for the end of the former one.
@@ -69,12 +71,22 @@ impl Away {
                     drop(former);
                     return Ok(());
                 }
-                Err(error) if Instant::now() > deadline => {
-                    let limit_min = RETURN_LIMIT.as_secs() / 60;
-                    let what = format!("host {} is not back after {limit_min} min", self.host.name);
-                    return Err(error.context(what));
+                Err(error) => {
+                    let limit = match (interrupted.load(Ordering::Relaxed), goes_on) {
+                        (false, _) => RETURN_LIMIT,
+                        (true, true) => Duration::ZERO,
+                        (true, false) => CLEANUP_LIMIT,
+                    };
+                    if begun.elapsed() >= limit {
+                        unless_canceled(interrupted)?;
+                        let limit_min = limit.as_secs() / 60;
+                        let name = &self.host.name;
+                        return Err(
+                            error.context(format!("{name} is not back after {limit_min} min"))
+                        );
+                    }
+                    sleep(RETRY_INTERVAL);
                 }
-                Err(_) => sleep(RETRY_INTERVAL),
             }
         }
     }

@@ -39,6 +39,11 @@ impl<'a> Effect<'a> {
         Ok(since)
     }
 
+    /// Whether the host has restarted, and dyno has not connected to it again.
+    pub(in crate::faults) fn is_away(&self) -> bool {
+        self.away.is_some()
+    }
+
     /// Starts the servers once the host is back.
     pub(super) fn return_to_host(&mut self) -> Result<Instant, Failure> {
         if let Some(host) = self.away.take() {
