@@ -200,7 +200,7 @@ pub(crate) struct SysbenchArgs {
 pub(crate) struct HostArgs {
     /// The directory of dyno's cache on this host.
     pub(crate) cache: PathBuf,
-    /// Its run to go on with after a restart of this host.
+    /// The run to continue after this host has restarted.
     pub(crate) run: Option<String>,
 }
 

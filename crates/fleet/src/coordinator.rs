@@ -43,16 +43,17 @@ impl Fleet {
         Ok(Self { connection, key })
     }
 
-    /// Checks that the nats-server passes on an order of this size to an agent.
+    /// Checks that the nats-server accepts an order of this size.
     pub fn check_order(&self, bytes: usize) -> Result<(), Failure> {
         let limit = self.connection.client().max_payload();
         if bytes <= limit {
             return Ok(());
         }
         let message = format!(
-            "what an agent is to run has {bytes} bytes, and the nats-server takes {limit} (max_payload)"
+            "an agent's order has {bytes} bytes; the nats-server accepts at most {limit} (max_payload)"
         );
-        let remedy = "raise max_payload in its configuration, or shorten the scripts of the study";
+        let remedy =
+            "raise max_payload in the nats-server's configuration, or shorten the study's scripts";
         Err(Failure::usage(message).remedy(remedy))
     }
 
@@ -258,8 +259,8 @@ impl Drive<'_> {
         heard.map_or(Duration::ZERO, |at| self.since(at))
     }
 
-    /// How long ago something was, without the time in which the nats-server was away, as long as
-    /// agents do not give up.
+    /// The time since `at`, not counting that in which the nats-server was away, up to the limit after
+    /// which agents give up.
     pub fn since(&self, at: Instant) -> Duration {
         match self.fleet.connection.up_since() {
             Some(up_since) => at.max(up_since).elapsed(),

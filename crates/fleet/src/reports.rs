@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{Connection, STORE_LIMIT, Task, consumer, locked};
 use crate::message::{STREAM, reports_of};
 
-/// Reports are sent together up to about this size; larger ones in several batches.
+/// Reports are sent in batches of up to about this size; a larger report takes several.
 const BATCH_BYTES: usize = 128 << 10;
-/// More than a second's report has: seconds of an agent that sends more do not arrive.
+/// More than a second's report needs; a longer one is discarded.
 const MAX_REPORT_BYTES: usize = 64 << 20;
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a request for messages waits for some.
@@ -60,7 +60,7 @@ impl Reporter {
         let sender = BatchSender {
             streams: connection.streams().clone(),
             subject,
-            // With room for what NATS adds to it.
+            // Leaves room for what NATS adds.
             limit: BATCH_BYTES
                 .min(connection.client().max_payload() / 2)
                 .max(1),
@@ -100,9 +100,9 @@ impl Reporter {
 struct BatchSender {
     streams: async_nats::jetstream::Context,
     subject: String,
-    /// Most bytes of a batch.
+    /// Maximum size of a batch in bytes.
     limit: usize,
-    /// Numbers, reports that end with it, and the batches, oldest first.
+    /// For each batch, oldest first: its number, how many reports end in it, and its bytes.
     kept: VecDeque<(u64, usize, Vec<u8>)>,
     number: u64,
     count: Arc<Kept>,
@@ -199,7 +199,7 @@ struct Expected {
     /// The number of the last batch that was passed on.
     last: u64,
     early: BTreeMap<u64, (Vec<u8>, Receipt)>,
-    /// The beginning of a report whose rest has not arrived.
+    /// The beginning of a report that has not arrived completely.
     begun: Vec<u8>,
 }
 
@@ -312,7 +312,7 @@ impl Drop for Inbox {
     }
 }
 
-/// Takes the reports that have arrived whole.
+/// Takes the reports that have arrived completely.
 fn take_whole(begun: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut reports = Vec::new();
     let mut rest = begun.as_slice();

@@ -29,7 +29,7 @@ pub(crate) struct ArrivalQueue {
     /// The whole sequence from its start, for counting the arrivals that are due.
     due: ArrivalSequence,
     started: u64,
-    /// From when on no arrival counts.
+    /// Arrivals that are due from then on do not start.
     pub(crate) end_ns: u64,
 }
 

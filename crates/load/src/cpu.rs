@@ -20,7 +20,7 @@ pub(crate) fn schedule_as_batch() {
 
 /// Asks for short time slices of the calling thread, so that it runs soon after it wakes although
 /// other threads use the CPUs: with equal slices, it waits for the end of theirs. Needs no
-/// privilege; Linux 6.12 and later heed it.
+/// privilege; Linux 6.12 and later honor it.
 #[expect(
     unsafe_code,
     reason = "no crate in use wraps sched_setattr; the calls only use the struct behind the pointer"

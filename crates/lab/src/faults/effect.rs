@@ -69,7 +69,7 @@ pub(super) struct Effect<'a> {
     output: PathBuf,
     pub(super) sides: Sides,
     undo: Option<Undo>,
-    /// A host that restarts, and has something of dyno's.
+    /// A restarting host on which dyno still has files.
     away: Option<Away>,
     /// The index of a primary that was shut down for a switchover.
     old_primary: Option<usize>,

@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
 /// and a new connection.
 const SILENCE_LIMIT: Duration = Duration::from_secs(8);
-/// How long an agent that answers may report no second. A batch that was lost on its way comes again
+/// How long an agent may answer without reporting a second. A batch that was lost on its way comes again
 /// after 10 s, and a nats-server that stores nothing, or a load that hangs, may never send one.
 const STALL_LIMIT: Duration = Duration::from_secs(20);
 /// More than anything can happen in a second, and so little that sums cannot overflow.
@@ -56,7 +56,7 @@ struct AgentState<'a> {
     missing_since_ns: Option<u64>,
     /// The end of its last second.
     last_ns: u64,
-    /// When its load last reported a second, or that it ends.
+    /// When its load last reported a second, or that it was ending.
     progress: Instant,
     firsts_ns: Vec<Option<u64>>,
     totals: AgentTotals,

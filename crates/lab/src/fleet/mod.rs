@@ -72,7 +72,7 @@ impl Fleet {
         let Some(plan::Fleet { agents: wanted, .. }) = &trial.load.fleet else {
             return Ok(Vec::new());
         };
-        // Everything that an order has, but for the address of the servers.
+        // All of an order except the addresses of the servers.
         let texts = trial.load.scripts.iter().map(|script| &*script.text);
         let order = serde_json::to_vec(&(trial, texts.collect::<Vec<_>>()));
         let order = order.map_err(Failure::internal)?;

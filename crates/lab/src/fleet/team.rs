@@ -104,7 +104,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Runs the load to its end. `send` tells the trial what is no event of the load.
+    /// Runs the load to its end. `send` passes on what is not an event of the load.
     pub(crate) fn drive(
         self,
         load: engine::Load<'_>,

@@ -75,9 +75,9 @@ pub(crate) enum Ask {
     BeHeard,
     /// The name of the program's run directory.
     Run,
-    /// Restarts the host, unless dyno, which says where it runs, would end with it.
+    /// Restarts the host, unless that would end dyno, which says where it runs.
     Reboot(Boot),
-    /// Takes over a server whose processes have ended with its host, as it was before.
+    /// Takes over a server whose processes ended when the host restarted.
     TakeOver {
         id: u64,
         server: Box<ServerStart>,

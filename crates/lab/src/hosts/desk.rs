@@ -329,7 +329,7 @@ impl Desk {
         let at = Instant::now() + REBOOT_DELAY;
         thread::spawn(move || {
             thread::sleep(REBOOT_DELAY);
-            // Who asked notices that the host is still there.
+            // dyno notices that the host is still up.
             let _ = reboot::restart(&dyno);
             restarts.store(false, Ordering::Relaxed);
         });

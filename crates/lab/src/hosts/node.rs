@@ -131,7 +131,7 @@ impl MemberNode {
     fn host(&self) -> Result<&Arc<Host>, Failure> {
         match self {
             Self::Here(_) => Err(Failure::server(
-                "this is done only to another host: use site.hosts",
+                "this fault needs another host: use site.hosts",
             )),
             Self::There(far) => Ok(&far.data.host),
         }
@@ -169,7 +169,7 @@ pub(crate) struct FarNode {
     engine: &'static dyn Server,
     replication: Option<&'static dyn Replication>,
     site: Arc<dyn Site>,
-    /// The same.
+    /// The same site.
     far: Arc<FarSite>,
     server: ServerStart,
     started: Started,

@@ -17,7 +17,7 @@ use crate::process::NEVER;
 
 /// How long a host may take to start: firmware tests much memory for minutes.
 const RETURN_LIMIT: Duration = Duration::from_secs(900);
-/// How long it is waited for after an interruption, to remove what is there.
+/// How long to wait for it after an interruption, in order to clean up.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -39,7 +39,7 @@ impl Host {
 }
 
 impl Away {
-    /// Restarts a host, as a power failure would; returns when, too.
+    /// Restarts a host as a power failure would; also returns when that took effect.
     pub(super) fn begin(host: &Arc<Host>) -> Result<(Self, Instant), Failure> {
         let run = host.ask(&Ask::Run, &NEVER)?;
         let asked: Result<Instant, _> = host.call(&Ask::Reboot(Boot::own()?), &NEVER);
@@ -66,7 +66,7 @@ impl Away {
                 .and_then(|()| program(machine, directory, former, canceled));
             match connected {
                 Ok(link) => {
-                    // Others must not wait for the end of the former one.
+                    // Other threads must not wait until the former link has ended.
                     let former = mem::replace(&mut *locked(&self.host.link), Arc::new(link));
                     drop(former);
                     return Ok(());

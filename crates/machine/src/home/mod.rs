@@ -132,8 +132,8 @@ impl Home {
         Self::open_in(&root::from_environment()?, cache_limit()?, account)
     }
 
-    /// Like [`Home::open`], in the directory `root`. With the name of the run directory of a process that ended
-    /// with its host, goes on in that one, if it is still there.
+    /// Like [`Home::open`], in the directory `root`. `former` names the run directory of a process that ended
+    /// when the host restarted; if it still exists, this process continues in it.
     pub fn open_at(root: &Path, account: Account, former: Option<&str>) -> Result<Self, Failure> {
         Self::open_to_go_on(root, cache_limit()?, account, former)
     }

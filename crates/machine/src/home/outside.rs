@@ -69,7 +69,7 @@ impl Outside {
         Ok(made)
     }
 
-    /// What a former process of this run has made at a path; `None` if it made nothing there.
+    /// What a former process of this run created at a path; `None` if it created nothing there.
     pub(crate) fn of_former(home: &Home, path: &Path) -> Result<Option<Self>, Failure> {
         let steps = journal::remaining(home.run_dir())?;
         let made = steps.into_iter().find_map(|(number, undo)| match undo {

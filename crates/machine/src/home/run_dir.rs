@@ -69,7 +69,7 @@ impl Host {
     }
 }
 
-/// A number that nothing of the run has yet.
+/// A number that nothing in the run directory has yet.
 pub(super) fn first_free(run: &Path) -> Result<u32, Failure> {
     let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
     let of_name = |name: OsString| {

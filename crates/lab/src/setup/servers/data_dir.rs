@@ -87,7 +87,7 @@ impl DataDir {
         Ok(new)
     }
 
-    /// What a former process of this run has created as `dir`, with the directories of data and log.
+    /// What a former process of this run created at `dir`, with the directories of its data and log.
     pub(crate) fn of_former(
         home: &Home,
         dir: &Path,

@@ -98,7 +98,7 @@ impl Node {
         self.site().path(&self.data.data())
     }
 
-    /// The directory of everything of the node that is not on another volume.
+    /// The node's own directory: everything that is not on another volume.
     pub(crate) fn dir(&self) -> &Path {
         self.data.dir()
     }

@@ -32,8 +32,8 @@ const EXCHANGES: u32 = 12;
 /// How often that is measured, because clocks run at speeds that differ by some 10 millionths. It also
 /// tells the host that the connection is not lost.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
-/// After so long without an answer to what the clocks say, which the program gives at once, the
-/// connection is lost, although ssh keeps it: the host hangs, or its program is stopped.
+/// If the program, which answers at once what its clocks say, has not answered for so long, the
+/// connection is lost, although ssh keeps it: the host hangs, or the program is stopped.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Maximum number of bytes before the program begins.
 const MAX_NOISE_BYTES: usize = 64 << 10;
@@ -208,7 +208,7 @@ impl Shared {
         self.to.unusable(why, "check the network and the host")
     }
 
-    /// Ends the connection to a program that says nothing. All who wait for answers learn that.
+    /// Ends the connection to a program that says nothing, and tells everyone who waits for an answer.
     fn end(&self) -> Failure {
         process::kill(&mut locked(&self.child));
         locked(&self.waiting).take();

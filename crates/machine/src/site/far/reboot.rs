@@ -1,7 +1,7 @@
 //! Restarts this host's kernel at once, as a power failure would: nothing is written to disk, and nothing is shut
 //! down. In a PID namespace of its own, such as a container's, that ends everything in the namespace instead.
 //!
-//! dyno must never restart the machine that it runs on. Whoever asks says where that is.
+//! dyno must never restart the machine that it runs on. The request says where that is.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 const PROC: &str = "/proc";
-/// The kernel's first PID namespace. To restart from within it is to restart the kernel, with all other namespaces.
+/// The kernel's first PID namespace. A restart from within it restarts the kernel, with all other namespaces.
 const FIRST: &str = "pid:[4026531836]";
 
 /// The run of a kernel that a process is part of, and its PID namespace.
@@ -45,7 +45,7 @@ impl Boot {
 pub fn check(dyno: &Boot) -> Result<(), Failure> {
     if Boot::own()?.ends(dyno)? {
         let why = "the host cannot be restarted: dyno itself runs on it";
-        return Err(Failure::usage(why).remedy("have `reboot` hit only other machines"));
+        return Err(Failure::usage(why).remedy("let `reboot` hit only other machines"));
     }
     let can = capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_BOOT));
     match can {
@@ -81,7 +81,7 @@ fn has_process_in(wanted: &str) -> Result<bool, Failure> {
         let process = entry.map_err(Failure::at("read", PROC))?.path();
         match fs::read_link(process.join("ns/pid")) {
             Ok(name) if name.as_os_str() == wanted => return Ok(true),
-            // It may be the one.
+            // This may be one.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(true),
             _ => {}
         }

@@ -24,7 +24,7 @@ const MAX_AT_ONCE: u64 = 256;
 /// After so long without a request, or without an answer's way out, the connection is lost: dyno reads
 /// the clock more often.
 const SILENCE: Duration = Duration::from_secs(60);
-/// What can be written at once without waiting if anything can.
+/// What can be written without waiting if anything can.
 const PIECE_BYTES: usize = 4096;
 
 /// Answers requests that arrive on `from`, each on a thread of its own. The flag that `answer` gets
@@ -229,7 +229,7 @@ mod tests {
         let mut to = short(to);
         let stuck = frame::write(&mut to, &"x".repeat(1 << 20)).unwrap_err();
         assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
-        // Another message would not be read as one.
+        // Another message would be read as its rest.
         let mut sent = vec![0; 4 + (32 << 10)];
         answers.read_exact(&mut sent).unwrap();
         frame::write(&mut to, &"y").unwrap_err();

@@ -102,7 +102,7 @@ pub fn start(
     Ok(node)
 }
 
-/// A node that has lost its processes with its host, and is down.
+/// A node whose processes ended when its host restarted. It is down.
 pub(crate) fn of_former(
     installed: &Installed,
     spec: NodeSpec,
