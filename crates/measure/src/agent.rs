@@ -30,7 +30,7 @@ pub struct AgentSummary {
     pub delay_ms: Option<f64>,
     /// How far its clock was ahead of the coordinator's, which measured it.
     pub clock_ahead_ms: f64,
-    /// The shortest one; half of it bounds the error of that.
+    /// The shortest round trip to it; half of that bounds the error of `clock_ahead_ms`.
     pub round_trip_ms: f64,
     /// How long after the common start it began.
     pub late_start_ms: Option<f64>,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use machine::site::far::{self, reboot, reboot::Boot};
-use plan::{ActsOn, EngineSpec, FaultKind, Node as NodePlan, SiteKind, Topology};
+use plan::{EngineSpec, FaultKind, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -375,8 +375,7 @@ fn site(planned: &plan::Site, limits_io: bool, home: &Home) -> Result<ThisHost, 
 fn can_have(home: &Home, topology: &Topology, reboots: Option<&Boot>) -> Result<(), Failure> {
     site(&topology.node.site, topology.limits_io(), home)?.end()?;
     let mut faults = topology.faults.iter();
-    let is_silent =
-        |kind: FaultKind| kind.rules().acts_on == ActsOn::Host && kind != FaultKind::Reboot;
+    let is_silent = |kind| matches!(kind, FaultKind::FailHost | FaultKind::Silence);
     if faults.any(|fault| is_silent(fault.kind())) {
         Silence::check()?;
     }

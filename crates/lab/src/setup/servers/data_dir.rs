@@ -93,6 +93,10 @@ impl DataDir {
         dir: &Path,
         directories: &[PathBuf],
     ) -> Result<Self, Failure> {
+        // It will be removed.
+        if dir.parent() != Some(home.run_dir()) {
+            return Err(Failure::internal("a node outside of the run directory"));
+        }
         let own = dir.join(OWN);
         let volume = |directory: &PathBuf| match directory.parent() {
             Some(parent) if directory.is_dir() => volume::of_former(home, parent, &own),

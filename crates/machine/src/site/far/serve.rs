@@ -21,8 +21,8 @@ use crate::process;
 
 /// Maximum number of requests that are answered at once.
 const MAX_AT_ONCE: u64 = 256;
-/// After so long without a request, or without an answer's way out, the connection is lost: dyno reads
-/// the clock more often.
+/// If no request arrives, or no part of an answer can be sent, for so long, the connection is lost:
+/// dyno reads the clock more often.
 const SILENCE: Duration = Duration::from_secs(60);
 /// What can be written without waiting if anything can.
 const PIECE_BYTES: usize = 4096;
