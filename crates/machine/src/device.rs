@@ -6,17 +6,19 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 use crate::home::lock::Lock;
 use crate::locked;
+use crate::process;
 use crate::tool::{Tool, no_volume, shown};
 
 /// Label of each file system that dyno makes.
@@ -25,6 +27,8 @@ pub(crate) const LABEL: &str = "dyno-volume";
 const FILE_SYSTEMS: &str = "/sys/fs/btrfs";
 /// The directory in which `btrfs scrub` keeps a file for each file system.
 const STATUS_DIR: &str = "/var/lib/btrfs";
+/// How long programs with mounts of their own may keep a file system that was unmounted.
+const COPIES_LIMIT: Duration = Duration::from_secs(30);
 /// Exit code of `blkid` if it finds nothing.
 const NOTHING_FOUND: i32 = 2;
 
@@ -42,12 +46,7 @@ pub(crate) fn check(device: &Path) -> Result<(), Failure> {
         let remedy = "name a block device (lsblk lists them), or use loop devices: remove device";
         return Err(unfit(device, "is no block device", remedy));
     }
-    let mut options = OpenOptions::new();
-    let exclusive = OFlags::EXCL.bits().cast_signed();
-    // The kernel permits this only if nobody has mounted or claimed the device or one of its
-    // partitions.
-    let opened = options.read(true).write(true).custom_flags(exclusive);
-    opened.open(device).map_err(|error| match error.kind() {
+    open_exclusively(device).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => unfit(
             device,
             "is in use: it is mounted, used for swap, or part of another device",
@@ -70,6 +69,35 @@ pub(crate) fn check(device: &Path) -> Result<(), Failure> {
             ),
         )),
         None => Ok(()),
+    }
+}
+
+/// The kernel permits this only if nobody has mounted or claimed the device or one of its partitions.
+fn open_exclusively(device: &Path) -> io::Result<File> {
+    let exclusive = OFlags::EXCL.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(exclusive);
+    options.open(device)
+}
+
+/// Waits until an unmounted device is no longer in use. A new mount namespace, such as that of a
+/// container, copies all mounts; while it has the copy, the kernel would not mount the file system
+/// again but return the same one, with its errors.
+pub(crate) fn wait_until_unused(device: &Path) -> Result<(), Failure> {
+    let unused = || match open_exclusively(device) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,
+        opened => Some(opened),
+    };
+    match process::poll(COPIES_LIMIT, unused) {
+        Some(opened) => opened.map(drop).map_err(Failure::at("open", device)),
+        None => Err(unfit(
+            device,
+            "was unmounted, but another mount namespace still has it",
+            &format!(
+                "end the container or service that has it: grep -l {} /proc/*/mountinfo",
+                shown(device)
+            ),
+        )),
     }
 }
 
@@ -107,6 +135,7 @@ pub(crate) fn wipe_own(device: &Path) -> Result<(), Failure> {
     let Some(_claim) = Claim::take(number(device)?)? else {
         return Ok(());
     };
+    wait_until_unused(device)?;
     let device = shown(device);
     let found = Tool::BLKID.output(&["-p", "-o", "value", "-s", "LABEL", &device])?;
     match String::from_utf8_lossy(&found.stdout).trim() == LABEL {

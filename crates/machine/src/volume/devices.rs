@@ -59,6 +59,9 @@ impl Made {
     /// then.
     pub fn remount(&self) -> Result<(), Failure> {
         self.unmount()?;
+        self.devices()
+            .iter()
+            .try_for_each(|device| device::wait_until_unused(device))?;
         self.mount()
     }
 

@@ -143,7 +143,7 @@ impl Made {
         LoopDevice::attach(&file)
     }
 
-    fn devices(&self) -> Vec<PathBuf> {
+    pub(super) fn devices(&self) -> Vec<PathBuf> {
         match &self.plan.devices {
             Devices::Named(device) => vec![device.value.clone()],
             Devices::Loop { .. } => {

@@ -454,6 +454,38 @@ fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
     }
 }
 
+#[test]
+fn a_file_system_is_mounted_anew_when_no_copy_of_its_mount_is_left() {
+    let (_dir, home) = home();
+    for kind in [Ext4, Xfs, Btrfs] {
+        let volume = or_skip!(made(&home, &simple(kind)));
+        let made = volume.made().unwrap();
+        // It ends with the test, too.
+        let mut copy = Command::new("setpriv");
+        copy.args(["--pdeathsig", "KILL", "unshare", "--mount"]);
+        let mut copy = copy.args(["sleep", "infinity"]).spawn().unwrap();
+        let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/mnt")).unwrap();
+        while namespace(&copy.id().to_string()) == namespace("self") {
+            sleep(Duration::from_millis(1));
+        }
+        made.fail(1).unwrap();
+        assert!(!made.takes_writes(), "{kind}");
+        made.restore(1).unwrap();
+        std::thread::scope(|scope| {
+            let again = scope.spawn(|| made.remount());
+            while mounts_below(home.run_dir()) > 0 {
+                sleep(Duration::from_millis(1));
+            }
+            // By now it would have been mounted; otherwise the test would prove nothing.
+            sleep(Duration::from_millis(300));
+            copy.kill().unwrap();
+            copy.wait().unwrap();
+            again.join().unwrap().unwrap();
+        });
+        assert!(made.takes_writes(), "{kind}");
+    }
+}
+
 /// A scrub program outlives its dyno if that is killed before `setpriv` has run, and it writes its
 /// file when the scrub is canceled.
 #[test]
