@@ -60,8 +60,9 @@ fn variants_of_each_start_take_turns() {
             assert!(trial.transactions.count > 0, "{trial:?}");
             assert!(trial.measured_s > 2.5, "{}", trial.measured_s);
             let of = |name: &str| trial.metrics[name].mean;
-            assert!(of("server.idle_cpu") < 1.5, "{trial:?}");
-            assert!(of("server.cpu") > 5.0, "{trial:?}");
+            // A busy machine leaves little of its CPUs to either.
+            let (idle, busy) = (of("server.idle_cpu"), of("server.cpu"));
+            assert!(busy > 0.0 && idle < busy / 3.0, "{idle} {busy}");
             assert!(of("server.idle_write_mb_per_s") >= 0.0, "{trial:?}");
             let blocks = blocks(&done.out(), trial.setup.planned.number as usize);
             assert!(blocks.len() >= 10, "{blocks:?}");
