@@ -107,6 +107,26 @@ fn a_replica_of_the_binary_log_is_promoted_and_the_old_primary_follows_it() {
     a_replica_is_promoted_and_the_old_primary_follows_it("mariadb", "asynchronous", "42s", rest);
 }
 
+/// Its replica is away when it is due, and is hit once it is back.
+#[test]
+fn a_fault_waits_for_a_member_with_the_role() {
+    let rest = "members = 2; [[fault]]; at = '1s'; stop = 2; heal = '3s'; \
+                [[fault]]; at = '2s'; pause = 'replica'; heal = '6s'; expect_outage = true";
+    let run = |time: &str| {
+        let study = study("mariadb", "asynchronous", time, rest);
+        study.run_alone().succeeds()
+    };
+    let is_over = |done: &Finished| done.trial().faults.iter().all(is_whole);
+    let done = in_time(&["14s", "60s"], run, is_over);
+    let trial = done.completed();
+    let [stopped, paused] = each(&trial.faults);
+    assert_eq!((stopped.node, paused.node), (Some(2), Some(2)));
+    let (back_s, hit_s) = (stopped.healed_s.unwrap(), paused.effect_s.unwrap());
+    assert!(hit_s > back_s, "{:?}", trial.faults);
+    // It lasts as long as planned.
+    assert!(paused.heal_asked_s.unwrap() > back_s + 3.0, "{paused:?}");
+}
+
 /// Switchovers under load, the later ones due while the earlier ones still wait for replicas, leave
 /// no transaction behind on a former primary.
 fn switchovers_leave_nothing_behind(engine: &str, cluster: &str, at: &[&str]) {

@@ -285,7 +285,11 @@ fn a_replica_takes_over_from_a_primary_whose_full_disk_keeps_it_from_writing() {
     if !can_make_volumes() {
         return;
     }
-    let is_over = |done: &Finished| done.trial().faults[0].effect_s.is_some();
+    // A slow machine may fill the disk only when the load ends.
+    let is_over = |done: &Finished| {
+        let recovery = done.trial().faults[0].recovery.clone();
+        recovery.is_some_and(|recovery| recovery.unavailable_longest_s.is_some())
+    };
     let trial = without_election("filesystem = 'ext4'", "fill_disk", is_over);
     let is_as_long_as_said = match promoted(&trial) {
         Some(node) => node == 2 && unavailable_s(&trial) > FAILOVER_S,

@@ -20,6 +20,10 @@ use crate::{Cluster, Failure, Instance, Member};
 /// How often to check whether a server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How long no member may have the role of a fault's target, and how often they are asked.
+const ROLE_LIMIT: Duration = Duration::from_secs(30);
+const ROLE_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// How long a load without a limit of time is taken to last.
 const UNKNOWN_TIME: Duration = Duration::from_secs(3600);
 
@@ -41,22 +45,18 @@ const LOAD_ENDED: &str = "the load ended before it took effect";
 
 impl<'a> Injection<'a> {
     /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
-    pub(super) fn run(self) -> Option<Effect<'a>> {
+    pub(super) fn run(mut self) -> Option<Effect<'a>> {
         self.watch.asked();
         let mut record = self.record();
-        let roles = self.roles();
-        if roles.is_some() && self.schedule.clock.is_over() {
-            // It would leave the members halfway through.
-            record.error = Some(LOAD_ENDED.to_owned());
-            self.report(&mut record, Err(canceled()), false);
-            return None;
-        }
-        let aimed = self.context();
+        let (roles, aimed) = self.find_target();
         let lasts = self.lasts();
         let aim = |context| Effect::aim(self.number, &self.fault, lasts, self.output(), context);
         let mut effect = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
+                if error.is_interrupted() {
+                    record.error = Some(LOAD_ENDED.to_owned());
+                }
                 self.report(&mut record, Err(error), true);
                 return None;
             }
@@ -85,6 +85,35 @@ impl<'a> Injection<'a> {
                 self.report(&mut record, Err(error), is_vital);
                 None
             }
+        }
+    }
+
+    /// The turn to change roles, and what is hit: if no member has the target's role, the cluster gets some
+    /// time to elect or readmit one, and what follows happens later by as much.
+    fn find_target(
+        &mut self,
+    ) -> (
+        Option<MutexGuard<'a, ()>>,
+        Result<FaultContext<'a>, Failure>,
+    ) {
+        let deadline = Instant::now() + ROLE_LIMIT;
+        loop {
+            let roles = self.roles();
+            if roles.is_some() && self.schedule.clock.is_over() {
+                // It would leave the members halfway through.
+                return (roles, Err(canceled()));
+            }
+            let aimed = self.context();
+            let waits = self.schedule.trial.planned.chaos.is_none() && Instant::now() < deadline;
+            if aimed.is_ok() || !waits {
+                return (roles, aimed);
+            }
+            drop(roles);
+            if self.schedule.clock.is_over() {
+                return (None, Err(canceled()));
+            }
+            sleep(ROLE_POLL_INTERVAL);
+            self.at = self.schedule.measured(Instant::now()).unwrap_or(self.at);
         }
     }
 
