@@ -79,6 +79,20 @@ impl Nats {
     }
 }
 
+/// Checks that an address can be that of a nats-server.
+pub fn check_nats(url: &ServerUrl) -> Result<(), TextError> {
+    match url.expose().split_once("://") {
+        Some(("nats" | "tls", host)) if !host.is_empty() => Ok(()),
+        _ => {
+            let message = format!("`{url}` is not the address of a nats-server");
+            Err(TextError::new(
+                message,
+                "write nats://HOST:4222, or tls://HOST:4222",
+            ))
+        }
+    }
+}
+
 /// Whether a host of an address is the machine that reads it.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();

@@ -69,6 +69,9 @@ fn what_cannot_work_is_said() {
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
     agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
+    agent("http://127.0.0.1:1", key, "a").fails(2, &["not the address of a nats-server"]);
+    let no_file = agent(free, key, "a").env("NATS_CA", "/none");
+    no_file.fails(3, &["cannot read /none"]);
     agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
     let refused =
         agent("nats://me:hunter2@127.0.0.1:1", key, "a").fails(3, &["nats://me@127.0.0.1:1"]);
