@@ -63,14 +63,15 @@ fn label(args: &AgentArgs) -> Result<String, Failure> {
 /// Lists the agents that a nats-server connects.
 pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
     let access = access::typed(&args.nats)?;
-    let key = key::of_this_machine(&Lab::default())?;
+    let key = key::of_this_machine()?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
     let fleet = fleet::Fleet::connect(&access, key)?;
     let present = fleet.present(ANSWER_LIMIT, |_| false)?;
     if present.is_empty() {
         return print(&format!(
-            "no agents; on each load machine: dyno agent --nats URL --key {public_key}"
+            "no agents; on each load machine: dyno agent --nats {} --key {public_key}",
+            access.url
         ));
     }
     let offsets = fleet.offsets(present.iter().map(|one| &one.identity));
@@ -99,7 +100,7 @@ pub(crate) fn connect(
             (Some(server), url)
         }
     };
-    let key = key::of_this_machine(lab)?;
+    let key = key::of_this_machine()?;
     let command = format!("dyno agent --nats {url} --key {}", key.public());
     let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
     for trial in &mut *trials {
