@@ -33,11 +33,6 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
     let identity = Identity::of_this_process(&label(args)?, VERSION)?;
     let interrupted = signals::interruption()?;
     let tell = |line: &str| eprint(line);
-    let (label, build, cpus) = (&identity.label, &identity.build, identity.cpus);
-    eprint(&format!(
-        "agent {label}: dyno {build}, {cpus} CPUs, at {}; waiting for loads, until Ctrl-C",
-        access.url
-    ));
     let runner = Arc::new(AgentRunner);
     fleet::agent::serve(&access, &identity, &trusted, runner, &interrupted, &tell)
 }

@@ -72,7 +72,9 @@ fn a_password_on_the_command_line_is_hidden_and_used() {
 fn what_cannot_work_is_said() {
     let free = "nats://127.0.0.1:1";
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
+    let refused =
+        agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
+    assert!(!refused.stderr.contains("waiting"), "{}", refused.stderr);
     agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
     agent("http://127.0.0.1:1", key, "a").fails(2, &["not the address of a nats-server"]);
     let no_file = agent(free, key, "a").env("NATS_CA", "/none");
