@@ -183,11 +183,3 @@ fn out_of_reach(agent: &Identity, server: &str) -> Failure {
     let remedy = "give the server an address that all agents reach";
     Failure::usage(message).remedy(remedy)
 }
-
-/// Raises the limit on open files to the maximum, which only connections use up.
-fn allow_all_files() {
-    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current = limit.maximum;
-    // If that fails, connections fail with a message of their own.
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
-}
