@@ -189,7 +189,9 @@ impl Fleet {
                 Some(Taken::Refused(why)) => format!("refuses its part of the load: {why}"),
                 None => "does not answer".to_owned(),
             };
-            return Err(Failure::server(format!("agent {} {why}", agent.label)));
+            let message = format!("agent {} {why}", agent.label);
+            let remedy = "look at the agent's output, and run the trial again";
+            return Err(Failure::server(message).remedy(remedy));
         }
         Ok(drive)
     }

@@ -31,7 +31,7 @@ impl Runner for AgentRunner {
         let ended = match part.and_then(LoadPart::ready) {
             Ok(part) => run(part, link),
             Err(failure) => Ended {
-                how: Err(LoadError::Agents(failure.to_string())),
+                how: Err(LoadError::Agents(failure)),
                 began_ns: None,
             },
         };

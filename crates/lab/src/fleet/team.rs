@@ -127,7 +127,7 @@ impl Parts<'_> {
         };
         let Fleet { fleet, run, .. } = self.team.fleet;
         let drive = fleet.order(run, self.team.fleet.next_load(), self.orders, control);
-        let drive = drive.map_err(|failure| LoadError::Agents(failure.to_string()))?;
+        let drive = drive.map_err(LoadError::Agents)?;
         let agents = &self.team.agents;
         let mut load = FleetLoad::new(drive, agents, self.index, load, send);
         load.connect()?;

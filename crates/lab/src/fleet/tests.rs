@@ -11,9 +11,10 @@ use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::AgentSummary;
 use plan::{Agents, Exit, Nats, ServerSpec};
 use testkit::NatsServer;
+use workload::session::SessionError;
 
 use super::Fleet;
-use super::message::Report;
+use super::message::{Ended, Report};
 use super::scale_tests::{self, Script, Scripted, second};
 use super::team::Team;
 use crate::drive::trial_loop::TrialMessage;
@@ -23,12 +24,27 @@ use crate::{Failure, Trial};
 /// Runs scripts; without one, its load never reports a second.
 struct Agent;
 
+/// Orders of a load that reports nothing, and of one that cannot connect.
+const SILENT: &str = "silent";
+const REFUSED: &str = "refused";
+
 impl Runner for Agent {
     fn run(&self, order: serde_json::Value, link: &Link) {
-        if !order.is_null() {
-            return Scripted.run(order, link);
+        let refused = || Ended {
+            how: Err(LoadError::Connect(SessionError::of_script(
+                "refused".to_owned(),
+            ))),
+            began_ns: None,
+        };
+        let report = match order.as_str() {
+            Some(SILENT) => None,
+            Some(_) => Some(Report::Ended(refused())),
+            None if order.is_null() => Some(Report::Ready),
+            None => return Scripted.run(order, link),
+        };
+        if let Some(report) = report {
+            link.report(serde_json::to_vec(&report).unwrap());
         }
-        link.report(serde_json::to_vec(&Report::Ready).unwrap());
         while link.alone().is_none() {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -196,6 +212,21 @@ fn an_agent_that_answers_but_reports_no_second_counts_as_missing() {
 }
 
 #[test]
+fn an_agent_whose_load_does_not_start_is_named() {
+    with_agents("", &[("one", AS_IT_IS)], |fleet| {
+        let trial = trial(fleet, labels(&["one"]));
+        for (order, text) in [
+            (REFUSED, "agent one: refused"),
+            (SILENT, "agent one answers"),
+        ] {
+            let (driven, _) = drive(&trial, |_| order.into());
+            let why = driven.unwrap_err().to_string();
+            assert!(why.contains(text), "{why}");
+        }
+    });
+}
+
+#[test]
 fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
     let report = Report::Event(LoadEvent::Second(Box::new(second(SCRIPT.transactions))));
     assert!(serde_json::to_vec(&report).unwrap().len() > LIMIT);
@@ -209,10 +240,14 @@ fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
             (End::Completed, vec![5_000; 2])
         );
         let (driven, _) = drive(&trial, |_| "x".repeat(LIMIT).into());
-        let Err(LoadError::Agents(why)) = driven else {
+        let Err(LoadError::Agents(failure)) = driven else {
             panic!("{driven:?}");
         };
-        assert!(texts.iter().all(|text| why.contains(text)), "{why}");
+        assert!(
+            texts.iter().all(|text| failure.message.contains(text)),
+            "{failure}"
+        );
+        assert!(failure.remedy.unwrap().contains("max_payload"));
         let mut script = plan::Script::new("own.lua", 1);
         script.text = "x".repeat(LIMIT).into();
         trial.planned.load.scripts.push(script);
