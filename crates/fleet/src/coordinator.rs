@@ -95,6 +95,10 @@ impl Fleet {
             Ok(())
         };
         self.connection.wait(gather)?;
+        if present.is_empty() && self.connection.up_since().is_none() {
+            let remedy = "check that it runs, and that its address can be reached";
+            return Err(Failure::server("the nats-server is unreachable").remedy(remedy));
+        }
         present.sort_by(|one, other| one.identity.label.cmp(&other.identity.label));
         Ok(present)
     }

@@ -47,7 +47,8 @@ pub(crate) fn drive(
         let note = format!("each virtual user has a thread, because the script blocks: {why}");
         run.observer.note(&note);
     }
-    let team = Team::of(trial)?;
+    let mut tell = |why: &str| run.observer.note(&format!("waiting for agents: {why}"));
+    let team = Team::of(trial, &mut tell, run.interrupted)?;
     let globals = trial.workload.globals(rig.instances.len())?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);

@@ -1,6 +1,6 @@
 //! Fleets whose agents are threads of this process, with scripted loads; all the rest is real.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use plan::{Agents, Exit, Nats, ServerSpec};
 use testkit::NatsServer;
 use workload::session::SessionError;
 
-use super::Fleet;
 use super::message::{Ended, Report};
 use super::scale_tests::{self, Script, Scripted, second};
 use super::team::Team;
+use super::{Fleet, gather_within};
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::poll;
 use crate::{Failure, Trial};
@@ -111,6 +111,27 @@ fn refused(trial: &Trial, texts: &[&str]) -> Failure {
 }
 
 #[test]
+fn agents_are_waited_for_unless_they_cannot_be_used() {
+    let gathered = |limit: Duration, exit: Exit, failures: u32| {
+        let (calls, reasons) = (Cell::new(0), Cell::new(0));
+        let check = || {
+            calls.set(calls.get() + 1);
+            match calls.get() > failures {
+                true => Ok(()),
+                false => Err(Failure::new(exit, "one of two is there")),
+            }
+        };
+        let mut tell = |_: &str| reasons.set(reasons.get() + 1);
+        let done = gather_within(limit, check, &mut tell, &AtomicBool::new(false));
+        (done.is_ok(), reasons.get())
+    };
+    let long = Duration::from_secs(300);
+    assert_eq!(gathered(long, Exit::Server, 3), (true, 1));
+    assert_eq!(gathered(Duration::ZERO, Exit::Server, 3), (false, 0));
+    assert_eq!(gathered(long, Exit::Usage, 3), (false, 0));
+}
+
+#[test]
 fn agents_that_do_not_fit_are_refused_by_label_and_passed_over_by_number() {
     let members: [Member<'_>; 3] = [
         ("fit", AS_IT_IS),
@@ -163,8 +184,8 @@ fn drive(
     trial: &Trial,
     order: impl Fn(&str) -> serde_json::Value,
 ) -> (Result<LoadOutcome, LoadError>, Told) {
-    let team = poll(Duration::from_secs(300), || Team::of(trial).ok().flatten());
-    let team = team.expect("all agents");
+    let team = Team::of(trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    let team = team.expect("a fleet");
     let told = RefCell::new(Told::default());
     let send = |message: TrialMessage| {
         let mut told = told.borrow_mut();
