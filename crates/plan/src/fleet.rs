@@ -44,13 +44,16 @@ impl Agents {
     }
 }
 
-/// Shows `4 agents` or `agents a, b`.
+/// Shows `4 agents`, `agent a`, or `agents a, b`.
 impl fmt::Display for Agents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(1) => f.write_str("1 agent"),
             Self::Count(count) => write!(f, "{count} agents"),
-            Self::Labels(labels) => write!(f, "agents {}", labels.join(", ")),
+            Self::Labels(labels) => {
+                let noun = if labels.len() == 1 { "agent" } else { "agents" };
+                write!(f, "{noun} {}", labels.join(", "))
+            }
         }
     }
 }
