@@ -9,7 +9,7 @@ use engine::data::Mode;
 use lab::needs::{self, Needs};
 use lab::template::Templates;
 use lab::{Lab, Target, Trial, shown_bytes};
-use plan::{Alternate, Reset};
+use plan::{Alternate, Fleet, Nats, Reset};
 
 use crate::cli::StudyArgs;
 use crate::console::print;
@@ -33,9 +33,14 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let fleets = trials
         .iter()
         .filter_map(|trial| trial.planned.load.fleet.as_ref());
-    if let Some(agents) = fleets.map(|fleet| fleet.agents.count()).max() {
+    if let Some(Fleet { agents, nats }) = fleets.max_by_key(|fleet| fleet.agents.count()) {
+        let nats = match nats {
+            Nats::Url(url) => format!("the nats-server {}", url.value),
+            Nats::Private { .. } => "a nats-server that dyno starts".to_owned(),
+        };
+        let count = agents.count();
         table.push_str(&format!(
-            "\nagents: up to {agents}; dyno run waits for them"
+            "\nagents: up to {count}, over {nats}; dyno run waits for them"
         ));
     }
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));

@@ -39,13 +39,17 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
-    let _nats = fleet::connect(&lab, &mut trials, &interrupted)?;
+    let stored = resumed.iter().flat_map(|resumed| &resumed.stored.trials);
+    let complete: Vec<u32> = stored.map(|trial| trial.setup.planned.number).collect();
+    let remains = |trial: &Trial| study.searches() || !complete.contains(&trial.planned.number);
+    let remaining = trials.iter_mut().filter(|trial| remains(trial)).collect();
+    let _nats = fleet::connect(&lab, remaining, &interrupted)?;
     let mut results = open(args, resumed, study, &lab, &trials)?;
     let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {
         results.set_planned(planned);
-        skip_complete(&mut trials, &results);
     }
+    trials.retain(remains);
     announce(&trials, planned, &results, study);
     compare.iter().for_each(|line| results.screen.line(line));
     thresholds.note_missing_points(&trials, &results.screen);
@@ -129,12 +133,6 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
         dir.join(store::names::STUDY).display()
     );
     Err(Failure::usage(message).remedy(remedy))
-}
-
-fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete = results.result.trials.iter();
-    let complete: Vec<u32> = complete.map(|trial| trial.setup.planned.number).collect();
-    trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 
 /// Prints which of the `planned` trials will run, for how long, and where their results go.

@@ -1,5 +1,6 @@
 //! How to reach a nats-server.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 use async_nats::ConnectOptions;
@@ -41,6 +42,10 @@ impl Access {
         let mut options = ConnectOptions::new().name(name);
         // Orders have the passwords of servers.
         options = options.require_tls(!self.url.is_loopback());
+        let certificate = self.certificate.iter().flat_map(|(one, key)| [one, key]);
+        for file in self.ca.iter().chain(certificate) {
+            File::open(file).map_err(Failure::at("read", file))?;
+        }
         if let Some(ca) = &self.ca {
             options = options.add_root_certificates(ca.clone());
         }

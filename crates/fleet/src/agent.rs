@@ -114,6 +114,13 @@ pub fn serve(
         lines,
     });
     let _answers = agent.answer()?;
+    let Identity {
+        label, build, cpus, ..
+    } = identity;
+    tell(&format!(
+        "agent {label}: dyno {build}, {cpus} CPUs, at {}; waiting for loads, until Ctrl-C",
+        access.url
+    ));
     while !interrupted.load(Ordering::Relaxed) {
         told.try_iter().for_each(|line: String| tell(&line));
         locked(&agent.jobs).reap();

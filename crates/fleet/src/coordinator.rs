@@ -95,6 +95,10 @@ impl Fleet {
             Ok(())
         };
         self.connection.wait(gather)?;
+        if present.is_empty() && self.connection.up_since().is_none() {
+            let remedy = "check that it runs, and that its address can be reached";
+            return Err(Failure::server("the nats-server is unreachable").remedy(remedy));
+        }
         present.sort_by(|one, other| one.identity.label.cmp(&other.identity.label));
         Ok(present)
     }
@@ -189,7 +193,9 @@ impl Fleet {
                 Some(Taken::Refused(why)) => format!("refuses its part of the load: {why}"),
                 None => "does not answer".to_owned(),
             };
-            return Err(Failure::server(format!("agent {} {why}", agent.label)));
+            let message = format!("agent {} {why}", agent.label);
+            let remedy = "look at the agent's output, and run the trial again";
+            return Err(Failure::server(message).remedy(remedy));
         }
         Ok(drive)
     }

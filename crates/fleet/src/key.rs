@@ -51,7 +51,7 @@ impl PublicKey {
         let bytes = BASE64_STANDARD.decode(text.trim()).ok();
         let bytes = bytes.filter(|bytes| bytes.len() == ED25519_KEY_BYTES);
         let bad = || {
-            let remedy = "`dyno agents` shows the one of this machine";
+            let remedy = "`dyno agents` shows it on the machine that runs studies";
             Failure::usage("this is not a coordinator's public key").remedy(remedy)
         };
         bytes.map(Self).ok_or_else(bad)

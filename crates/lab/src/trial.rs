@@ -254,17 +254,10 @@ impl Trial {
 
     /// Maximum number of files that the loads have open over the trial.
     pub(crate) fn load_files(&self) -> u64 {
-        let users = u64::from(self.planned.load.threads);
-        let load = if self.is_in_process() {
-            // Each user has a worker of its own.
-            users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
-        } else if self.workload.blocks().is_some() {
-            users.saturating_mul(WORKER + 1)
-        } else {
-            // A user keeps a lost connection until it has a new one. Without a chosen number of
-            // workers, they are few enough to count as dyno's own.
-            let workers = u64::from(self.run_options.workers.unwrap_or(0));
-            users + u64::from(self.run_options.connect_limit) + workers * WORKER
+        // Agents have the connections of their users.
+        let load = match self.planned.load.fleet {
+            Some(_) => 0,
+            None => self.files_of(u64::from(self.planned.load.threads)),
         };
         // Each connection of the ledger has an event loop.
         let cluster = self.planned.topology.cluster.as_ref();
@@ -274,6 +267,21 @@ impl Trial {
             u64::from(ledger.users() + APPENDERS + readers) * (WORKER + 1)
         });
         (load + ledger).saturating_mul(u64::from(self.planned.topology.instances.max(1)))
+    }
+
+    /// Maximum number of files that so many users of a load have open.
+    pub(crate) fn files_of(&self, users: u64) -> u64 {
+        if self.is_in_process() {
+            // Each user has a worker of its own.
+            users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
+        } else if self.workload.blocks().is_some() {
+            users.saturating_mul(WORKER + 1)
+        } else {
+            // A user keeps a lost connection until it has a new one. Without a chosen number of
+            // workers, they are few enough to count as dyno's own.
+            let workers = u64::from(self.run_options.workers.unwrap_or(0));
+            users + u64::from(self.run_options.connect_limit) + workers * WORKER
+        }
     }
 
     /// Whether its servers run on other hosts.

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use measure::setup::Unfinished;
 use measure::slice::Second;
+use plan::Failure;
 use serde::{Deserialize, Serialize};
 use workload::session::SessionError;
 
@@ -48,7 +49,7 @@ pub enum LoadError {
     OtherFailed,
     /// The agents that were to run the load did not.
     #[error("{0}")]
-    Agents(String),
+    Agents(Failure),
 }
 
 impl From<std::io::Error> for LoadError {

@@ -181,7 +181,6 @@ warnings! {
     } = "many restarts", *share,
         format!("{:.1} % of the attempts failed with a deadlock or lock timeout and were restarted. Use fewer virtual \
          users or more rows, unless contention is what you measure.", share * 100.0);
-    /// The servers' logs reached their maximum size before a checkpoint was due.
     /// An agent of the load died or fell silent.
     AgentMissing {
         label: String,
@@ -201,6 +200,7 @@ warnings! {
         format!("agent {label} may have been the bottleneck: its busiest worker was busy {:.0} % of the time, and \
          replies waited for it in {:.0} % of the transactions' time. Use more agents, or a faster machine for this \
          one.", busiest * 100.0, delayed * 100.0);
+    /// The servers' logs reached their maximum size before a checkpoint was due.
     ForcedCheckpoints { count: u64, } = "forced checkpoints", *count as f64,
         format!("{count} checkpoints were forced before they were due, usually because the log reached its maximum \
          size; after each, pages are logged in full again. Allow more log, or note that throughput depends on its \

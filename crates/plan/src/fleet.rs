@@ -44,13 +44,16 @@ impl Agents {
     }
 }
 
-/// Shows `4 agents` or `agents a, b`.
+/// Shows `4 agents`, `agent a`, or `agents a, b`.
 impl fmt::Display for Agents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(1) => f.write_str("1 agent"),
             Self::Count(count) => write!(f, "{count} agents"),
-            Self::Labels(labels) => write!(f, "agents {}", labels.join(", ")),
+            Self::Labels(labels) => {
+                let noun = if labels.len() == 1 { "agent" } else { "agents" };
+                write!(f, "{noun} {}", labels.join(", "))
+            }
         }
     }
 }
@@ -75,6 +78,20 @@ impl Nats {
         match self {
             Self::Url(url) => url.is_loopback(),
             Self::Private { listen } => listen.ip().is_loopback(),
+        }
+    }
+}
+
+/// Checks that an address can be that of a nats-server.
+pub fn check_nats(url: &ServerUrl) -> Result<(), TextError> {
+    match url.expose().split_once("://") {
+        Some(("nats" | "tls", host)) if !host.is_empty() => Ok(()),
+        _ => {
+            let message = format!("`{url}` is not the address of a nats-server");
+            Err(TextError::new(
+                message,
+                "write nats://HOST:4222, or tls://HOST:4222",
+            ))
         }
     }
 }

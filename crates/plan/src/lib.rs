@@ -43,7 +43,7 @@ pub use engine::{
 pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Need};
-pub use fleet::{Agents, Fleet, MAX_AGENTS, Nats, is_label, parse_labels};
+pub use fleet::{Agents, Fleet, MAX_AGENTS, Nats, check_nats, is_label, parse_labels};
 pub use hosts::{Host, Hosts, On};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,

@@ -110,7 +110,10 @@ fn counts(trial: &TrialSummary) -> String {
 /// The other warnings in short, and what the host may distort.
 fn rest(result: &RunResult, trial: &TrialSummary) -> Option<String> {
     let warnings = trial.warnings.iter().skip(1);
-    let warnings = joined_any(warnings.map(|warning| warning.in_short()), ", ");
+    let mut warnings: Vec<_> = warnings.map(|warning| warning.in_short()).collect();
+    // Several agents may have the same.
+    warnings.dedup();
+    let warnings = joined_any(warnings, ", ");
     let parts = joined_any(warnings.into_iter().chain(distorting(result)), "; ")?;
     Some(format!(
         "{} (--verbose, report)",

@@ -8,12 +8,14 @@ use toml::de::DeValue;
 
 use crate::items;
 use crate::name::Name;
+use crate::point::NATS;
 use crate::setting;
 use crate::syntax::type_words;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Host, Mix, Phases, TextError, Value, did_you_mean, listed, parse_bytes,
-    parse_duration, parse_frequency, parse_labels, parse_percent, parse_scripts, shown,
+    CpuSet, FaultKind, Host, Mix, Phases, ServerUrl, TextError, Value, check_nats, did_you_mean,
+    listed, parse_bytes, parse_duration, parse_frequency, parse_labels, parse_percent,
+    parse_scripts, shown,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -271,6 +273,10 @@ fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, TextError> {
 }
 
 fn url(key: &Name, text: &str) -> Result<Value, TextError> {
+    if key.full() == NATS {
+        let url = ServerUrl::from(text.to_owned());
+        return check_nats(&url).map(|()| Value::Url(url));
+    }
     let is_scheme = |scheme: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
         !scheme.is_empty() && scheme.chars().all(is_plain)

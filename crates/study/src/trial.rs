@@ -354,16 +354,18 @@ fn until(at: &Point<'_>) -> Option<Until> {
 
 /// The machines that the load comes from.
 fn fleet(at: &Point<'_>) -> Option<Fleet> {
-    let labels = at.word(FROM).and_then(|labels| parse_labels(labels).ok());
-    let agents = match labels {
-        Some(labels) => Agents::Labels(labels),
-        None => Agents::Count(at.maybe(AGENTS)?),
-    };
+    // Bad labels or numbers of agents need a nats-server, too.
+    at.find(FROM).or_else(|| at.find(AGENTS))?;
     let listen = at.maybe::<String>(LISTEN);
     let listen = listen.and_then(|listen| listen.parse().ok());
     let nats = match at.maybe_spanned(NATS) {
         Some(url) => Nats::Url(url),
         None => listen.map_or(Nats::LOOPBACK, |listen| Nats::Private { listen }),
+    };
+    let labels = at.word(FROM).and_then(|labels| parse_labels(labels).ok());
+    let agents = match labels {
+        Some(labels) => Agents::Labels(labels),
+        None => Agents::Count(at.maybe(AGENTS)?),
     };
     Some(Fleet { agents, nats })
 }

@@ -38,10 +38,7 @@ pub(super) fn typed(argument: &NatsArg) -> Result<Access, Failure> {
 
 /// At an address, with what the environment says of both ends.
 pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
-    if !url.expose().contains("://") {
-        let message = format!("`{url}` is not the address of a nats-server");
-        return Err(Failure::usage(message).remedy("write nats://HOST:4222, or tls://HOST:4222"));
-    }
+    plan::check_nats(&url).map_err(|error| Failure::usage(error.message).remedy(error.help))?;
     let is_loopback = url.is_loopback();
     let after_scheme = url.expose().split_once("://").map(|(_, rest)| rest);
     let typed_user = after_scheme.and_then(|rest| Some(rest.split_once('@')?.0.to_owned()));

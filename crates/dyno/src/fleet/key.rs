@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use fleet::SigningKey;
-use lab::Lab;
 
 use crate::failure::Failure;
 use crate::own_file;
@@ -12,8 +11,8 @@ use crate::own_file;
 const FILE: &str = "fleet.key";
 const READ_LIMIT_BYTES: u64 = 4096;
 
-pub(super) fn of_this_machine(lab: &Lab) -> Result<SigningKey, Failure> {
-    read_or_make(&lab.home()?.root().join(FILE))
+pub(super) fn of_this_machine() -> Result<SigningKey, Failure> {
+    read_or_make(&machine::home::make()?.join(FILE))
 }
 
 fn read_or_make(path: &Path) -> Result<SigningKey, Failure> {

@@ -6,8 +6,8 @@ mod list;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use fleet::{Identity, PublicKey};
 use lab::servers::NatsServer;
@@ -23,8 +23,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 /// How long `dyno agents` listens for answers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// How long a study waits for its agents, which people start meanwhile.
-const GATHER_LIMIT: Duration = Duration::from_secs(300);
 
 /// Serves as a load machine until it is interrupted.
 pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
@@ -33,11 +31,6 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
     let identity = Identity::of_this_process(&label(args)?, VERSION)?;
     let interrupted = signals::interruption()?;
     let tell = |line: &str| eprint(line);
-    let (label, build, cpus) = (&identity.label, &identity.build, identity.cpus);
-    eprint(&format!(
-        "agent {label}: dyno {build}, {cpus} CPUs, at {}; waiting for loads, until Ctrl-C",
-        access.url
-    ));
     let runner = Arc::new(AgentRunner);
     fleet::agent::serve(&access, &identity, &trusted, runner, &interrupted, &tell)
 }
@@ -63,14 +56,15 @@ fn label(args: &AgentArgs) -> Result<String, Failure> {
 /// Lists the agents that a nats-server connects.
 pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
     let access = access::typed(&args.nats)?;
-    let key = key::of_this_machine(&Lab::default())?;
+    let key = key::of_this_machine()?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
     let fleet = fleet::Fleet::connect(&access, key)?;
     let present = fleet.present(ANSWER_LIMIT, |_| false)?;
     if present.is_empty() {
         return print(&format!(
-            "no agents; on each load machine: dyno agent --nats URL --key {public_key}"
+            "no agents; on each load machine: dyno agent --nats {} --key {public_key}",
+            access.url
         ));
     }
     let offsets = fleet.offsets(present.iter().map(|one| &one.identity));
@@ -83,7 +77,7 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
 /// are there. A private nats-server lives as long as the result.
 pub(crate) fn connect(
     lab: &Lab,
-    trials: &mut [Trial],
+    mut trials: Vec<&mut Trial>,
     interrupted: &AtomicBool,
 ) -> Result<Option<NatsServer>, Failure> {
     let mut wanted = trials.iter();
@@ -99,94 +93,35 @@ pub(crate) fn connect(
             (Some(server), url)
         }
     };
-    let key = key::of_this_machine(lab)?;
+    let key = key::of_this_machine()?;
     let command = format!("dyno agent --nats {url} --key {}", key.public());
     let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
-    for trial in &mut *trials {
+    for trial in &mut trials {
         let has_agents = trial.planned.load.fleet.is_some();
         trial.fleet = has_agents.then(|| Arc::clone(&fleet));
     }
     let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
-    gather(check, &command, &labels(trials), GATHER_LIMIT, interrupted)?;
-    Ok(server)
-}
-
-/// The labels that the trials name.
-fn labels(trials: &[Trial]) -> Vec<&str> {
-    let fleets = trials
-        .iter()
-        .filter_map(|trial| trial.planned.load.fleet.as_ref());
-    let labels = fleets.flat_map(|fleet| fleet.agents.labels());
-    let labels: BTreeSet<&str> = labels.map(String::as_str).collect();
-    labels.into_iter().collect()
-}
-
-/// Waits until a check finds enough agents, and says what to type on load machines meanwhile.
-fn gather(
-    check: impl Fn() -> Result<(), Failure>,
-    command: &str,
-    labels: &[&str],
-    limit: Duration,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let how = match labels {
+    let how = match labels(&trials).as_slice() {
         [] => format!("on each load machine: {command}"),
         labels => format!(
             "on each load machine, with its label ({}): {command} --label LABEL",
             labels.join(", ")
         ),
     };
-    let deadline = Instant::now() + limit;
-    let mut told = String::new();
-    loop {
-        let Err(failure) = check() else {
-            return Ok(());
-        };
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::interrupted("interrupted while waiting for agents"));
-        }
-        // Agents that are there but cannot be used do not change.
-        if failure.exit != Exit::Server {
-            return Err(failure);
-        }
-        if Instant::now() >= deadline {
-            return Err(failure.remedy(how));
-        }
-        if told != failure.message {
-            told.clone_from(&failure.message);
-            eprint(&format!("waiting: {told}\n  {how}"));
-        }
+    let mut tell = |why: &str| eprint(&format!("waiting: {why}\n  {how}"));
+    let gathered = lab::gather(check, &mut tell, interrupted);
+    match gathered {
+        Err(failure) if failure.exit == Exit::Server => Err(failure.remedy(how)),
+        gathered => gathered.map(|()| server),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    fn gathered(limit: Duration, exit: Exit, failures: u32) -> Result<(), Failure> {
-        let calls = Cell::new(0);
-        let check = || {
-            calls.set(calls.get() + 1);
-            match calls.get() > failures {
-                true => Ok(()),
-                false => Err(Failure::new(exit, "one of two is there")),
-            }
-        };
-        gather(check, "dyno agent", &["a"], limit, &AtomicBool::new(false))
-    }
-
-    #[test]
-    fn agents_are_waited_for_unless_they_cannot_be_used() {
-        let long = Duration::from_secs(300);
-        assert_eq!(gathered(long, Exit::Server, 3), Ok(()));
-        let late = gathered(Duration::ZERO, Exit::Server, 3).unwrap_err();
-        let remedy = late.remedy.unwrap();
-        assert!(
-            remedy.ends_with("(a): dyno agent --label LABEL"),
-            "{remedy}"
-        );
-        assert!(gathered(long, Exit::Usage, 3).is_err());
-    }
+/// The labels that the trials name.
+fn labels<'a>(trials: &'a [&mut Trial]) -> Vec<&'a str> {
+    let fleets = trials
+        .iter()
+        .filter_map(|trial| trial.planned.load.fleet.as_ref());
+    let labels = fleets.flat_map(|fleet| fleet.agents.labels());
+    let labels: BTreeSet<&str> = labels.map(String::as_str).collect();
+    labels.into_iter().collect()
 }

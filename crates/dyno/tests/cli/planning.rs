@@ -36,6 +36,10 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
     };
     let done = plan(&none).succeeds();
     done.prints(&["not checked: server versions"]);
+    let with_agents = plan(&none)
+        .args("--set load.agents=2 --set load.threads=2")
+        .succeeds();
+    with_agents.prints(&["agents: up to 2, over a nats-server that dyno starts"]);
     assert!(!none.exists() && !told.exists());
     // What a dead dyno left stays for those that run.
     let left = cache.path().join("run/5e1c000000000/s1.0");

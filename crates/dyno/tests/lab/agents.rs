@@ -36,8 +36,13 @@ fn agents_are_listed_over_tls_by_those_who_have_a_key() {
     let whole = |program: Program| with_authority(program).env("NATS_NKEY", &seed);
     list().fails(3, &["cannot connect", "authority"]);
     with_authority(list()).fails(3, &["cannot connect", "NATS_NKEY"]);
+    // Servers of another user need not reach the key.
+    let closed = tempfile::tempdir().unwrap();
+    let list_alone = whole(list()).env("DYNO_CACHE_DIR", closed.path().join("cache"));
+    let none = list_alone.succeeds().stdout;
+    let how = format!("no agents; on each load machine: dyno agent --nats {url} --key");
+    assert!(none.contains(&how), "{none}");
     let none = whole(list()).succeeds().stdout;
-    assert!(none.contains("no agents; on each load machine"), "{none}");
     let key = none.split(KEY).nth(1).and_then(|rest| rest.lines().next());
     let _agents = [
         (key.unwrap(), "a"),
@@ -67,8 +72,13 @@ fn a_password_on_the_command_line_is_hidden_and_used() {
 fn what_cannot_work_is_said() {
     let free = "nats://127.0.0.1:1";
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
+    let refused =
+        agent(free, key, "a").fails(3, &["cannot connect to the nats-server nats://127.0.0.1:1"]);
+    assert!(!refused.stderr.contains("waiting"), "{}", refused.stderr);
     agent(free, "AAAA", "a").fails(2, &["not a coordinator's public key", "dyno agents"]);
+    agent("http://127.0.0.1:1", key, "a").fails(2, &["not the address of a nats-server"]);
+    let no_file = agent(free, key, "a").env("NATS_CA", "/none");
+    no_file.fails(3, &["cannot read /none"]);
     agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
     let refused =
         agent("nats://me:hunter2@127.0.0.1:1", key, "a").fails(3, &["nats://me@127.0.0.1:1"]);

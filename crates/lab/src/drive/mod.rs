@@ -47,7 +47,8 @@ pub(crate) fn drive(
         let note = format!("each virtual user has a thread, because the script blocks: {why}");
         run.observer.note(&note);
     }
-    let team = Team::of(trial)?;
+    let mut tell = |why: &str| run.observer.note(&format!("waiting for agents: {why}"));
+    let team = Team::of(trial, &mut tell, run.interrupted)?;
     let globals = trial.workload.globals(rig.instances.len())?;
     let outputs = faults::outputs(trial, run.observer)?;
     let prepared = probe::prepare(trial, rig, run);
@@ -253,7 +254,11 @@ pub(crate) fn catching_panics(
 pub(crate) fn raise_file_limit(trials: &[&Trial]) -> Result<(), Failure> {
     let users: u64 = trials.iter().map(|trial| trial.planned.users()).sum();
     let files = trials.iter().map(|trial| trial.load_files() + OWN_FILES);
-    let needed: u64 = files.sum();
+    allow_files(files.sum(), users)
+}
+
+/// Raises the limit on open files to its maximum if `users` need more than it allows.
+pub(crate) fn allow_files(needed: u64, users: u64) -> Result<(), Failure> {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let Some(current) = limit.current.filter(|current| *current < needed) else {
         return Ok(());

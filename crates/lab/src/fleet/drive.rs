@@ -11,6 +11,7 @@ use measure::setup::Unfinished;
 use measure::slice::Second;
 
 use super::message::{Ended, PulseReport, Report};
+use crate::Failure;
 use crate::drive::clock::seconds;
 use crate::drive::merge::Merger;
 use crate::drive::trial_loop::TrialMessage;
@@ -30,6 +31,8 @@ const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
+const LOOK_AT_AGENT: &str = "look at the agent's output, and run the trial again";
+const LOOK_AT_ALL: &str = "look at the output of the agents, and at that of the nats-server, which may be down, unreachable, or out of disk space";
 
 pub(super) struct FleetLoad<'a, 'l> {
     drive: Drive<'a>,
@@ -56,7 +59,7 @@ struct AgentState<'a> {
     missing_since_ns: Option<u64>,
     /// The end of its last second.
     last_ns: u64,
-    /// When its load last reported a second, or that it was ending.
+    /// When its load last reported connections, a second, or that it was ending.
     progress: Instant,
     firsts_ns: Vec<Option<u64>>,
     totals: AgentTotals,
@@ -136,9 +139,12 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
                 }
                 let silence = self.drive.silence(index);
                 if silence >= SILENCE_LIMIT {
-                    let label = &agent.identity.label;
-                    let why = format!("agent {label} fell silent before the load started");
-                    return Err(LoadError::Agents(why));
+                    let why = "fell silent before the load started";
+                    return Err(failed(agent.identity, why, LOOK_AT_AGENT));
+                }
+                if !agent.is_ready && self.drive.since(agent.progress) >= STALL_LIMIT {
+                    let why = "answers, but its reports do not arrive";
+                    return Err(failed(agent.identity, why, LOOK_AT_ALL));
                 }
             }
         }
@@ -150,9 +156,8 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         let mut agents = self.agents.iter().zip(offsets);
         // It would wait for the start forever.
         if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
-            let label = &agent.identity.label;
-            let why = format!("agent {label} did not tell its clock before the load started");
-            return Err(LoadError::Agents(why));
+            let why = "did not tell its clock before the load started";
+            return Err(failed(agent.identity, why, LOOK_AT_AGENT));
         }
         let trips_ns = offsets.iter().flatten();
         let trips_ns = trips_ns.map(|offset| offset.steady.round_trip_ns);
@@ -211,7 +216,10 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             return;
         }
         match report {
-            Report::Event(LoadEvent::Connecting { open }) => agent.open = open,
+            Report::Event(LoadEvent::Connecting { open }) => {
+                agent.open = open;
+                agent.progress = Instant::now();
+            }
             // Its times would shift those of the others.
             Report::Event(LoadEvent::Second(second)) if !is_plausible(&second, latest_ns) => {}
             Report::Event(LoadEvent::Second(second)) => {
@@ -304,11 +312,16 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     fn is_missing(&mut self, index: usize) {
         let agent = &mut self.agents[index];
         agent.missing_since_ns = Some(agent.last_ns);
-        let (id, label) = (agent.identity.id.clone(), &agent.identity.label);
+        let Identity { id, label, .. } = agent.identity;
         let at_s = seconds(agent.last_ns);
-        let note = format!("at {at_s:.1} s: agent {label} is missing; the others go on");
+        let rest = match self.agents.iter().all(AgentState::is_over) {
+            true => "no agent is left",
+            false => "the others go on",
+        };
+        let note = format!("at {at_s:.1} s: agent {label} is missing; {rest}");
         (self.send)(TrialMessage::Note(note));
-        self.drive.update(|control| control.missing.push(id));
+        self.drive
+            .update(|control| control.missing.push(id.clone()));
         self.tell_draining();
     }
 
@@ -355,7 +368,7 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         }
         combined(outcomes).ok_or_else(|| {
             let message = format!("no agent of the load is left: {}", missing.join(", "));
-            LoadError::Agents(message)
+            LoadError::Agents(Failure::server(message).remedy(LOOK_AT_ALL))
         })
     }
 }
@@ -399,12 +412,22 @@ fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
     Some(LoadOutcome { end, unfinished })
 }
 
+fn failed(agent: &Identity, why: &str, remedy: &str) -> LoadError {
+    let message = format!("agent {} {why}", agent.label);
+    LoadError::Agents(Failure::server(message).remedy(remedy))
+}
+
 fn not_started(agent: &Identity, ended: Ended) -> LoadError {
+    let label = format!("agent {}", agent.label);
     match ended.how {
-        Err(LoadError::Connect(error)) => LoadError::Connect(error),
-        Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
-            LoadError::Agents(format!("agent {} was interrupted", agent.label))
+        Err(LoadError::Connect(mut error)) => {
+            error.message = format!("{label}: {}", error.message);
+            LoadError::Connect(error)
         }
-        Err(why) => LoadError::Agents(format!("agent {}: {why}", agent.label)),
+        Err(LoadError::Agents(failure)) => LoadError::Agents(failure.context(label)),
+        Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
+            failed(agent, "was interrupted", LOOK_AT_AGENT)
+        }
+        Err(why) => LoadError::Agents(Failure::server(why).context(label)),
     }
 }

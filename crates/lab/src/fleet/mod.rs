@@ -16,11 +16,11 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use fleet::{Access, Identity, Presence, SigningKey};
-use plan::{Agents, listed};
+use plan::{Agents, Exit, listed};
 
 use crate::{Failure, Trial};
 
@@ -28,6 +28,8 @@ pub use agent::AgentRunner;
 
 /// How long agents may take to answer a call for them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// How long agents are waited for: people start them, services start them again, and other runs end.
+const GATHER_LIMIT: Duration = Duration::from_secs(300);
 
 /// The agents that a coordinator reaches, for all trials of its run.
 pub struct Fleet {
@@ -174,6 +176,42 @@ impl Fleet {
     }
 }
 
+/// Waits until `check` finds the agents that it needs. `tell` gets each reason why it does not.
+pub fn gather<T>(
+    check: impl Fn() -> Result<T, Failure>,
+    tell: &mut dyn FnMut(&str),
+    interrupted: &AtomicBool,
+) -> Result<T, Failure> {
+    gather_within(GATHER_LIMIT, check, tell, interrupted)
+}
+
+fn gather_within<T>(
+    limit: Duration,
+    check: impl Fn() -> Result<T, Failure>,
+    tell: &mut dyn FnMut(&str),
+    interrupted: &AtomicBool,
+) -> Result<T, Failure> {
+    let deadline = Instant::now() + limit;
+    let mut told = String::new();
+    loop {
+        let failure = match check() {
+            Err(failure) if failure.exit == Exit::Server => failure,
+            // Agents that are there but cannot be used do not change.
+            checked => return checked,
+        };
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted("interrupted while waiting for agents"));
+        }
+        if Instant::now() >= deadline {
+            return Err(failure);
+        }
+        if told != failure.message {
+            told.clone_from(&failure.message);
+            tell(&told);
+        }
+    }
+}
+
 /// The failure of a study with an agent that does not reach a server.
 fn out_of_reach(agent: &Identity, server: &str) -> Failure {
     let message = format!(
@@ -182,12 +220,4 @@ fn out_of_reach(agent: &Identity, server: &str) -> Failure {
     );
     let remedy = "give the server an address that all agents reach";
     Failure::usage(message).remedy(remedy)
-}
-
-/// Raises the limit on open files to the maximum, which only connections use up.
-fn allow_all_files() {
-    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current = limit.maximum;
-    // If that fails, connections fail with a message of their own.
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use workload::built_in::BuiltIn;
 use workload::options::Options;
 
+use crate::drive::allow_files;
+use crate::trial::OWN_FILES;
 use crate::{Database, Failure, RunOptions, Target, Trial, Workload};
 
 #[derive(Serialize, Deserialize)]
@@ -86,7 +88,9 @@ impl LoadPart {
             part: self.part,
             ..trial.load(self.index, &database)
         };
-        spec.workers = spec.workers.min(spec.own_users().len() as u32);
+        let users = spec.own_users().len() as u64;
+        allow_files(trial.files_of(users) + OWN_FILES, users)?;
+        spec.workers = spec.workers.min(users as u32);
         let dialect = database.engine().about().dialect;
         let workload = trial.workload.ready(&trial.options, dialect, &spec);
         let load = &trial.planned.load;

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -233,8 +234,8 @@ fn a_hundred_agents_are_merged() {
         nats: Nats::LOOPBACK,
     });
     trial.fleet = Some(fleet);
-    let team = crate::process::poll(Duration::from_secs(300), || Team::of(&trial).ok().flatten());
-    let team = team.expect("100 agents");
+    let team = Team::of(&trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    let team = team.expect("a fleet");
 
     let barrier = Barrier::new(1);
     let (seconds, transactions) = (Cell::new(0), Cell::new(0));

@@ -1,5 +1,7 @@
 //! The agents of a trial, and the part of each in its loads.
 
+use std::sync::atomic::AtomicBool;
+
 use client::route::Route;
 use engine::ServerDatabase;
 use fleet::{Control, Identity};
@@ -7,7 +9,7 @@ use load::{LoadError, LoadOutcome, Part};
 
 use super::drive::FleetLoad;
 use super::part::LoadPart;
-use super::{Fleet, out_of_reach};
+use super::{Fleet, gather, out_of_reach};
 use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
 use crate::{Database, Failure, Trial};
@@ -19,14 +21,19 @@ pub(crate) struct Team<'a> {
 }
 
 impl<'a> Team<'a> {
-    /// The agents of a trial; `None` if its load comes from this process.
-    pub(crate) fn of(trial: &'a Trial) -> Result<Option<Self>, Failure> {
+    /// The agents of a trial, once they are there and free; `None` if its load comes from this process.
+    /// `tell` gets what they are waited for.
+    pub(crate) fn of(
+        trial: &'a Trial,
+        tell: &mut dyn FnMut(&str),
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Self>, Failure> {
         if trial.planned.load.fleet.is_none() {
             return Ok(None);
         }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = fleet.muster(&trial.planned)?;
+        let agents = gather(|| fleet.muster(&trial.planned), tell, interrupted)?;
         Ok(Some(Self { fleet, agents }))
     }
 
@@ -127,7 +134,7 @@ impl Parts<'_> {
         };
         let Fleet { fleet, run, .. } = self.team.fleet;
         let drive = fleet.order(run, self.team.fleet.next_load(), self.orders, control);
-        let drive = drive.map_err(|failure| LoadError::Agents(failure.to_string()))?;
+        let drive = drive.map_err(LoadError::Agents)?;
         let agents = &self.team.agents;
         let mut load = FleetLoad::new(drive, agents, self.index, load, send);
         load.connect()?;

@@ -1,6 +1,6 @@
 //! Fleets whose agents are threads of this process, with scripted loads; all the rest is real.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,11 +11,12 @@ use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::AgentSummary;
 use plan::{Agents, Exit, Nats, ServerSpec};
 use testkit::NatsServer;
+use workload::session::SessionError;
 
-use super::Fleet;
-use super::message::Report;
+use super::message::{Ended, Report};
 use super::scale_tests::{self, Script, Scripted, second};
 use super::team::Team;
+use super::{Fleet, gather_within};
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::poll;
 use crate::{Failure, Trial};
@@ -23,12 +24,27 @@ use crate::{Failure, Trial};
 /// Runs scripts; without one, its load never reports a second.
 struct Agent;
 
+/// Orders of a load that reports nothing, and of one that cannot connect.
+const SILENT: &str = "silent";
+const REFUSED: &str = "refused";
+
 impl Runner for Agent {
     fn run(&self, order: serde_json::Value, link: &Link) {
-        if !order.is_null() {
-            return Scripted.run(order, link);
+        let refused = || Ended {
+            how: Err(LoadError::Connect(SessionError::of_script(
+                "refused".to_owned(),
+            ))),
+            began_ns: None,
+        };
+        let report = match order.as_str() {
+            Some(SILENT) => None,
+            Some(_) => Some(Report::Ended(refused())),
+            None if order.is_null() => Some(Report::Ready),
+            None => return Scripted.run(order, link),
+        };
+        if let Some(report) = report {
+            link.report(serde_json::to_vec(&report).unwrap());
         }
-        link.report(serde_json::to_vec(&Report::Ready).unwrap());
         while link.alone().is_none() {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -95,6 +111,27 @@ fn refused(trial: &Trial, texts: &[&str]) -> Failure {
 }
 
 #[test]
+fn agents_are_waited_for_unless_they_cannot_be_used() {
+    let gathered = |limit: Duration, exit: Exit, failures: u32| {
+        let (calls, reasons) = (Cell::new(0), Cell::new(0));
+        let check = || {
+            calls.set(calls.get() + 1);
+            match calls.get() > failures {
+                true => Ok(()),
+                false => Err(Failure::new(exit, "one of two is there")),
+            }
+        };
+        let mut tell = |_: &str| reasons.set(reasons.get() + 1);
+        let done = gather_within(limit, check, &mut tell, &AtomicBool::new(false));
+        (done.is_ok(), reasons.get())
+    };
+    let long = Duration::from_secs(300);
+    assert_eq!(gathered(long, Exit::Server, 3), (true, 1));
+    assert_eq!(gathered(Duration::ZERO, Exit::Server, 3), (false, 0));
+    assert_eq!(gathered(long, Exit::Usage, 3), (false, 0));
+}
+
+#[test]
 fn agents_that_do_not_fit_are_refused_by_label_and_passed_over_by_number() {
     let members: [Member<'_>; 3] = [
         ("fit", AS_IT_IS),
@@ -147,8 +184,8 @@ fn drive(
     trial: &Trial,
     order: impl Fn(&str) -> serde_json::Value,
 ) -> (Result<LoadOutcome, LoadError>, Told) {
-    let team = poll(Duration::from_secs(300), || Team::of(trial).ok().flatten());
-    let team = team.expect("all agents");
+    let team = Team::of(trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    let team = team.expect("a fleet");
     let told = RefCell::new(Told::default());
     let send = |message: TrialMessage| {
         let mut told = told.borrow_mut();
@@ -196,6 +233,21 @@ fn an_agent_that_answers_but_reports_no_second_counts_as_missing() {
 }
 
 #[test]
+fn an_agent_whose_load_does_not_start_is_named() {
+    with_agents("", &[("one", AS_IT_IS)], |fleet| {
+        let trial = trial(fleet, labels(&["one"]));
+        for (order, text) in [
+            (REFUSED, "agent one: refused"),
+            (SILENT, "agent one answers"),
+        ] {
+            let (driven, _) = drive(&trial, |_| order.into());
+            let why = driven.unwrap_err().to_string();
+            assert!(why.contains(text), "{why}");
+        }
+    });
+}
+
+#[test]
 fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
     let report = Report::Event(LoadEvent::Second(Box::new(second(SCRIPT.transactions))));
     assert!(serde_json::to_vec(&report).unwrap().len() > LIMIT);
@@ -209,10 +261,14 @@ fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
             (End::Completed, vec![5_000; 2])
         );
         let (driven, _) = drive(&trial, |_| "x".repeat(LIMIT).into());
-        let Err(LoadError::Agents(why)) = driven else {
+        let Err(LoadError::Agents(failure)) = driven else {
             panic!("{driven:?}");
         };
-        assert!(texts.iter().all(|text| why.contains(text)), "{why}");
+        assert!(
+            texts.iter().all(|text| failure.message.contains(text)),
+            "{failure}"
+        );
+        assert!(failure.remedy.unwrap().contains("max_payload"));
         let mut script = plan::Script::new("own.lua", 1);
         script.text = "x".repeat(LIMIT).into();
         trial.planned.load.scripts.push(script);

@@ -124,6 +124,11 @@ pub fn templates_in(root: &Path) -> PathBuf {
     root.join(root::TEMPLATES)
 }
 
+/// Creates the cache that [`Home::open`] opens, for what is not of servers. Returns its path.
+pub fn make() -> Result<PathBuf, Failure> {
+    root::make(&root::from_environment()?)
+}
+
 impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of

@@ -43,9 +43,18 @@ fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<P
     Some(cache?.join("dyno"))
 }
 
+/// Like [`make`]; also checks that servers reach it.
+pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure> {
+    let root = make(root)?;
+    if let Some(user) = account.other_name() {
+        check_reachable(&root, user)?;
+    }
+    Ok(root)
+}
+
 /// Creates the cache if it does not exist, and checks that it belongs to dyno and that nobody else
 /// can change it. Returns its path without symbolic links.
-pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure> {
+pub(super) fn make(root: &Path) -> Result<PathBuf, Failure> {
     let root = resolve(root)?;
     if let Some(parent) = root.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
@@ -55,9 +64,6 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure
     marker::ensure(&root)?;
     make_own_dir(&root.join(RUN))?;
     make_own_dir(&root.join(TEMPLATES))?;
-    if let Some(user) = account.other_name() {
-        check_reachable(&root, user)?;
-    }
     Ok(root)
 }
 

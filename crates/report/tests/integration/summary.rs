@@ -104,6 +104,11 @@ fn benchmark() -> RunResult {
         Warning::Short { measured_s: 8.0 },
         Warning::NoWarmup,
     ];
+    let missing = ["a", "b"].map(|label| Warning::AgentMissing {
+        label: label.to_owned(),
+        since_s: 1.0,
+    });
+    trial.warnings.extend(missing);
     result
 }
 

@@ -20,6 +20,8 @@ fn agents_are_counted_or_named() {
         assert_eq!(agents, Agents::Labels(vec!["a".into(), "b-1".into()]));
         assert_eq!(agents.to_string(), "agents a, b-1");
     }
+    let one = fleet(&[("load.from", "a")]).unwrap().agents;
+    assert_eq!(one.to_string(), "agent a");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn start_failure(database: &Database, error: &LoadError) -> Option<Failure> {
             Some(Failure::server(message).perhaps(database.remedy(error)))
         }
         LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
-        LoadError::Agents(_) => Some(Failure::server(error)),
+        LoadError::Agents(failure) => Some(failure.clone()),
         LoadError::Interrupted | LoadError::OtherFailed => None,
     }
 }
