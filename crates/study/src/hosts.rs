@@ -47,6 +47,11 @@ pub(crate) fn has_any(at: &Point<'_>) -> bool {
     LISTS.iter().any(|list| at.find(list).is_some())
 }
 
+/// Whether the study names hosts in a way that is refused, so that no key for them is read.
+pub(crate) fn are_refused(at: &Point<'_>) -> bool {
+    has_any(at) && hosts(at).is_none()
+}
+
 fn names(list: &Spanned<Value>) -> impl Iterator<Item = &str> {
     list.as_text()
         .unwrap_or_default()
