@@ -36,6 +36,8 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
     };
     let done = plan(&none).succeeds();
     done.prints(&["not checked: server versions"]);
+    let elsewhere = plan(&none).args("--set site.host=db1").succeeds();
+    elsewhere.prints(&["other hosts: dyno run checks"]);
     assert!(!none.exists() && !told.exists());
     // What a dead dyno left stays for those that run.
     let left = cache.path().join("run/5e1c000000000/s1.0");
