@@ -47,9 +47,9 @@ pub(crate) fn has_any(at: &Point<'_>) -> bool {
     LISTS.iter().any(|list| at.find(list).is_some())
 }
 
-/// Whether the study names hosts in a way that is refused, so that no key for them is read.
-pub(crate) fn are_refused(at: &Point<'_>) -> bool {
-    has_any(at) && hosts(at).is_none()
+/// Whether a key is of use wherever hosts are. If they are refused, so much is said of them.
+pub(crate) fn need(at: &Point<'_>, key: &str) -> bool {
+    has_any(at) && key != MEMBERS_ON
 }
 
 fn names(list: &Spanned<Value>) -> impl Iterator<Item = &str> {
