@@ -137,7 +137,13 @@ fn instances_run_on_several_hosts_and_leave_nothing() {
     let Some(hosts) = Hosts::start(2) else { return };
     let cache = Cache::kept();
     let limits = "site.memory = \"512M\"\n[volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"";
-    let trial = on(&hosts, &cache, limits).succeeds().completed();
+    let done = on(&hosts, &cache, limits).succeeds();
+    let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(
+        report.contains("of mariadb on host1, mariadb on host2"),
+        "{done}"
+    );
+    let trial = done.completed();
     for number in 1..=2_u8 {
         let name = format!("server[{number}].rss_bytes");
         assert!(trial.metrics.contains_key(name.as_str()), "{trial:?}");
