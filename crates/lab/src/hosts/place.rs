@@ -228,11 +228,8 @@ pub(crate) fn check_room(
         let servers: Vec<u32> = servers.collect();
         match (servers.first(), connected.get(&key(planned, host))) {
             (Some(first), Some(host)) => {
-                let there = Topology {
-                    node: topology.node_of(*first),
-                    ..topology.clone()
-                };
-                host.check_room(&there, servers.len(), needs)
+                let there = topology.node_of(*first);
+                host.check_room(&there, servers.len(), topology.nodes(), needs)
             }
             _ => Ok(()),
         }
