@@ -76,18 +76,9 @@ fn stored_by(
     if trial.is_elsewhere() {
         return Ok(Vec::new());
     }
-    let server_bytes = needs.disk_bytes - needs.template_bytes;
-    let parts = match &node.log_volume {
-        None => vec![("data", &node.volume, server_bytes)],
-        Some(log) => vec![
-            ("data", &node.volume, server_bytes - needs.log_bytes),
-            ("log", log, needs.log_bytes),
-        ],
-    };
     let mut stored = Vec::new();
-    for (what, volume, needed_bytes) in parts {
+    for (volume, bytes) in needs.on_volumes(node, nodes, nodes)? {
         let at = place_of(volume, demands)?;
-        let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
         if demands[at].space.is_memory {
             needs.memory_bytes += bytes;
         }
@@ -98,40 +89,6 @@ fn stored_by(
         });
     }
     Ok(stored)
-}
-
-/// What the data or the logs of a trial may take on their disk: of file systems on loop devices, what
-/// their sparse files may grow to, which must be enough.
-fn volume_bytes(
-    what: &str,
-    volume: &Volume,
-    nodes: u32,
-    needed_bytes: u64,
-) -> Result<u64, Failure> {
-    let Some(made) = &volume.file_system else {
-        return Ok(needed_bytes);
-    };
-    let Some(bytes) = made.loop_bytes() else {
-        return Ok(0);
-    };
-    let nodes = u64::from(nodes);
-    let raw = made.profile.raw_per_byte(made.device_count());
-    let room_bytes = (bytes as f64 / raw) as u64;
-    let each_bytes = needed_bytes / nodes;
-    if each_bytes > room_bytes {
-        let message = format!(
-            "the {what} of each server needs {}; its file system has {}",
-            shown_bytes(each_bytes),
-            shown_bytes(room_bytes)
-        );
-        let remedy = match what {
-            "log" => "use a larger device_size or more devices under [log_volume]",
-            _ => "use a larger device_size or more devices under [volume], or fewer rows",
-        };
-        let failure = Failure::usage(message);
-        return Err(failure.remedy(remedy).span(made.kind.span));
-    }
-    Ok(bytes.saturating_mul(nodes))
 }
 
 /// The index of the disk with a volume, which is added to the list if it is new.

@@ -21,6 +21,7 @@ use crate::{fault_schedule, noise, starts};
 /// Conditions that only `dyno run` checks, before its first trial.
 const NOT_CHECKED: &str =
     "\nnot checked: server versions and settings, CPU quotas, ports (dyno plan starts nothing)";
+const HOSTS_NOT_CHECKED: &str = "\nother hosts: dyno run checks their programs, disk space, and memory; the figures above are this host's";
 
 /// Lists the trials and their needs. Starts nothing and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
@@ -46,6 +47,9 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
         table.push_str(NOT_CHECKED);
+    }
+    if trials.iter().any(Trial::is_elsewhere) {
+        table.push_str(HOSTS_NOT_CHECKED);
     }
     print(&table)?;
     budget.refuse().map_err(|failure| study.located(failure))

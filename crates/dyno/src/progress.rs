@@ -220,7 +220,7 @@ impl Screen {
         if self.is_terminal {
             let bar = self.bar(BarStage::Working, 0, SPIN_TEMPLATE);
             bar.set_message(console::printable(what));
-            bar.tick();
+            bar.enable_steady_tick(SPIN_INTERVAL);
         }
     }
 
@@ -339,6 +339,8 @@ fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateErro
 
 const ROWS_TEMPLATE: &str =
     "{prefix}loading {bar:30} {human_pos}/{human_len} rows{rate}, {eta} left";
+/// How often to show that work of unknown length goes on.
+const SPIN_INTERVAL: Duration = Duration::from_millis(200);
 const SPIN_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
 const RUN_TEMPLATE: &str = "{prefix}{bar:10} {wide_msg}";

@@ -182,7 +182,12 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
         directories.iter().for_each(|dir| add(dir.join(name)));
     }
     let prefixes = installed_prefixes();
-    places.extend(prefixes.iter().flat_map(|prefix| below(engine, prefix)));
+    // The program that a first one runs may not run by itself.
+    places.extend(
+        prefixes
+            .iter()
+            .filter_map(|prefix| below(engine, prefix).into_iter().next()),
+    );
     places
 }
 

@@ -148,9 +148,14 @@ pub(crate) fn finish(
         true => to.error(&error.message),
         false => error,
     })?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(to.error(&said)),
+    match status.code() {
+        Some(0) => Ok(()),
+        // ssh's own code is 255.
+        Some(..=254) => Err(to.unusable(
+            format!("a command failed there: {}", shown(&said)),
+            "free disk space there, or name another directory of the host: site.directory",
+        )),
+        _ => Err(to.error(&said)),
     }
 }
 
@@ -179,6 +184,22 @@ pub(crate) fn script(text: &str, arguments: &[impl AsRef<OsStr>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_command_says_is_not_taken_for_what_ssh_says() {
+        let to = Destination {
+            host: "db1".to_owned(),
+            ssh_config: None,
+        };
+        let failed = |code: u8| {
+            let mut client = Command::new("sh");
+            client.args(["-c", &format!("echo a: Permission denied; exit {code}")]);
+            let failed = finish(&to, client, COMMAND_LIMIT, &process::NEVER);
+            failed.unwrap_err().message
+        };
+        assert!(failed(1).contains("a command failed there: a: Permission"));
+        assert!(failed(255).contains("none of this user's keys"));
+    }
 
     #[test]
     fn words_survive_the_shell() {

@@ -96,8 +96,8 @@ impl FromStr for Host {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let mut words = text.split_whitespace();
         let address = words.next().unwrap_or_default();
-        if !Self::is_name(address) {
-            let message = format!("`{}` is not a host's name", shown(address));
+        if !Self::is_name(address) || !words.clone().all(|word| word.contains('=')) {
+            let message = format!("`{}` is not a host's name", shown(text.trim()));
             return Err(TextError::new(message, HOW));
         }
         let mut host = Self {

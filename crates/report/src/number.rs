@@ -138,8 +138,9 @@ fn digits(value: f64) -> usize {
 
 /// Seconds without needless decimals: `60 s`, `0.5 s`.
 pub(crate) fn seconds(seconds: f64) -> String {
-    let text = format!("{seconds:.1}");
-    format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
+    let decimals = if seconds < 1.0 { 3 } else { 1 };
+    let text = format!("{seconds:.decimals$}");
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A stretch of time in the units that people use: `0.42 s`, `95 s`, `12 min`, `3.5 h`.
@@ -183,6 +184,7 @@ mod tests {
         assert_eq!(value(-1234.0), "-1,234");
         assert_eq!(seconds(60.0), "60 s");
         assert_eq!(seconds(0.5), "0.5 s");
+        assert_eq!([0.0, 0.02, 10.04].map(seconds), ["0 s", "0.02 s", "10 s"]);
         assert_eq!(
             [0.42, 95.0, 720.0, 12_600.0].map(duration),
             ["0.42 s", "95 s", "12 min", "3.5 h"]

@@ -119,6 +119,7 @@ impl<'a> Subject<'a> {
         let is_compared = name.key.needs == Needs::Compare && at.find(COMPARE).is_some();
         if name.key.needs == Needs::Nothing
             || is_compared
+            || (name.key.needs == Needs::Hosts && hosts::need(at, name.full()))
             || (settings_apply && matches!(name.key.kind, Kind::Settings))
             || self.names.iter().any(|name| read.contains(name.full()))
         {

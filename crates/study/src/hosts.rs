@@ -47,6 +47,11 @@ pub(crate) fn has_any(at: &Point<'_>) -> bool {
     LISTS.iter().any(|list| at.find(list).is_some())
 }
 
+/// Whether a key is of use wherever hosts are. If they are refused, so much is said of them.
+pub(crate) fn need(at: &Point<'_>, key: &str) -> bool {
+    has_any(at) && key != MEMBERS_ON
+}
+
 fn names(list: &Spanned<Value>) -> impl Iterator<Item = &str> {
     list.as_text()
         .unwrap_or_default()

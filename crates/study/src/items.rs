@@ -33,13 +33,13 @@ pub(crate) fn text(key: &Name, value: &DeValue<'_>, between: &str) -> Result<Str
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.as_str().to_owned()),
         DeValue::Float(number) => Ok(number.as_str().to_owned()),
-        DeValue::Boolean(is) => Ok(is.to_string()),
+        DeValue::Boolean(is) if !matches!(key.key.kind, Kind::Hosts) => Ok(is.to_string()),
         DeValue::Array(list) => {
             let values = list.iter().map(|item| text(key, item.get_ref(), between));
             Ok(values.collect::<Result<Vec<_>, _>>()?.join(between))
         }
         DeValue::Table(table) => of_table(key, table),
-        DeValue::Datetime(_) => Err(wrong_type(key, value)),
+        DeValue::Boolean(_) | DeValue::Datetime(_) => Err(wrong_type(key, value)),
     }
 }
 
@@ -63,6 +63,11 @@ fn of_table(key: &Name, table: &DeTable<'_>) -> Result<String, TextError> {
     for [name, before, after] in fields {
         if let Some(value) = table.get(*name) {
             let value = text(key, value.get_ref(), "..")?;
+            if value.contains(',') {
+                let message = format!("`{}` has a comma", shown(&value));
+                let help = format!("write a table of `{}` for each", key.full());
+                return Err(TextError::new(message, help));
+            }
             item.extend([*before, value.as_str(), *after]);
         }
     }

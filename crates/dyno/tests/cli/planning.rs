@@ -40,6 +40,8 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
         .args("--set load.agents=2 --set load.threads=2")
         .succeeds();
     with_agents.prints(&["agents: up to 2, over a nats-server that dyno starts"]);
+    let elsewhere = plan(&none).args("--set site.host=db1").succeeds();
+    elsewhere.prints(&["other hosts: dyno run checks"]);
     assert!(!none.exists() && !told.exists());
     // What a dead dyno left stays for those that run.
     let left = cache.path().join("run/5e1c000000000/s1.0");

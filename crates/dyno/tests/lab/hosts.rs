@@ -137,7 +137,13 @@ fn instances_run_on_several_hosts_and_leave_nothing() {
     let Some(hosts) = Hosts::start(2) else { return };
     let cache = Cache::kept();
     let limits = "site.memory = \"512M\"\n[volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"";
-    let trial = on(&hosts, &cache, limits).succeeds().completed();
+    let done = on(&hosts, &cache, limits).succeeds();
+    let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(
+        report.contains("of mariadb on host1, mariadb on host2"),
+        "{done}"
+    );
+    let trial = done.completed();
     for number in 1..=2_u8 {
         let name = format!("server[{number}].rss_bytes");
         assert!(trial.metrics.contains_key(name.as_str()), "{trial:?}");
@@ -177,12 +183,34 @@ fn hosts_that_cannot_be_used_are_named_together() {
         3,
         &["--set site.hosts", "it is ", "ssh reaches both at 100.127."],
     );
+    // The data has a disk of its own.
+    let small = ["mount", "-t", "tmpfs", "-o", "size=300M", "tmpfs", "/mnt"];
+    hosts.run(1, &small);
+    let port = "--set site.directory=/mnt --set volume.directory=/var/tmp --set topology.instances=1 \
+                --set server.port=2222";
+    let taken = on(&hosts, &cache, "").args(port).run();
+    taken.fails(3, &["on host host1: port 2222 is taken by "]);
+    let volume =
+        "--set volume.filesystem=ext4 --set volume.device_size=128M --set data.rows=400000";
+    let large = on(&hosts, &cache, "").args(volume).run();
+    large.fails(
+        2,
+        &[
+            "volume.filesystem",
+            "each server needs ",
+            "its file system has ",
+        ],
+    );
     for number in 3..=4 {
         hosts.hide(number, Path::new("/usr/sbin/mariadbd"));
     }
     refused(
         &hosts,
-        &["study.toml:", "on host host3: ", "on host host4: "],
+        &[
+            "study.toml:",
+            "on host host3: no MariaDB server was found",
+            "on host host4: ",
+        ],
     );
     fs::write(hosts.ssh(2).authorized_keys(), "").unwrap();
     fs::write(hosts.ssh(3).known_hosts(), "").unwrap();

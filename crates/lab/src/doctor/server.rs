@@ -45,9 +45,15 @@ pub(super) fn all(subject: &Subject<'_>) -> Vec<ServerFacts> {
     let running = given
         .into_values()
         .filter_map(|(database, required)| running(subject.files, database, required));
-    running
-        .chain(planned_servers(subject.files, &planned))
-        .collect()
+    let all = running.chain(planned_servers(subject.files, &planned));
+    all.map(|server| match subject.elsewhere {
+        Some(host) => ServerFacts {
+            name: format!("{} on {host}", server.name),
+            ..server
+        },
+        None => server,
+    })
+    .collect()
 }
 
 fn add_planned<'a>(

@@ -56,7 +56,11 @@ pub fn serve(
         found: Mutex::default(),
         silence: Mutex::default(),
         restarts: Arc::default(),
-        home: Home::open_at(root, servers::account()?, former)?,
+        // This machine's user does not choose the directory: dyno on the other machine says who does.
+        home: Home::open_at(root, servers::account()?, former).map_err(|failure| Failure {
+            remedy: None,
+            ..failure
+        })?,
         origin: Instant::now(),
     };
     let served = far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over));
@@ -388,7 +392,7 @@ fn can_have(home: &Home, topology: &Topology, reboots: Option<&Boot>) -> Result<
                 home.root().display()
             );
             return Err(Failure::usage(why)
-                .remedy("name a directory on a disk")
+                .remedy("name a directory on a disk: site.directory")
                 .key("site.directory"));
         }
     }

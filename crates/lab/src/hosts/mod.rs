@@ -30,7 +30,7 @@ use machine::site::far::reboot::Boot;
 use plan::{EngineSpec, Topology, shown_bytes};
 use serde::de::DeserializeOwned;
 
-use crate::failure::{Failure, disk_full};
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::locked;
 use crate::process::NEVER;
@@ -122,42 +122,42 @@ impl Host {
         self.machine.files()
     }
 
-    /// Checks that the host has the disk space and the memory for some of a trial's servers, and for
-    /// a template of their data.
+    /// Checks that the host has the disk space and the memory for some `servers` of a trial, which has
+    /// `nodes` in all, and for a template of their data.
     pub(crate) fn check_room(
         &self,
-        topology: &Topology,
-        servers: u32,
+        node: &plan::Node,
+        servers: usize,
+        nodes: u32,
         needs: &Needs,
     ) -> Result<(), Failure> {
-        let share = |bytes: u64| bytes / u64::from(topology.nodes().max(1)) * u64::from(servers);
-        let (directory, data_bytes) = (&self.directory, needs.data_bytes(topology.nodes()));
-        let loops = topology.node.volumes().map(|volume| {
-            let made = volume.file_system.as_ref();
-            made.and_then(|made| made.loop_bytes()).unwrap_or_default()
-        });
-        let own = data_bytes.saturating_add(share(needs.disk_bytes - needs.template_bytes));
-        let loops = loops
-            .fold(0, u64::saturating_add)
-            .saturating_mul(servers.into());
-        let needed_bytes = own.max(data_bytes.saturating_add(loops));
-        let free_bytes = needs::space(self.files(), directory)?.free_bytes;
-        if needed_bytes > free_bytes {
-            let what = format!("the data of {servers} servers on host {}", self.name);
-            return Err(disk_full(&what, directory, needed_bytes, free_bytes));
+        let servers = u32::try_from(servers).unwrap_or(u32::MAX);
+        let mut disks = BTreeMap::from([(&self.directory, needs.data_bytes(nodes))]);
+        for (volume, bytes) in needs.on_volumes(node, nodes, servers)? {
+            let directory = volume.directory.as_ref();
+            let directory = directory.map_or(&self.directory, |directory| &directory.value);
+            *disks.entry(directory).or_default() += bytes;
         }
-        let needed_bytes = share(needs.memory_bytes);
-        let available_bytes = needs::available_memory(self.files())?;
-        if needed_bytes > available_bytes {
-            let why = format!(
-                "its servers need {} of memory; only {} is available",
-                shown_bytes(needed_bytes),
-                shown_bytes(available_bytes)
-            );
-            let remedy = "use more hosts, fewer instances, or smaller buffer pools";
-            return Err(self.machine.unusable(why, remedy));
+        let fits = |needed: u64, of: &str, available: u64, remedy: &str| {
+            let [wanted, left] = [needed, available].map(shown_bytes);
+            let why = || format!("its servers need {wanted} of {of}; only {left} is available");
+            let fits = (needed <= available).then_some(());
+            fits.ok_or_else(|| self.machine.unusable(why(), remedy))
+        };
+        for (directory, bytes) in disks {
+            let free_bytes = needs::space(self.files(), directory)?.free_bytes;
+            let remedy = "free disk space there, use less data, or name another disk: site.directory, or volume.directory for the servers' data";
+            let of = format!("disk space in {}", directory.display());
+            fits(bytes, &of, free_bytes, remedy)?;
         }
-        Ok(())
+        let bytes = needs.memory_bytes / u64::from(nodes.max(1)) * u64::from(servers);
+        let remedy = "use more hosts, fewer instances, or smaller buffer pools";
+        fits(
+            bytes,
+            "memory",
+            needs::available_memory(self.files())?,
+            remedy,
+        )
     }
 
     fn new_id(&self) -> u64 {

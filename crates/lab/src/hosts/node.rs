@@ -213,7 +213,7 @@ impl FarNode {
             id: data.id,
             server: Box::new(server.clone()),
         };
-        let started: Result<Started, Failure> = data.host.ask(&ask, interrupted);
+        let started: Result<Started, Failure> = data.host.prepare(&ask, interrupted);
         // Also if the server did not start.
         fetch(&spec.keep, &data);
         let started = started?;

@@ -1,6 +1,7 @@
 //! Where the nodes of a trial and their data are: on this host, or on others.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -222,12 +223,15 @@ pub(crate) fn check_room(
     let Some(planned) = &topology.node.site.hosts else {
         return Ok(());
     };
-    let on_host = topology.instances_by_host();
-    let checked = planned.list.iter().zip(on_host).map(|(host, nodes)| {
-        let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        match connected.get(&key(planned, host)).filter(|_| count > 0) {
-            Some(host) => host.check_room(topology, count, needs),
-            None => Ok(()),
+    let checked = planned.list.iter().enumerate().map(|(place, host)| {
+        let servers = (0..topology.nodes()).filter(|index| topology.host_of(*index) == place);
+        let servers: Vec<u32> = servers.collect();
+        match (servers.first(), connected.get(&key(planned, host))) {
+            (Some(first), Some(host)) => {
+                let there = topology.node_of(*first);
+                host.check_room(&there, servers.len(), topology.nodes(), needs)
+            }
+            _ => Ok(()),
         }
     });
     together(checked.filter_map(Result::err))
@@ -269,7 +273,10 @@ pub(crate) fn together(failures: impl IntoIterator<Item = Failure>) -> Result<()
     }
     let all = failures.into_iter().reduce(|all, one| {
         let remedy = match (all.remedy.clone(), one.remedy) {
-            (Some(all), Some(one)) if !all.contains(&one) => Some(format!("{all}; {one}")),
+            (Some(all), Some(one)) => {
+                let new = one.split("; ").filter(|part| !all.contains(part));
+                Some(iter::once(&*all).chain(new).collect::<Vec<_>>().join("; "))
+            }
             (all, one) => all.or(one),
         };
         Failure {
@@ -345,6 +352,10 @@ mod tests {
         );
         let other = together(vec![Failure::server("c"), lack("d"), Failure::server("e")]);
         assert_eq!(other.unwrap_err().remedy.as_deref(), Some("install it"));
+        let [log_in, log_in_too] =
+            ["use a key; ssh a", "use a key; ssh b"].map(|remedy| lack(remedy).remedy(remedy));
+        let keys = together(vec![log_in, log_in_too]).unwrap_err();
+        assert_eq!(keys.remedy.as_deref(), Some("use a key; ssh a; ssh b"));
         let again = together(vec![lack("a"), lack("a")]).unwrap_err();
         assert_eq!(again.message, "a");
         let stopped = together(vec![lack("a"), Failure::interrupted("b")]);

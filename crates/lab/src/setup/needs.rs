@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use host::{Files, Memory, Space};
-use plan::EngineSpec;
+use plan::{EngineSpec, Volume, shown_bytes};
 
 use super::spec::{config, engine_of};
 use crate::{Failure, Trial};
@@ -38,6 +38,30 @@ impl Needs {
     pub(crate) fn data_bytes(&self, servers: u32) -> u64 {
         let others = self.template_bytes.saturating_add(self.log_bytes);
         self.disk_bytes.saturating_sub(others) / u64::from(servers.max(1))
+    }
+
+    /// What some of the servers may take on each of their volumes. Fails if that is more than a file system
+    /// has.
+    pub fn on_volumes<'a>(
+        &self,
+        node: &'a plan::Node,
+        servers: u32,
+        some: u32,
+    ) -> Result<Vec<(&'a Volume, u64)>, Failure> {
+        let server_bytes = self.disk_bytes - self.template_bytes;
+        let parts = match &node.log_volume {
+            None => vec![("data", &node.volume, server_bytes)],
+            Some(log) => vec![
+                ("data", &node.volume, server_bytes - self.log_bytes),
+                ("log", log, self.log_bytes),
+            ],
+        };
+        let parts = parts.into_iter().map(|(what, volume, needed_bytes)| {
+            let each_bytes = needed_bytes / u64::from(servers.max(1));
+            let bytes = volume_bytes(what, volume, each_bytes)?;
+            Ok((volume, bytes.saturating_mul(some.into())))
+        });
+        parts.collect()
     }
 }
 
@@ -79,6 +103,33 @@ fn of_servers(
         log_bytes: server.log_bytes.saturating_mul(instances),
         memory_bytes: server.memory_bytes.saturating_mul(instances),
     }
+}
+
+/// What the data or the log of a server may take on its disk: of a file system on loop devices, what
+/// their sparse files may grow to, which must be enough.
+fn volume_bytes(what: &str, volume: &Volume, each_bytes: u64) -> Result<u64, Failure> {
+    let Some(made) = &volume.file_system else {
+        return Ok(each_bytes);
+    };
+    let Some(bytes) = made.loop_bytes() else {
+        return Ok(0);
+    };
+    let raw = made.profile.raw_per_byte(made.device_count());
+    let room_bytes = (bytes as f64 / raw) as u64;
+    if each_bytes > room_bytes {
+        let message = format!(
+            "the {what} of each server needs {}; its file system has {}",
+            shown_bytes(each_bytes),
+            shown_bytes(room_bytes)
+        );
+        let remedy = match what {
+            "log" => "use a larger device_size or more devices under [log_volume]",
+            _ => "use a larger device_size or more devices under [volume], or fewer rows",
+        };
+        let failure = Failure::usage(message);
+        return Err(failure.remedy(remedy).span(made.kind.span));
+    }
+    Ok(bytes)
 }
 
 /// The space on the file system of `path`.

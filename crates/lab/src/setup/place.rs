@@ -27,7 +27,7 @@ fn span_of(key: &str, spec: &EngineSpec, topology: &Topology) -> Option<Span> {
         ("server", "port") => span(&spec.port),
         ("server", name) => span_of_setting(spec, name.strip_prefix("config.")?),
         ("site", "kind") => Some(site.kind.span),
-        ("site", "host") => Some(site.hosts.as_ref()?.list.first()?.address.span),
+        ("site", "host" | "directory") => Some(site.hosts.as_ref()?.list.first()?.address.span),
         ("site", "cpus") => span(&site.limits.cpus),
         ("site", "cpuset") => span(&site.limits.cpuset),
         ("site", "memory") => span(&site.limits.memory),

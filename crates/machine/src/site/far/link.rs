@@ -90,7 +90,7 @@ impl Link {
             }
             return Err(to.unusable(
                 format!("dyno's program does not run there: {said}"),
-                "name a directory there from which programs may be run: site.directory",
+                "name another directory there, from which programs may be run: site.directory",
             ));
         }
         let shared = Arc::new(Shared {

@@ -114,7 +114,8 @@ fn nft(arguments: &str, script: &str) -> Result<(), Failure> {
         Failure::server(format!("the host cannot fall silent: {why}")).remedy(remedy)
     };
     let ran = process::fed(PROGRAM, arguments, script).map_err(|error| {
-        let remedy = "install nftables there, and make sure that PATH contains its directory, usually /usr/sbin";
+        let remedy =
+            "install nftables there, and log in as root, whose PATH contains its directory";
         cannot(&error.message, remedy)
     })?;
     ran.map(drop).map_err(|words| {
