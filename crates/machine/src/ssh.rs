@@ -37,12 +37,6 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-/// What a command printed, and its exit code.
-pub(crate) struct Answer {
-    pub(crate) text: String,
-    pub(crate) code: i32,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
