@@ -84,6 +84,11 @@ impl Destination {
                     "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; ssh -o BatchMode=yes {host} true must work"
                 ),
             )
+        } else if said.trim().is_empty() {
+            (
+                "the connection was lost".to_owned(),
+                "check the network and the host".to_owned(),
+            )
         } else {
             (
                 format!("ssh failed: {}", shown(said)),
