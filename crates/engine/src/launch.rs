@@ -31,8 +31,6 @@ pub struct Paths {
     /// An empty directory that nobody can write to.
     pub closed: PathBuf,
     pub socket: PathBuf,
-    /// The user that connects dyno to the socket; `None` for this process's.
-    pub user: Option<String>,
     /// The listening address, with the prefix length of the network from which clients may connect.
     pub address: Ipv4Net,
     pub port: u16,

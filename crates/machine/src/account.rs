@@ -14,8 +14,6 @@ const UNPRIVILEGED: &str = "nobody";
 
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// The users that server packages create.
-    users: Vec<&'static str>,
     /// `None`: the user that runs dyno.
     other: Option<Other>,
 }
@@ -32,36 +30,19 @@ struct Other {
 impl Account {
     /// The account for this process's servers, which refuse to be root: the first that exists of
     /// `users`, which their packages create.
-    pub fn for_servers(users: &[&'static str]) -> Result<Self, Failure> {
-        let uid = rustix::process::geteuid();
+    pub fn for_servers(users: &[&str]) -> Result<Self, Failure> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self { other: None });
+        }
         let passwd = Path::new("/etc/passwd");
-        let text = match uid.is_root() {
-            true => fs::read_to_string(passwd).map_err(Failure::at("read", passwd))?,
-            false => String::new(),
-        };
-        Self::find(users.to_vec(), uid.as_raw(), &text)
-    }
-
-    /// The account on a machine with this `/etc/passwd`; `uid` is the user that dyno runs as there.
-    pub(crate) fn on_machine(&self, uid: u32, passwd: &str) -> Result<Self, Failure> {
-        Self::find(self.users.clone(), uid, passwd)
-    }
-
-    fn find(users: Vec<&'static str>, uid: u32, passwd: &str) -> Result<Self, Failure> {
-        if uid != 0 {
-            return Ok(Self { users, other: None });
-        }
-        let other = users
-            .iter()
-            .chain([&UNPRIVILEGED])
-            .find_map(|name| other(passwd, name));
-        match other {
-            Some(_) => Ok(Self { users, other }),
-            None => Err(Failure::server(
-                "servers refuse to run as root, and no other user exists to run them",
-            )
-            .remedy("install a server's package, which creates a user for it")),
-        }
+        let text = fs::read_to_string(passwd).map_err(Failure::at("read", passwd))?;
+        let mut names = users.iter().chain([&UNPRIVILEGED]);
+        let found = names.find_map(|name| other(&text, name));
+        let account = found.map(|other| Self { other: Some(other) });
+        account.ok_or_else(|| {
+            Failure::server("servers refuse to run as root, and no other user exists to run them")
+                .remedy("install a server's package, which creates a user for it")
+        })
     }
 
     /// User and group IDs in `chown`'s format; empty for this process's user.
@@ -121,7 +102,6 @@ impl Account {
         };
         let is_usable = device_gid.is_some() || meta.mode() & 0o006 == 0o006;
         Self {
-            users: self.users.clone(),
             other: is_usable.then(|| Other {
                 device_gid,
                 ..other.clone()
@@ -194,7 +174,6 @@ mod tests {
         let options = |mode| {
             fs::set_permissions(file.path(), PermissionsExt::from_mode(mode)).unwrap();
             let account = Account {
-                users: Vec::new(),
                 other: other.clone(),
             };
             account.with_device(file.path()).setpriv_options()

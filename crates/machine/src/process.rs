@@ -219,7 +219,7 @@ fn alive(child: &mut Child) -> Option<Pid> {
 }
 
 /// A handle of a process, which stays valid even if the process ID is reused.
-pub(crate) fn handle(pid: u32) -> Result<OwnedFd, Errno> {
+pub fn handle(pid: u32) -> Result<OwnedFd, Errno> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pidfd_open(pid.ok_or(Errno::INVAL)?, PidfdFlags::empty())
 }

@@ -37,12 +37,6 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-/// What a command printed, and its exit code.
-pub(crate) struct Answer {
-    pub(crate) text: String,
-    pub(crate) code: i32,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
@@ -89,6 +83,11 @@ impl Destination {
                 format!(
                     "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; ssh -o BatchMode=yes {host} true must work"
                 ),
+            )
+        } else if said.trim().is_empty() {
+            (
+                "the connection was lost".to_owned(),
+                "check the network and the host".to_owned(),
             )
         } else {
             (

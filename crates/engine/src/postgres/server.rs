@@ -189,7 +189,7 @@ impl Server for Postgres {
     }
 
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
-        configuration::access_files(paths.address, paths.user.as_deref(), "").into()
+        configuration::access_files(paths.address, None, "").into()
     }
 
     /// The server checks combinations of settings after it has found these files and before it

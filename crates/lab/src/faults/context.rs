@@ -13,7 +13,6 @@ use crate::failure::{canceled, unless_canceled};
 use crate::hosts::MemberNode;
 use crate::observe::probe::view_of;
 use crate::setup::cluster::not_started;
-use crate::site::Site;
 use crate::{Cluster, Failure, Instance, Member};
 
 /// How long a node may take to replicate again, and how often it is asked.
@@ -55,11 +54,6 @@ impl<'a> FaultContext<'a> {
     pub(super) fn member(&self) -> Result<&'a Member, Failure> {
         let member = self.cluster().members().get(self.index()?);
         member.ok_or_else(not_started)
-    }
-
-    pub(super) fn site(&self) -> Result<&'a dyn Site, Failure> {
-        let site = self.member()?.site().ok_or_else(not_started)?;
-        Ok(&**site)
     }
 
     /// The node that is hit, once nothing else happens to it.

@@ -14,10 +14,8 @@ use super::context::FaultContext;
 use super::links::{BrokenLinks, Lost, Sides};
 use super::operator::switch_over;
 use super::program::run_program;
-use crate::failure::not_running;
 use crate::hosts::Away;
 use crate::servers::Services;
-use crate::site::Machine;
 use crate::{Fact, Failure, Instance};
 
 /// Does something, and returns when it was done.
@@ -45,8 +43,9 @@ fn steps<'a>(kind: FaultKind) -> Steps<'a> {
         FaultKind::Scrub => (Effect::scrub, Effect::finish_job, stay),
         FaultKind::FailHost => (Effect::fail_host, Effect::restore_host, host::join),
         FaultKind::Silence => (Effect::fall_silent, Effect::undo, return_to_cluster),
-        FaultKind::Reboot => (Effect::reboot, Effect::return_to_host, host::join),
-        FaultKind::CutPower => (Effect::cut_power, Effect::restore_power, join),
+        FaultKind::Reboot | FaultKind::CutPower => {
+            (Effect::reboot, Effect::return_to_host, host::join)
+        }
         FaultKind::Switchover => (Effect::switch_over, Effect::undo, start_old_primary),
         FaultKind::Command => (Effect::run_command, Effect::undo, stay),
     }
@@ -211,21 +210,6 @@ impl Effect<'_> {
         Ok(at)
     }
 
-    /// What the guest had not written to its disk is lost with its memory, whatever its server was
-    /// told.
-    fn cut_power(&mut self) -> Result<Instant, Failure> {
-        let mut node = self.context.node()?;
-        let server = node.name();
-        let cut_at = power(&self.context)?.cut();
-        let killed = node.kill();
-        killed.map(|_| cut_at).ok_or_else(|| not_running(&server))
-    }
-
-    fn restore_power(&mut self) -> Result<Instant, Failure> {
-        power(&self.context)?.restore(self.context.over)?;
-        self.context.start()
-    }
-
     fn switch_over(&mut self) -> Result<Instant, Failure> {
         let (refuses_at, shut_down) = switch_over(&self.context)?;
         self.old_primary = shut_down;
@@ -292,11 +276,6 @@ fn stay(_: &mut Effect<'_>) -> Result<(), Failure> {
 fn services(instance: &Instance) -> Result<&Services, Failure> {
     let services = instance.cluster.services.as_ref();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
-}
-
-fn power<'a>(context: &FaultContext<'a>) -> Result<&'a Machine, Failure> {
-    let power = context.site()?.power();
-    power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }
 
 #[cfg(test)]

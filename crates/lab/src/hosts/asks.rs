@@ -70,6 +70,12 @@ pub(crate) enum Ask {
     },
     /// What the server's log and configuration say.
     Kept(u64),
+    /// The texts of files.
+    Read(Vec<PathBuf>),
+    List(PathBuf),
+    Resolve(PathBuf),
+    /// The space in the file system of a path, as the fields of `host::Space`.
+    Space(PathBuf),
     /// Cuts the host off for at most this time.
     FallSilent(Duration),
     BeHeard,
@@ -114,7 +120,7 @@ impl ServerStart {
             limits_io,
             address: spec.site.address(),
             config: spec.config.clone(),
-            port: spec.port,
+            port: spec.port.or_else(|| spec.site.port()),
             connections: spec.connections,
             membership: spec.membership.as_ref().map(Membership::to_send),
         }

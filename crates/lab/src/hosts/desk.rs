@@ -8,11 +8,12 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::Installed;
+use host::{Files, Space};
 use machine::site::far::{self, reboot, reboot::Boot};
 use plan::{EngineSpec, FaultKind, Node as NodePlan, SiteKind, Topology};
 use serde::Serialize;
@@ -138,6 +139,18 @@ impl Desk {
                 packed(Ok(frozen.unwrap_or_default()))
             }
             Ask::Kept(id) => packed(Ok(kept(&self.kept(id)))),
+            Ask::Read(paths) => {
+                let texts = files().read_all(&paths).into_iter();
+                packed(Ok(texts.map(Result::ok).collect::<Vec<_>>()))
+            }
+            Ask::List(dir) => packed(files().list(&dir).map_err(Failure::server)),
+            Ask::Resolve(path) => packed(files().resolve(&path).map_err(Failure::server)),
+            Ask::Space(path) => {
+                let space = files().space(&path).map_err(Failure::server);
+                let fields =
+                    |one: Space| (one.free_bytes, one.total_bytes, one.is_memory, one.device);
+                packed(space.map(fields))
+            }
             Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
             Ask::BeHeard => self.be_heard().sent(self.origin),
             Ask::Run => packed(Ok(self
@@ -207,6 +220,7 @@ impl Desk {
     ) -> Result<(), Failure> {
         let received = received.and_then(|id| locked(&self.received).remove(&id));
         let data = match received {
+            Some(received) if has_no_volume(node) => received,
             Some(received) => {
                 let data = DataDir::new(&self.home, &format!("s{number}."), node, over)?;
                 data.fill(&received.data(), engine_of(spec)?, over)?;
@@ -366,14 +380,26 @@ impl Desk {
     }
 }
 
-/// A site of this host for a server of another one.
+/// The files of this host.
+fn files() -> &'static dyn Files {
+    static HERE: OnceLock<ThisHost> = OnceLock::new();
+    HERE.get_or_init(ThisHost::default).files()
+}
+
+/// A site of this host for a server of another one. A guest has its limits already.
 fn site(planned: &plan::Site, limits_io: bool, home: &Home) -> Result<ThisHost, Failure> {
     let mut planned = planned.clone();
-    planned.kind.value = match planned.limits == plan::Limits::default() {
+    let has_none = planned.limits == plan::Limits::default();
+    planned.kind.value = match has_none || planned.kind.value == SiteKind::Vm {
         true => SiteKind::Process,
         false => SiteKind::Limited,
     };
     ThisHost::new(home, &planned, limits_io, None)
+}
+
+/// Whether the data of a node is in dyno's cache.
+fn has_no_volume(node: &NodePlan) -> bool {
+    node.log_volume.is_none() && node.volume == plan::Volume::default()
 }
 
 fn can_have(home: &Home, topology: &Topology, reboots: Option<&Boot>) -> Result<(), Failure> {

@@ -1,16 +1,20 @@
-//! Servers on other hosts. Each host runs dyno's own program (`machine::site::far`), which does there
-//! what this process does here: it has a cache with templates, and volumes, limits, and nodes of its
-//! own ([`desk`]). This side asks it ([`asks`]), and treats a node there ([`node`]) like one here.
+//! Servers on other hosts, and in guests of this one. Each runs dyno's own program
+//! (`machine::site::far`), which does there what this process does here: it has a cache with templates,
+//! and volumes, limits, and nodes of its own ([`desk`]). This side asks it ([`asks`]), and treats a node
+//! there ([`node`]) like one here.
 //!
 //! ```text
 //! HOST:/var/tmp/dyno-5e1c…-7/program    dyno's program, for this run
 //! HOST:/var/tmp/dyno-cache/             its cache: see `machine::home`
+//! GUEST:/var/tmp/program
+//! GUEST:/var/tmp/dyno-cache/
 //! ```
 
 mod answer;
 mod asks;
 mod calls;
 mod desk;
+mod files;
 mod node;
 mod place;
 mod reboot;
@@ -23,7 +27,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use engine::Installed;
-use host::Files;
 use ipnet::Ipv4Net;
 use machine::site::far::Link;
 use machine::site::far::reboot::Boot;
@@ -35,7 +38,8 @@ use crate::home::Home;
 use crate::locked;
 use crate::process::NEVER;
 use crate::setup::needs::{self, Needs};
-use crate::site::{Destination, Machine, Site};
+use crate::setup::spec::guest_image;
+use crate::site::{Destination, GUEST_DIRECTORY, Machine};
 use crate::template::{About, Template};
 
 use answer::Answer;
@@ -90,12 +94,32 @@ impl Host {
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let machine = Machine::new(home, to, below)?;
-        let link = program(&machine, below, None, interrupted)?;
+        Self::new(machine, &to.host, below, interrupted)
+    }
+
+    /// Boots a guest for a server.
+    pub(crate) fn guest(
+        home: &Home,
+        topology: &Topology,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let (limits, image) = (&topology.node.site.limits, guest_image());
+        let machine = Machine::guest(home, limits, &image, Path::new(OWN_PROGRAM), interrupted)?;
+        Self::new(machine, "guest", Path::new(GUEST_DIRECTORY), interrupted)
+    }
+
+    fn new(
+        machine: Machine,
+        name: &str,
+        directory: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let link = program(&machine, directory, None, interrupted)?;
         Ok(Self {
             link: Mutex::new(Arc::new(link)),
             machine,
-            name: to.host.clone(),
-            directory: below.to_owned(),
+            name: name.to_owned(),
+            directory: directory.to_owned(),
             last: AtomicU64::new(0),
             left: OnceLock::new(),
         })
@@ -103,6 +127,10 @@ impl Host {
 
     fn link(&self) -> Arc<Link> {
         Arc::clone(&locked(&self.link))
+    }
+
+    pub(crate) fn is_guest(&self) -> bool {
+        self.machine.is_guest()
     }
 
     pub(crate) fn address(&self) -> Ipv4Net {
@@ -116,10 +144,6 @@ impl Host {
     /// What earlier runs have left there.
     pub(crate) fn left(&self) -> impl Iterator<Item = &String> {
         self.left.get().into_iter().flatten()
-    }
-
-    pub(crate) fn files(&self) -> &dyn Files {
-        self.machine.files()
     }
 
     /// Checks that the host has the disk space and the memory for some `servers` of a trial, which has
@@ -145,19 +169,14 @@ impl Host {
             fits.ok_or_else(|| self.machine.unusable(why(), remedy))
         };
         for (directory, bytes) in disks {
-            let free_bytes = needs::space(self.files(), directory)?.free_bytes;
+            let free_bytes = needs::space(self, directory)?.free_bytes;
             let remedy = "free disk space there, use less data, or name another disk: site.directory, or volume.directory for the servers' data";
             let of = format!("disk space in {}", directory.display());
             fits(bytes, &of, free_bytes, remedy)?;
         }
         let bytes = needs.memory_bytes / u64::from(nodes.max(1)) * u64::from(servers);
         let remedy = "use more hosts, fewer instances, or smaller buffer pools";
-        fits(
-            bytes,
-            "memory",
-            needs::available_memory(self.files())?,
-            remedy,
-        )
+        fits(bytes, "memory", needs::available_memory(self)?, remedy)
     }
 
     fn new_id(&self) -> u64 {
@@ -193,7 +212,7 @@ impl Host {
     }
 
     /// Checks that the host has the server's program, of the same build as this host's, and can have
-    /// the sites and volumes of a study.
+    /// the sites and volumes of a study. A guest has nothing but its limits.
     pub(crate) fn check(
         &self,
         spec: &EngineSpec,
@@ -208,8 +227,14 @@ impl Host {
                 "its {} is version {}, but the data was prepared by {}",
                 found.program, found.build, installed.build
             );
-            let remedy = format!("install {} there as on this host", installed.shown());
+            let remedy = match self.is_guest() {
+                true => "build the guest again: scripts/build-guest.sh".to_owned(),
+                false => format!("install {} there as on this host", installed.shown()),
+            };
             return Err(self.machine.unusable(why, &remedy));
+        }
+        if self.is_guest() {
+            return Ok(());
         }
         let ask = Ask::Check {
             topology: Box::new(topology.clone()),
@@ -287,6 +312,13 @@ impl Host {
     pub(crate) fn ports(&self, count: usize) -> Result<Vec<u16>, Failure> {
         let at = self.address().addr();
         self.prepare(&Ask::Ports { count, at }, &NEVER)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // What is on a guest need not be taken down. The next run removes what remains.
+        let _ = self.machine.end();
     }
 }
 

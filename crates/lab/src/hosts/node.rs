@@ -48,13 +48,6 @@ impl MemberNode {
         }
     }
 
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Here(node) => node.name(),
-            Self::There(far) => far.started.name.clone(),
-        }
-    }
-
     /// Whether the connection to its host is lost.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
@@ -119,7 +112,7 @@ impl MemberNode {
         self.ask_host(&Ask::BeHeard)
     }
 
-    /// Restarts its host; returns when that took effect.
+    /// Restarts its host, or cuts the power of its guest; returns when that took effect.
     pub(crate) fn reboot(&self) -> Result<(Away, Instant), Failure> {
         Away::begin(self.host()?)
     }
@@ -265,6 +258,11 @@ impl FarNode {
     }
 
     fn end(self) -> Result<(), Failure> {
+        if self.data.host.is_guest() {
+            // What its server said last is only there.
+            fetch(&self.keep, &self.data);
+            return self.site.end();
+        }
         self.data.host.ask(&Ask::End(self.data.id), &NEVER)
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use engine::Installed;
 use ipnet::Ipv4Net;
-use plan::{EngineSpec, Topology};
+use plan::{EngineSpec, SiteKind, Topology};
 
 use super::asks::Ask;
 use super::site::FarSite;
@@ -19,7 +19,6 @@ use crate::home::Home;
 use crate::process::NEVER;
 use crate::servers::DataDir;
 use crate::setup::needs::Needs;
-use crate::setup::spec::guest_image;
 use crate::site::{self, Destination, Site};
 
 /// Where a node runs.
@@ -31,6 +30,14 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
+    fn on(host: &Arc<Host>, address: Ipv4Net) -> Self {
+        let far = Arc::new(FarSite::new(host, address));
+        Self {
+            site: Arc::clone(&far) as _,
+            far: Some(far),
+        }
+    }
+
     pub(crate) fn host(&self) -> Option<&Arc<Host>> {
         self.far.as_ref().map(|far| far.host())
     }
@@ -72,8 +79,15 @@ pub(crate) fn spots(
     interrupted: &AtomicBool,
 ) -> Result<Vec<Spot>, Failure> {
     let nodes = topology.nodes();
+    if topology.node.site.kind.value == SiteKind::Vm {
+        let guest = |_| {
+            let host = Arc::new(Host::guest(home, topology, interrupted)?);
+            Ok(Spot::on(&host, host.address()))
+        };
+        return (0..nodes).map(guest).collect();
+    }
     if topology.node.site.hosts.is_none() {
-        let sites = site::set_up(home, topology, nodes, &guest_image(), interrupted)?;
+        let sites = site::set_up(home, topology, nodes)?;
         let here = |site| Spot { site, far: None };
         return Ok(sites.into_iter().map(here).collect());
     }
@@ -83,13 +97,7 @@ pub(crate) fn spots(
         .collect();
     together(lacks.into_iter().chain(unfit(topology, &hosts)))?;
     let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
-    let spot = |host: &Arc<Host>| {
-        let far = Arc::new(FarSite::new(host, network(host.address(), &own)));
-        Spot {
-            site: Arc::clone(&far) as _,
-            far: Some(far),
-        }
-    };
+    let spot = |host| Spot::on(host, network(host.address(), &own));
     Ok(hosts.iter().map(spot).collect())
 }
 

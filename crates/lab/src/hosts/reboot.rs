@@ -21,7 +21,7 @@ const RETURN_LIMIT: Duration = Duration::from_secs(900);
 const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A host that restarts.
+/// A host that restarts, or a guest without power.
 pub(crate) struct Away {
     host: Arc<Host>,
     /// The name of the run directory of the program that ended there.
@@ -39,16 +39,18 @@ impl Host {
 }
 
 impl Away {
-    /// Restarts a host as a power failure would; also returns when that took effect.
+    /// Restarts a host as a power failure would, or cuts the power of a guest: what that had not written
+    /// to its disk is lost, whatever its server was told. Also returns when that took effect.
     pub(super) fn begin(host: &Arc<Host>) -> Result<(Self, Instant), Failure> {
         let run = host.ask(&Ask::Run, &NEVER)?;
-        let asked: Result<Instant, _> = host.call(&Ask::Reboot(Boot::own()?), &NEVER);
-        let since = asked?;
-        sleep(since.saturating_duration_since(Instant::now()));
+        let since = match host.is_guest() {
+            true => None,
+            false => Some(restart(host)?),
+        };
         // A kernel that ends says nothing: nobody must wait for its answers.
-        host.machine.cut();
+        let cut_at = host.machine.cut();
         let host = Arc::clone(host);
-        Ok((Self { host, run }, since))
+        Ok((Self { host, run }, since.unwrap_or(cut_at)))
     }
 
     /// Connects to the host again once it has restarted. With `goes_on`, its servers can be taken over;
@@ -57,6 +59,10 @@ impl Away {
         let Host {
             machine, directory, ..
         } = &*self.host;
+        if machine.is_guest() && !goes_on {
+            // It ends with its files.
+            return Ok(());
+        }
         let former = goes_on.then_some(&*self.run);
         let canceled = if goes_on { interrupted } else { &NEVER };
         let begun = Instant::now();
@@ -73,6 +79,7 @@ impl Away {
                 }
                 Err(error) => {
                     let limit = match (interrupted.load(Ordering::Relaxed), goes_on) {
+                        _ if machine.is_guest() => return Err(error),
                         (false, _) => RETURN_LIMIT,
                         (true, true) => Duration::ZERO,
                         (true, false) => CLEANUP_LIMIT,
@@ -90,4 +97,11 @@ impl Away {
             }
         }
     }
+}
+
+fn restart(host: &Host) -> Result<Instant, Failure> {
+    let asked: Result<Instant, _> = host.call(&Ask::Reboot(Boot::own()?), &NEVER);
+    let since = asked?;
+    sleep(since.saturating_duration_since(Instant::now()));
+    Ok(since)
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use host::Files;
 use host::group::{self, Usage};
+use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
 use measure::clock::HostClock;
 
@@ -48,12 +48,12 @@ impl Site for FarSite {
     }
 
     fn files(&self) -> &dyn Files {
-        self.host.machine.files()
+        &*self.host
     }
 
-    /// Everything there ends with its node, and with the connection.
+    /// Everything on a host ends with its node, and with the connection.
     fn end(&self) -> Result<(), Failure> {
-        Ok(())
+        self.host.machine.end()
     }
 
     fn address(&self) -> Ipv4Net {
@@ -61,7 +61,21 @@ impl Site for FarSite {
     }
 
     fn platform(&self) -> Option<String> {
-        self.host.machine.platform()
+        let facts = HostFacts::read(&*self.host);
+        let cpus = facts.cpu.threads.map(|cpus| match cpus {
+            1 => "1 CPU".to_owned(),
+            _ => format!("{cpus} CPUs"),
+        });
+        let memory = facts.memory.total_bytes.map(plan::shown_bytes);
+        let found = [
+            Some(self.host.machine.platform()),
+            facts.cpu.model,
+            cpus,
+            memory,
+        ];
+        let system = [facts.kernel, facts.virtualization];
+        let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
+        Some(found.join(", "))
     }
 
     fn clock(&self) -> Option<HostClock> {

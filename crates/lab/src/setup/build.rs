@@ -61,7 +61,7 @@ impl Building<'_, '_> {
             });
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
-        let settle_s = self.place(spots, &data)?;
+        let settle_s = self.settle(spots, &data)?;
         Ok((data, Reset { settle_s, ..reset }))
     }
 
@@ -93,8 +93,14 @@ impl Building<'_, '_> {
                 let copy = template.copy_to(number, &node, here.files(), interrupted);
                 return Ok(Data::Here(copy?.0));
             };
-            host.hold((&template, &about), spec, interrupted)?;
-            let from = Source::Template(&about);
+            let from = match host.is_guest() {
+                // It does not outlive the trial.
+                true => Source::Received(host.receive(&template.data(), interrupted)?),
+                false => {
+                    host.hold((&template, &about), spec, interrupted)?;
+                    Source::Template(&about)
+                }
+            };
             let filled = host.fill(number, spec, node, from, interrupted);
             filled.map(Data::There)
         })?;
@@ -107,36 +113,29 @@ impl Building<'_, '_> {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
             load_s,
-            settle_s: self.place(spots, &copies)?,
+            settle_s: self.settle(spots, &copies)?,
             ..reset
         };
         *held = Some(template);
         Ok((copies, reset))
     }
 
-    /// Deduplicates blocks if the study asks for it, copies new data to guests, writes it to disk, and
-    /// drops it from the page cache unless the study wants a warm cache. Returns how long that took, in
-    /// seconds.
-    fn place(&mut self, spots: &[Spot], data: &[Data]) -> Result<Option<f64>, Failure> {
+    /// Deduplicates blocks if the study asks for it, writes new data to disk, and drops it from the page
+    /// cache unless the study wants a warm cache. Returns how long that took, in seconds.
+    fn settle(&mut self, spots: &[Spot], data: &[Data]) -> Result<Option<f64>, Failure> {
         let interrupted = self.run.interrupted;
-        for (spot, one) in spots.iter().zip(data) {
-            let Data::Here(one) = one else { continue };
-            one.deduplicate(interrupted)?;
-            if let Some(machine) = spot.site.machine() {
-                self.run.observer.stage("copying the data to the guests");
-                one.place(machine, interrupted)?;
+        for one in data {
+            if let Data::Here(one) = one {
+                one.deduplicate(interrupted)?;
             }
         }
         self.run.observer.stage("writing the data to disk");
         let (began, cold) = (Instant::now(), self.spec.cold_data);
-        on_each(spots, |number, spot| {
-            match (&data[number as usize - 1], spot.site.machine()) {
-                (Data::There(one), _) => one.settle(cold, interrupted),
-                (Data::Here(one), Some(machine)) => machine.settle(&one.data(), interrupted),
-                (Data::Here(one), None) => {
-                    let mut directories = one.directories().into_iter();
-                    directories.try_for_each(|one| settle(&one, cold, interrupted))
-                }
+        on_each(spots, |number, _| match &data[number as usize - 1] {
+            Data::There(one) => one.settle(cold, interrupted),
+            Data::Here(one) => {
+                let mut directories = one.directories().into_iter();
+                directories.try_for_each(|one| settle(&one, cold, interrupted))
             }
         })?;
         Ok(Some(began.elapsed().as_secs_f64()))

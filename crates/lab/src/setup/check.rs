@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plan::{EngineSpec, Topology};
+use plan::{EngineSpec, SiteKind, Topology};
 
 use super::servers;
 use crate::home::Home;
-use crate::hosts::{check_each, check_room, connect, together};
+use crate::hosts::{Host, check_each, check_room, connect, together};
 use crate::setup::needs::Needs;
 use crate::setup::place::placed;
-use crate::setup::spec::{config, guest_image, installed};
+use crate::setup::spec::{config, installed};
 use crate::{Failure, Lab, Target, Trial, site, volume};
 
 impl Lab {
@@ -115,10 +115,12 @@ fn can_have(
     topology: &Topology,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    for site in site::set_up(home, topology, 1, &guest_image(), interrupted)? {
-        if let Some(machine) = site.machine() {
-            servers::check_program(machine, &installed(spec)?)?;
+    match topology.node.site.kind.value {
+        SiteKind::Vm => {
+            let guest = Host::guest(home, topology, interrupted)?;
+            guest.check(spec, &installed(spec)?, topology, interrupted)?;
         }
+        _ => drop(site::set_up(home, topology, 1)?),
     }
     volume::check(&topology.node, home.account())?;
     volume::fillable::check_all(topology, home.root())

@@ -69,7 +69,7 @@ impl Lab {
             elsewhere: Some(host.name()),
             servers: &[],
             directories: &[],
-            files: host.files(),
+            files: &**host,
             ..*subject
         });
         let all: Vec<Subject<'_>> = std::iter::once(*subject).chain(elsewhere).collect();

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::private::{entries, installed, kept_home, killed, open_dir};
-use engine::{Installed, MARIADB};
-use lab::servers;
-use machine::site::{Destination, Machine, Site};
+use crate::private::{entries, kept_home, killed, open_dir};
+use machine::site::{Destination, Machine};
 use testkit::SshHost;
 
 fn destination(config: &Path) -> Destination {
@@ -14,34 +12,6 @@ fn destination(config: &Path) -> Destination {
         host: SshHost::NAME.to_owned(),
         ssh_config: Some(config.to_owned()),
     }
-}
-
-/// What the agent reads is what this host reads of itself.
-#[test]
-fn the_files_of_a_host_are_read_over_the_connection() {
-    let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
-    let site = Machine::new(&home, &destination(&host.config()), below.path()).unwrap();
-    let (there, here) = (site.files(), machine::site::ThisHost::default());
-    let here = here.files();
-    let dir = below.path();
-    fs::write(dir.join("a b"), "one\n\n two").unwrap();
-    std::os::unix::fs::symlink(dir.join("a b"), dir.join("link")).unwrap();
-    assert_eq!(there.read(&dir.join("link")).unwrap(), "one\n\n two\n");
-    assert_eq!(there.list(dir).unwrap(), here.list(dir).unwrap());
-    let link = dir.join("link");
-    assert_eq!(there.resolve(&link).unwrap(), here.resolve(&link).unwrap());
-    let (space, own) = (there.space(dir).unwrap(), here.space(dir).unwrap());
-    assert_eq!(
-        (space.device, space.total_bytes),
-        (own.device, own.total_bytes)
-    );
-    for missing in ["none", "a\nb"] {
-        let missing = dir.join(missing);
-        assert!(there.read(&missing).is_err() && there.list(&missing).is_err());
-        assert!(there.resolve(&missing).is_err() && there.space(&missing).is_err());
-    }
-    let facts = host::HostFacts::read(there);
-    assert_eq!(facts.cpu, host::HostFacts::read(here).cpu);
 }
 
 /// Why a host cannot be used.
@@ -80,27 +50,6 @@ fn a_host_that_cannot_be_used_is_refused_with_the_reason() {
     let unreachable = refused(&copy, below.path());
     assert!(unreachable.contains("Connection refused"), "{unreachable}");
     assert_eq!(entries(below.path()), [copy]);
-}
-
-#[test]
-fn a_server_program_that_a_host_lacks_is_named() {
-    let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
-    let site = Machine::new(&home, &destination(&host.config()), below.path()).unwrap();
-    let check = |installed: &Installed| {
-        let checked = servers::check_program(site.machine().unwrap(), installed);
-        checked.unwrap_err().to_string()
-    };
-    let mut nowhere = installed(MARIADB);
-    nowhere.program = "/nowhere/server".into();
-    let nowhere = check(&nowhere);
-    assert!(
-        nowhere.contains("/nowhere/server does not run"),
-        "{nowhere}"
-    );
-    let mut other = installed(MARIADB);
-    other.build = "1.2.3-other".to_owned();
-    let other = check(&other);
-    assert!(other.contains("prepared by 1.2.3-other"), "{other}");
 }
 
 /// Plays a dyno that is connected to another host.

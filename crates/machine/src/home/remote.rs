@@ -1,65 +1,52 @@
 //! The directory on a machine, which is recorded on this host: the next run removes that of a killed
 //! dyno.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::ExitStatus;
 
 use super::Home;
 use super::journal::{Step, Undo};
 use super::marker::MARKER;
 use crate::failure::Failure;
 use crate::process::NEVER;
-use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
+use crate::ssh::{self, COMMAND_LIMIT, Destination, quoted, script};
 
 /// Prints the directories from `.` up in which another user could replace what dyno creates.
 const OPEN: &str = r#"while :; do [ -z "$(find . -prune \( ! -user 0 ! -user "$(id -u)" -o \( -perm -020 -o -perm -002 \) ! -perm -1000 \))" ] || pwd -P; [ "$(pwd -P)" != / ] && cd -P .. || break; done"#;
 const REMOVE: &str = include_str!("remove.sh");
 
 /// Creates a directory below `below` on a machine by a command that `run` executes there. It is
-/// recorded first, unless the machine is a guest, whose files end with it.
+/// recorded first.
 pub(crate) fn make(
     home: &Home,
     to: &Destination,
     below: &Path,
-    is_guest: bool,
-    run: impl FnOnce(&str) -> io::Result<Answer>,
-) -> Result<(PathBuf, Option<Step>), Failure> {
+    run: impl FnOnce(&str) -> Result<(ExitStatus, String), Failure>,
+) -> Result<(PathBuf, Step), Failure> {
     let (number, name) = home.new_name();
     let dir = below.join(name);
-    let undo = || Undo::RemoveRemote {
+    let undo = Undo::RemoveRemote {
         to: to.clone(),
         dir: dir.clone(),
     };
-    let step = (!is_guest)
-        .then(|| home.record(number, undo()))
-        .transpose()?;
+    let step = home.record(number, undo)?;
     let (path, marker) = (quoted(&dir), quoted(dir.join(MARKER)));
     let text = "dyno made this directory, and deletes it when it ends.";
     let mark = format!("echo '{text}' >{marker} || {{ rm -r {path}; false; }}");
-    let mut command = format!("mkdir -m 755 {path} && {{ {mark}; }}");
-    if !is_guest {
-        // Before dyno's program is there, which checks more.
-        let below = quoted(below);
-        command = format!(
-            "open=$(cd {below} && {OPEN}); if [ -n \"$open\" ]; then echo \"other users can change $open\"; false; else {command}; fi"
-        );
+    let make = format!("mkdir -m 755 {path} && {{ {mark}; }}");
+    // Before dyno's program is there, which checks more.
+    let below = quoted(below);
+    let command = format!(
+        "open=$(cd {below} && {OPEN}); if [ -n \"$open\" ]; then echo \"other users can change $open\"; false; else {make}; fi"
+    );
+    let (status, said) = run(&command)?;
+    if status.success() {
+        return Ok((dir, step));
     }
-    match run(&command) {
-        Ok(made) if made.code == 0 => Ok((dir, step)),
-        Ok(made) => {
-            // Nothing was created: whatever exists there is not dyno's.
-            if let Some(step) = &step {
-                step.done();
-            }
-            let why = format!(
-                "a directory cannot be created there: {}",
-                ssh::shown(&made.text)
-            );
-            Err(to.unusable(why, "name another directory of the host: site.directory"))
-        }
-        Err(_) => Err(to.error("")),
-    }
+    // Nothing was created: whatever exists there is not dyno's.
+    step.done();
+    let why = format!("a directory cannot be created there: {}", ssh::shown(&said));
+    Err(to.unusable(why, "name another directory of the host: site.directory"))
 }
 
 /// The command that removes a directory with dyno's marker.
@@ -70,7 +57,7 @@ pub(crate) fn removal(dir: &Path) -> String {
 /// Removes a directory that a dead run made.
 pub(super) fn remove(to: &Destination, dir: &Path) -> Result<(), Failure> {
     let mut ssh = to.ssh(["-oControlPath=none"]);
-    ssh.arg(removal(dir)).stdin(Stdio::null());
+    ssh.arg(removal(dir));
     ssh::finish(to, ssh, COMMAND_LIMIT, &NEVER)
 }
 
@@ -111,23 +98,20 @@ mod tests {
             host: "db1".to_owned(),
             ssh_config: None,
         };
-        let run = |command: &str| -> io::Result<Answer> {
-            let output = Command::new("sh").args(["-c", command]).output()?;
-            Ok(Answer {
-                text: String::from_utf8_lossy(&output.stdout).into_owned(),
-                code: output.status.code().unwrap_or(-1),
-            })
+        let run = |command: &str| {
+            let output = Command::new("sh").args(["-c", command]).output().unwrap();
+            Ok((output.status, String::from_utf8(output.stdout).unwrap()))
         };
         allow(0o777);
-        let refused = make(&home, &to, &below, false, run).unwrap_err();
+        let refused = make(&home, &to, &below, run).unwrap_err();
         let why = format!("other users can change {}", open.display());
         assert!(refused.message.contains(&why), "{refused:?}");
         assert_eq!(fs::read_dir(&below).unwrap().count(), 0);
         for safe in [0o1777, 0o755] {
             allow(safe);
-            let (made, step) = make(&home, &to, &below, false, run).unwrap();
+            let (made, step) = make(&home, &to, &below, run).unwrap();
             assert!(made.join(MARKER).exists());
-            step.unwrap().done();
+            step.done();
         }
     }
 

@@ -70,6 +70,13 @@ enum Relation {
     Unproven,
 }
 
+/// Kills all processes of a server's directory, and removes their shared memory.
+pub fn end_server(dir: &Path, account: &Account) -> Result<(), Failure> {
+    let ended = end(dir, account).map(drop);
+    remove_shared_memory(dir, account);
+    ended
+}
+
 /// Kills every process that was started for this run directory, or for a server's directory in it,
 /// and waits until all are gone. Returns how many there were.
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, Failure> {
@@ -221,7 +228,7 @@ fn names_option_below(cmdline: &[u8], dir: &Path) -> bool {
 }
 
 /// Records a process in a server's directory.
-pub(crate) fn record_process(dir: &Path, pid: u32) -> Result<(), Failure> {
+pub fn record_process(dir: &Path, pid: u32) -> Result<(), Failure> {
     let path = dir.join(PROCESS);
     fs::write(&path, pid.to_string()).map_err(Failure::at("write", &path))
 }

@@ -1,31 +1,22 @@
 //! What every site can do, and what only some can.
 
 use std::fmt;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::path::PathBuf;
 
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
 use measure::clock::HostClock;
-use rustix::process::{Signal, pidfd_send_signal};
 
-use super::launched::{Launched, Process, Program};
+use super::launched::{Launched, Program};
 use super::machine::Machine;
 use super::network::Namespace;
 use super::this_host::ThisHost;
 use super::vm::Guest;
-use crate::account::Account;
 use crate::failure::Failure;
-use crate::home::{Home, survivors};
-use crate::process;
+use crate::home::Home;
 
-/// The exit code of another machine's session, ssh, if the connection fails.
-const NO_CONNECTION: i32 = 255;
 /// The address of this host, to which nobody else can connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
 
@@ -73,89 +64,12 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 }
 
-/// The processes of a site, which are on this host or on another machine.
+/// What depends on the site's machine.
 impl dyn Site + '_ {
     pub fn is_here(&self) -> bool {
         self.machine().is_none()
     }
 
-    /// Sends a program the signal to shut down.
-    pub fn terminate(&self, first: &mut Launched, signal: Signal) -> Result<(), Failure> {
-        match self.machine() {
-            None => first.signal(signal),
-            // Once its session has ended, its process ID may be reused.
-            Some(machine) if matches!(first.child.try_wait(), Ok(None)) => {
-                return machine.send(&[Process::Elsewhere(first.pid)], signal);
-            }
-            Some(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Kills a program; returns when it was killed.
-    pub fn kill(&self, first: &mut Launched) -> Result<Instant, Failure> {
-        if self.is_here() {
-            return Ok(first.kill());
-        }
-        self.terminate(first, Signal::KILL)?;
-        Ok(Instant::now())
-    }
-
-    /// How a program ended, as the rest of a sentence that begins with its name.
-    pub fn how_it_ended(&self, status: ExitStatus) -> String {
-        match status.code() {
-            Some(NO_CONNECTION) if !self.is_here() => "lost the connection to its host".to_owned(),
-            _ => process::how_it_ended(status),
-        }
-    }
-
-    /// A process to send signals to; `None` if it has ended.
-    pub fn process(&self, pid: u32) -> Option<Process> {
-        match self.is_here() {
-            true => Some(Process::Here(process::handle(pid).ok()?)),
-            false => Some(Process::Elsewhere(pid)),
-        }
-    }
-
-    /// Sends a signal to processes, some of which may have ended.
-    pub fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
-        if let Some(machine) = self.machine() {
-            return machine.send(processes, signal);
-        }
-        for process in processes {
-            if let Process::Here(handle) = process {
-                let _ = pidfd_send_signal(handle, signal);
-            }
-        }
-        Ok(())
-    }
-
-    /// Records a process of the node with this directory, so that `end_processes` removes its
-    /// shared memory. A guest's ends with it.
-    pub fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
-        match self.is_here() {
-            true => survivors::record_process(dir, pid),
-            false => Ok(()),
-        }
-    }
-
-    /// Kills all processes of the node with this directory, and removes their shared memory.
-    pub fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
-        match self.machine() {
-            None => {
-                let ended = survivors::end(dir, account).map(drop);
-                survivors::remove_shared_memory(dir, account);
-                ended
-            }
-            // A guest's processes end with it.
-            Some(_) if self.guest().is_some_and(Guest::is_off) => Ok(()),
-            Some(machine) => machine.end_processes(dir),
-        }
-    }
-}
-
-/// What else depends on the site's machine.
-impl dyn Site + '_ {
     /// Lets programs read the directories `readable` and write to `writable`.
     pub fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
         let host = self.this_host();
@@ -186,11 +100,6 @@ impl dyn Site + '_ {
         groups.limit_io(self.files(), devices, limits)
     }
 
-    /// `None` if the site cannot be switched off.
-    pub fn power(&self) -> Option<&Machine> {
-        self.machine().filter(|machine| machine.is_guest())
-    }
-
     /// Whether CPUs are emulated.
     pub fn is_emulated(&self) -> bool {
         self.guest().is_some_and(Guest::is_emulated)
@@ -213,33 +122,5 @@ impl dyn Site + '_ {
             Some(_) => Ipv4Addr::LOCALHOST,
         };
         SocketAddr::new(address.into(), port)
-    }
-
-    /// The path on the site of `here`, a path in the run directory on this host.
-    pub fn path(&self, here: &Path) -> PathBuf {
-        let machine = self.machine();
-        machine.map_or_else(|| here.to_owned(), |machine| machine.path(here))
-    }
-
-    /// Copies the node's directory `dir` to the site before its server starts, without the data, and
-    /// connects the socket `here` on this host to the server's.
-    pub fn bring(
-        &self,
-        dir: &Path,
-        (here, there): (&Path, &Path),
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let Some(machine) = self.machine() else {
-            return Ok(());
-        };
-        machine.bring(dir, interrupted)?;
-        machine.forward(here, there)
-    }
-
-    /// Removes a file of a node's directory, here and on the site.
-    pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
-        fs::remove_file(here).map_err(Failure::at("remove", here))?;
-        let machine = self.machine();
-        machine.map_or(Ok(()), |machine| machine.remove_file(here))
     }
 }

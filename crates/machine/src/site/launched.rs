@@ -31,10 +31,8 @@ pub struct Program<'a> {
 /// A program that a site has started.
 #[derive(Debug)]
 pub struct Launched {
-    /// Ends when the program does: the program itself, the connection to it on another machine, or
-    /// the client of podman or docker.
+    /// Ends when the program does: the program itself, or the client of podman or docker.
     pub child: Child,
-    /// The program's process ID on the site.
     pub pid: u32,
     /// The program, if `child` is its client on this host: others reap it, and it may outlive the
     /// client.
@@ -47,14 +45,6 @@ impl Launched {
             pid: child.id(),
             child,
             program: None,
-        }
-    }
-
-    /// `child` is the connection to the program.
-    pub(super) fn elsewhere(child: Child, pid: u32) -> Self {
-        Self {
-            pid,
-            ..Self::here(child)
         }
     }
 
@@ -77,7 +67,7 @@ impl Launched {
     }
 
     /// Sends the program a signal, for example to shut down.
-    pub(super) fn signal(&mut self, signal: Signal) {
+    pub fn signal(&mut self, signal: Signal) {
         match &self.program {
             // The program may have ended.
             Some(program) => drop(pidfd_send_signal(program, signal)),
@@ -86,7 +76,7 @@ impl Launched {
     }
 
     /// Kills the program and, if it is a child, its process group. Returns when it was killed.
-    pub(super) fn kill(&mut self) -> Instant {
+    pub fn kill(&mut self) -> Instant {
         match &self.program {
             Some(program) => {
                 let _ = pidfd_send_signal(program, Signal::KILL);
@@ -123,28 +113,9 @@ impl Launched {
 }
 
 /// Whether a process has not ended: then it has no exit status to wait for.
-fn is_running(process: &OwnedFd) -> bool {
+pub fn is_running(process: &OwnedFd) -> bool {
     let mut events = [PollFd::new(process, PollFlags::IN)];
     matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
-}
-
-/// A process to send signals to.
-#[derive(Debug)]
-pub enum Process {
-    /// On this host: a handle that stays valid even if the process ID is reused.
-    Here(OwnedFd),
-    /// On another machine: the process ID there.
-    Elsewhere(u32),
-}
-
-impl Process {
-    /// Whether the process has not ended, as far as this host can tell.
-    pub fn is_running(&self) -> bool {
-        match self {
-            Self::Here(handle) => is_running(handle),
-            Self::Elsewhere(_) => true,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ mod vm;
 
 pub use crate::ssh::{Destination, shown};
 pub use any::{LOOPBACK, Site};
-pub use launched::{Launched, Process, Program};
-pub use machine::Machine;
+pub use launched::{Launched, Program, is_running};
+pub use machine::{GUEST_DIRECTORY, Machine};
 pub(crate) use network::silence;
 pub use network::{Namespace, Silence, Switch};
 pub use set_up::{beside, set_up};

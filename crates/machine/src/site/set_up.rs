@@ -1,24 +1,17 @@
 //! Sets up the sites of a trial.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use plan::SiteKind;
-
-use super::{Machine, Site, Switch, ThisHost};
+use super::{Site, Switch, ThisHost};
 use crate::failure::Failure;
 use crate::home::Home;
 
-/// Sets up a site of this host, or a guest on it, for each node; `guest_image` is the directory that
-/// `scripts/build-guest.sh` fills.
+/// Sets up a site of this host for each node.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
     nodes: u32,
-    guest_image: &Path,
-    interrupted: &AtomicBool,
 ) -> Result<Vec<Arc<dyn Site>>, Failure> {
     let planned = &topology.node.site;
     let switch = match topology.network() {
@@ -27,13 +20,8 @@ pub fn set_up(
     };
     let limits_io = topology.limits_io();
     let site = |_| -> Result<Arc<dyn Site>, Failure> {
-        Ok(match planned.kind.value {
-            SiteKind::Vm => {
-                let limits = &planned.limits;
-                Arc::new(Machine::guest(home, limits, guest_image, interrupted)?)
-            }
-            _ => Arc::new(ThisHost::new(home, planned, limits_io, switch.as_ref())?),
-        })
+        let site = ThisHost::new(home, planned, limits_io, switch.as_ref())?;
+        Ok(Arc::new(site))
     };
     (0..nodes).map(site).collect()
 }

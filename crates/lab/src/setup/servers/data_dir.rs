@@ -12,7 +12,6 @@ use std::time::Duration;
 use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
-use machine::site::Machine;
 use measure::instance::Space;
 use plan::FaultVolume;
 
@@ -231,7 +230,6 @@ impl DataDir {
             log: self.log(),
             closed: self.closed(),
             socket: engine.socket(&self.own(), port),
-            user: None,
             address,
             port,
             connections,
@@ -300,12 +298,6 @@ impl DataDir {
             all.add(&part?);
         }
         Some(all)
-    }
-
-    /// Moves the data to another machine before its server starts there.
-    pub fn place(&self, machine: &Machine, interrupted: &AtomicBool) -> Result<(), Failure> {
-        machine.place(self.dir(), interrupted)?;
-        self.empty()
     }
 
     /// Removes a file of the data directory, if it exists.

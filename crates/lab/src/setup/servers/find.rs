@@ -6,7 +6,6 @@ use std::time::Duration;
 use engine::{Installed, Invocation, Server};
 use machine::account::Account;
 use machine::home::Home;
-use machine::site::{Machine, shown};
 
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER};
@@ -57,27 +56,6 @@ fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, 
         true => Ok(text),
         false => Err(format!("it {}: {text}", process::how_it_ended(status))),
     })
-}
-
-/// Checks that a guest has a server program of the same version as this host's.
-pub fn check_program(machine: &Machine, installed: &Installed) -> Result<(), Failure> {
-    let (engine, program) = (installed.engine, installed.program.display());
-    let remedy = "build the guest again: scripts/build-guest.sh";
-    let arguments = engine.traits().version_arguments.iter().map(Into::into);
-    let words: Vec<_> = [installed.program.clone().into_os_string()]
-        .into_iter()
-        .chain(arguments)
-        .collect();
-    let said = machine.printed(&words)?;
-    let why = match engine.build(&said) {
-        Ok(Some(build)) if build == installed.build => return Ok(()),
-        Ok(Some(build)) => format!(
-            "its {program} is version {build}, but the data was prepared by {}",
-            installed.build
-        ),
-        _ => format!("its {program} does not run: {}", shown(&said)),
-    };
-    Err(machine.unusable(why, remedy))
 }
 
 #[cfg(test)]

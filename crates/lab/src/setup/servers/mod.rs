@@ -16,7 +16,7 @@ mod process;
 mod service;
 
 pub use data_dir::DataDir;
-pub use find::{account, check_program, find, open_home};
+pub use find::{account, find, open_home};
 pub(crate) use membership::MemberPlace;
 pub use membership::Membership;
 pub use nats::{NatsServer, NatsTls};

@@ -16,6 +16,7 @@ use measure::instance::Space;
 use plan::FaultProcess;
 
 use crate::failure::{Failure, not_running};
+use crate::process;
 use crate::setup::servers::data_dir::DataDir;
 use crate::setup::servers::log;
 use crate::setup::servers::membership::Password;
@@ -93,9 +94,8 @@ impl Node {
         self.site().reached_at(self.port)
     }
 
-    /// The data directory on the site.
     pub fn data_dir(&self) -> PathBuf {
-        self.site().path(&self.data.data())
+        self.data.data()
     }
 
     /// The node's own directory: everything that is not on another volume.
@@ -104,13 +104,12 @@ impl Node {
     }
 
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
-        let here = self.data.directories().into_iter();
-        here.map(|here| self.site().path(&here)).collect()
+        self.data.directories()
     }
 
-    /// Disk space of the data; `None` if it cannot be read or is on another machine.
+    /// Disk space of the data; `None` if it cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
-        self.data.space().filter(|_| self.site().is_here())
+        self.data.space()
     }
 
     /// The error log in the result directory, which outlives the node.
@@ -163,9 +162,7 @@ impl Node {
     /// Kills the node as `kill -9` does, and reaps it; returns when it was killed, `None` if it was
     /// not running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
-        let killed = self.process.take()?.kill();
-        // If the connection to its host is lost, the host ends the node's processes.
-        Some(killed.unwrap_or_else(|_| Instant::now()))
+        Some(self.process.take()?.kill())
     }
 
     /// Kills the selected processes; returns when they were killed. Without a cluster manager,
@@ -177,7 +174,7 @@ impl Node {
             FaultProcess::Manager if is_managed => self.running()?.kill_manager(),
             _ => self.process.take().map(|mut process| process.kill()),
         };
-        killed.ok_or_else(|| not_running(&server))?
+        killed.ok_or_else(|| not_running(&server))
     }
 
     /// Shuts the server down, waiting at most 300 s; returns when it was gone.
@@ -275,7 +272,7 @@ impl Node {
         match process.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
-                let how = self.site().how_it_ended(status);
+                let how = process::how_it_ended(status);
                 Err(Failure::server(self.describe_end(&how)))
             }
             None => Err(self.too_slow("stop", STOP_LIMIT)),

@@ -1,6 +1,7 @@
 //! The processes of a node, or of a service that the members of a cluster share.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use std::time::{Duration, Instant};
 use host::process::{ProcessStat, family};
 use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors;
 use crate::process;
 use crate::setup::servers::data_dir::DataDir;
-use crate::site::{Launched, Process, Site};
+use crate::site::{Launched, Site, is_running};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
 pub(crate) const REPORT_LIMIT: Duration = Duration::from_secs(5);
@@ -177,7 +178,7 @@ impl ServerProcess {
             account: data.home().account().clone(),
             is_in_use: Arc::clone(&data.is_in_use),
         };
-        site.record(&server.dir, server.first.pid)?;
+        survivors::record_process(&server.dir, server.first.pid)?;
         id.set(server.first.pid);
         Ok(server)
     }
@@ -194,7 +195,7 @@ impl ServerProcess {
     pub(super) fn record_server(&self) {
         if let Some(server) = self.id.get() {
             // Not fatal: some memory may stay allocated.
-            let _ = self.site.record(&self.dir, server);
+            let _ = survivors::record_process(&self.dir, server);
         }
     }
 
@@ -209,7 +210,7 @@ impl ServerProcess {
         };
         // Its ID may be reused.
         self.id.set(0);
-        Some(self.site.how_it_ended(status))
+        Some(process::how_it_ended(status))
     }
 
     /// Stops or resumes the selected processes with a signal; returns when the last one had obeyed,
@@ -222,33 +223,32 @@ impl ServerProcess {
 
     /// Kills all processes, as [`ServerProcess::end`] does later; returns when the first one was
     /// killed.
-    pub(super) fn kill(&mut self) -> Result<Instant, Failure> {
+    pub(super) fn kill(&mut self) -> Instant {
         let others = self.others(FaultProcess::Both);
-        let killed_at = self.site.kill(&mut self.first);
-        let sent = self.site.send(&others, Signal::KILL);
+        let killed_at = self.first.kill();
+        send(&others, Signal::KILL);
         self.id.set(0);
         self.first.reap();
-        sent.and(killed_at)
+        killed_at
     }
 
     /// Kills the server but not its cluster manager; returns when it was killed, `None` if it was
     /// not running.
-    pub(super) fn kill_server(&mut self) -> Option<Result<Instant, Failure>> {
+    pub(super) fn kill_server(&mut self) -> Option<Instant> {
         self.id.get()?;
         self.record_server();
-        let processes = self.others(FaultProcess::Server);
-        let sent = self.site.send(&processes, Signal::KILL);
-        Some(sent.map(|()| Instant::now()))
+        send(&self.others(FaultProcess::Server), Signal::KILL);
+        Some(Instant::now())
     }
 
     /// Kills the cluster manager but not its server; returns when it was killed, `None` if it was
     /// not running.
-    pub(super) fn kill_manager(&mut self) -> Option<Result<Instant, Failure>> {
+    pub(super) fn kill_manager(&mut self) -> Option<Instant> {
         if std::mem::replace(&mut self.is_orphaned, true) {
             return None;
         }
         self.id.set(0);
-        let killed_at = self.site.kill(&mut self.first);
+        let killed_at = self.first.kill();
         self.first.reap();
         Some(killed_at)
     }
@@ -271,7 +271,7 @@ impl ServerProcess {
     }
 
     /// The selected processes except the one that dyno started.
-    fn others(&mut self, which: FaultProcess) -> Vec<Process> {
+    fn others(&mut self, which: FaultProcess) -> Vec<OwnedFd> {
         let child = self.id.child();
         let trees = self.trees(which).into_iter();
         trees
@@ -286,7 +286,7 @@ impl ServerProcess {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Option<ExitStatus>, Failure> {
-        self.site.terminate(&mut self.first, signal)?;
+        self.first.signal(signal);
         self.first.finish(limit, interrupted)
     }
 
@@ -297,12 +297,11 @@ impl ServerProcess {
         }
         self.record_server();
         self.id.set(0);
-        // A lost connection is reported below.
-        let _ = self.site.kill(&mut self.first);
+        self.first.kill();
         self.first.reap();
         // Some servers consist of processes that each lead a process group and briefly outlive
         // their parent.
-        let ended = self.site.end_processes(&self.dir, &self.account);
+        let ended = survivors::end_server(&self.dir, &self.account);
         self.is_in_use.fetch_or(ended.is_err(), Ordering::Relaxed);
         ended
     }
@@ -312,6 +311,13 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         // The sweep of the run directory finds survivors.
         let _ = self.end();
+    }
+}
+
+/// Sends a signal to processes, some of which may have ended.
+fn send(processes: &[OwnedFd], signal: Signal) {
+    for process in processes {
+        let _ = pidfd_send_signal(process, signal);
     }
 }
 
@@ -337,14 +343,14 @@ pub(crate) fn freeze(site: &dyn Site, id: &ProcessId, frozen: bool) -> bool {
 struct ProcessTree<'a> {
     site: &'a dyn Site,
     root: u32,
-    handle: Process,
+    handle: OwnedFd,
 }
 
 impl<'a> ProcessTree<'a> {
     /// `None` if the process `root` has ended. `is_own` checks that the process of this ID is the
     /// intended one.
     fn of(site: &'a dyn Site, root: u32, is_own: impl FnOnce() -> bool) -> Option<Self> {
-        let handle = site.process(root)?;
+        let handle = process::handle(root).ok()?;
         // Checked once the handle is open, because the ID may have been reused before.
         is_own().then_some(Self { site, root, handle })
     }
@@ -360,16 +366,14 @@ impl<'a> ProcessTree<'a> {
         let deadline = Instant::now() + SIGNAL_LIMIT;
         while Instant::now() < deadline {
             let all = self.list();
-            // An empty list means that the connection to another machine is lost.
             let is_done = !all.is_empty() && all.iter().all(|one| one.is_stopped == stopped);
-            if !self.handle.is_running() {
+            if !is_running(&self.handle) {
                 return None;
             }
             if is_done {
                 return Some(Instant::now());
             }
-            let others = self.open(|one| one.is_stopped != stopped);
-            self.site.send(&others, signal).ok()?;
+            send(&self.open(|one| one.is_stopped != stopped), signal);
             sleep(POLL_INTERVAL);
         }
         None
@@ -380,14 +384,14 @@ impl<'a> ProcessTree<'a> {
     }
 
     /// Handles that are certain to refer to the processes that `is_wanted`.
-    fn open(&self, is_wanted: impl Fn(&ProcessStat) -> bool) -> Vec<Process> {
+    fn open(&self, is_wanted: impl Fn(&ProcessStat) -> bool) -> Vec<OwnedFd> {
         let wanted = self.list().into_iter().filter(is_wanted);
         let handles: Vec<_> = wanted
-            .filter_map(|one| Some((one.pid, self.site.process(one.pid)?)))
+            .filter_map(|one| Some((one.pid, process::handle(one.pid).ok()?)))
             .collect();
         // An ID may have been reused before its handle was opened.
         let now = self.list();
-        if !self.handle.is_running() {
+        if !is_running(&self.handle) {
             return Vec::new();
         }
         let is_still_one = |pid| now.iter().any(|one| one.pid == pid);
@@ -447,7 +451,7 @@ mod tests {
             running.first.pid = other.id();
             assert_eq!(running.set_stopped(FaultProcess::Server, true), None);
             assert_eq!(running.set_stopped(FaultProcess::Both, false), None);
-            running.kill().unwrap();
+            running.kill();
             drop(running);
             assert!(!stopped_or_gone(other.id()));
             let group = host::process::family(ThisHost::default().files(), other.id());
@@ -505,7 +509,7 @@ mod tests {
         let site: &dyn Site = &ThisHost::default();
         let sleeping = || Command::new("sleep").arg("600").spawn().unwrap();
         let (mut ended, mut other) = (sleeping(), sleeping());
-        let handle = site.process(ended.id()).unwrap();
+        let handle = process::handle(ended.id()).unwrap();
         let tree = ProcessTree {
             site,
             root: other.id(),

@@ -84,12 +84,15 @@ impl Link {
     ) -> Result<Self, Failure> {
         let (mut child, requests, mut answers) = ssh::start(ssh, log)?;
         if wait_for_begin(&mut answers, interrupted).is_err() {
-            let said = shown(&ssh::give_up(&mut child, log));
+            let said = ssh::give_up(&mut child, log);
             if interrupted.load(Ordering::Relaxed) {
                 return Err(canceled());
             }
+            if said.trim().is_empty() {
+                return Err(to.error(""));
+            }
             return Err(to.unusable(
-                format!("dyno's program does not run there: {said}"),
+                format!("dyno's program does not run there: {}", shown(&said)),
                 "name another directory there, from which programs may be run: site.directory",
             ));
         }
@@ -204,8 +207,7 @@ impl Shared {
     }
 
     fn lost(&self) -> Failure {
-        let why = "the connection was lost".to_owned();
-        self.to.unusable(why, "check the network and the host")
+        self.to.error("")
     }
 
     /// Ends the connection to a program that says nothing, and tells everyone who waits for an answer.

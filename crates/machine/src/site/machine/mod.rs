@@ -1,107 +1,116 @@
-//! A machine other than this host, reached over ssh. The files of its nodes are below one
-//! directory, which has dyno's marker.
+//! A machine other than this host, reached over ssh: another host, or a guest of this one. dyno's own
+//! program runs there, from a directory that has dyno's marker or on a disk of the guest.
 //!
 //! ```text
 //! CACHE/run/5e1c…/ssh8       the socket of the connection
 //! HOST:/var/tmp/dyno-5e1c…-7/.dyno-directory
-//! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host
+//! HOST:/var/tmp/dyno-5e1c…-7/program
 //! ```
 //!
-//! One connection carries everything: an agent, which answers requests ([`agent`]), and for each
-//! program a session, with which the program ends.
+//! One connection carries everything: the program's session, and others that copy data.
 
-mod agent;
 pub(super) mod disk;
-mod site;
+mod greeting;
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ipnet::Ipv4Net;
-use rustix::process::Signal;
 
 use super::far::Link;
-use super::launched::Process;
 use super::vm::Guest;
-use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Step;
 use crate::home::remote::{self, removal};
+use crate::locked;
 use crate::process::{self, NEVER, WORK_LIMIT};
-use crate::ssh::{self, Answer, COMMAND_LIMIT, Destination, quoted, script};
-use agent::{Agent, addresses};
+use crate::ssh::{self, COMMAND_LIMIT, Destination, quoted, script};
+pub use disk::MOUNT_POINT as GUEST_DIRECTORY;
+use greeting::{Greeting, addresses};
 
+/// How long ssh may take to connect to a machine that answers, which may be under load.
+const CONNECT_LIMIT: Duration = Duration::from_secs(60);
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
-const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
+/// The exit code of ssh if the connection fails.
+const NO_CONNECTION: i32 = 255;
+/// The name of dyno's program.
+const PROGRAM: &str = "program";
 /// Reads the program of dyno into the file $1.
 const PUSH: &str = "umask 077; cat >\"$1\" && chmod 700 \"$1\"";
-/// Unpacks data into the new directory $1, which the account $2 (UID:GID) gets if that is another.
-const RECEIVE: &str = "umask 077; mkdir \"$1\" && tar -C \"$1\" -xpof - && { [ -z \"$2\" ] || chown -R \"$2\" \"$1\"; }";
-/// Defines `end_processes`.
-const END: &str = include_str!("end.sh");
-const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
+/// Unpacks data, from the disk $3 of a guest, into the new directory $1, which the account $2 (UID:GID)
+/// gets if that is another.
+const RECEIVE: &str = "[ -z \"$3\" ] || exec <\"$3\"; umask 077; mkdir \"$1\" && tar -C \"$1\" -xpof - && { [ -z \"$2\" ] || chown -R \"$2\" \"$1\"; }";
 
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
 pub struct Machine {
     to: Destination,
-    /// The directory on the machine.
+    /// The directory of dyno's program.
     dir: PathBuf,
     /// The record of the directory; `None` for a guest.
     step: Option<Step>,
-    agent: Agent,
-    control: PathBuf,
-    /// Messages of ssh.
-    log: PathBuf,
-    account: Account,
-    /// The user that ssh logs in as.
-    user: String,
+    connection: Connection,
     /// The address that servers listen on, with the network from which they are reached.
     address: Ipv4Net,
     /// This host's address in that network.
     client: Ipv4Addr,
-    /// The run directory on this host, which contains the nodes' directories.
-    run: PathBuf,
-    /// The mount point of the guest's disk.
-    mounted: OnceLock<PathBuf>,
     /// The machine, if it is a guest; the last field, so that the connection ends first.
     pub(super) guest: Option<Guest>,
+}
+
+/// The client whose connection the others share. It ends when this value is dropped.
+#[derive(Debug)]
+struct Connection {
+    /// `None` while the machine is off.
+    client: Mutex<Option<Child>>,
+    control: PathBuf,
+    /// Messages of ssh.
+    log: PathBuf,
 }
 
 impl Machine {
     /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
-        Self::connect(home, to, below, None)
+        let mut machine = Self::connect(home, to, below, None)?;
+        let run = |command: &str| machine.run(script(command, &[""; 0]), &NEVER);
+        let (dir, step) = remote::make(home, to, below, run)?;
+        (machine.dir, machine.step) = (dir, Some(step));
+        Ok(machine)
     }
 
-    /// Boots a guest with the CPUs and memory of these limits. It has at most one node.
+    /// Boots a guest with the CPUs and memory of these limits, and a program on its disk.
     pub fn guest(
         home: &Home,
         limits: &plan::Limits,
         image: &Path,
+        program: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let guest = Guest::boot(home, limits, image, interrupted)?;
+        let guest = Guest::boot(home, limits, image, program, interrupted)?;
         let to = guest.destination.clone();
-        Self::connect(home, &to, Path::new("/var/tmp"), Some(guest))
+        Self::connect(home, &to, Path::new(disk::MOUNT_POINT), Some(guest))
     }
 
     fn connect(
         home: &Home,
         to: &Destination,
-        below: &Path,
+        dir: &Path,
         guest: Option<Guest>,
     ) -> Result<Self, Failure> {
-        let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
-        let (agent, greeting) = Agent::connect(to, &control, &log)?;
+        let connection = Connection {
+            client: Mutex::default(),
+            control: home.new_path("ssh"),
+            log: home.new_path("ssh-log"),
+        };
+        let greeting = connection.open(to, guest.is_some())?;
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }
@@ -109,32 +118,13 @@ impl Machine {
             let why = format!("ssh is not connected by IPv4: {}", greeting.connection);
             to.unusable(why, "give its IPv4 address or a name that has one")
         })?;
-        let passwd = host::text(&agent, "/etc/passwd").unwrap_or_default();
-        let account = home
-            .account()
-            .on_machine(greeting.uid, &passwd)
-            .map_err(|_| {
-                let why = "servers refuse to run as root, and no other user exists to run them";
-                to.unusable(
-                    why.to_owned(),
-                    "install the server's package there, or log in as another user",
-                )
-            })?;
-        let run = |command: &str| agent.run(command);
-        let (dir, step) = remote::make(home, to, below, guest.is_some(), run)?;
         Ok(Self {
             to: to.clone(),
-            dir,
-            step,
-            agent,
-            control,
-            log,
-            account,
-            user: greeting.user,
+            dir: dir.to_owned(),
+            step: None,
+            connection,
             address,
             client,
-            run: home.run_dir().to_owned(),
-            mounted: OnceLock::new(),
             guest,
         })
     }
@@ -144,33 +134,44 @@ impl Machine {
         self.guest.is_some()
     }
 
+    /// The address that servers listen on, with the network from which they are reached.
+    pub fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
     /// The address from which this host connects to it.
     pub fn reached_from(&self) -> Ipv4Addr {
         self.client
     }
 
-    /// The user that ssh logs in as.
-    pub fn user(&self) -> &str {
-        &self.user
+    /// The name for ssh, and what runs a guest.
+    pub fn platform(&self) -> String {
+        match &self.guest {
+            None => self.to.host.clone(),
+            Some(guest) => format!("{}; {}", guest.accelerator(), self.to.host),
+        }
     }
 
-    /// Copies a program of this host to the machine, and runs it there with arguments, to be asked.
+    /// Runs dyno's program `file` there with arguments, to be asked; it is copied there unless it is on
+    /// the disk of the guest.
     pub fn program(
         &self,
         file: &Path,
         arguments: &[impl AsRef<OsStr>],
         interrupted: &AtomicBool,
     ) -> Result<Link, Failure> {
-        let there = self.dir.join("program");
-        let mut ssh = self.client(&[]);
-        ssh.arg(script(PUSH, &[&there]));
-        ssh.stdin(File::open(file).map_err(Failure::at("read", file))?);
-        ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
-        let mut ssh = self.client(&[]);
+        let there = self.dir.join(PROGRAM);
+        if !self.is_guest() {
+            let mut ssh = self.client();
+            ssh.arg(script(PUSH, &[&there]));
+            ssh.stdin(File::open(file).map_err(Failure::at("read", file))?);
+            ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+        }
+        let mut ssh = self.client();
         let words = arguments.iter().map(quoted);
         let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
         ssh.arg(format!("exec {}", words.join(" ")));
-        let log = self.log.with_extension("program");
+        let log = self.connection.log.with_extension("program");
         Link::open(&self.to, ssh, &log, interrupted)
     }
 
@@ -183,14 +184,37 @@ impl Machine {
         owner: &str,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let arguments = [there.as_os_str(), owner.as_ref()];
-        self.unpack(from, &[], script(RECEIVE, &arguments), interrupted)
-    }
-
-    /// What a program prints that was started with a path and plain arguments.
-    pub fn printed(&self, words: &[impl AsRef<OsStr>]) -> Result<String, Failure> {
-        let words: Vec<String> = words.iter().map(quoted).collect();
-        Ok(self.run(&words.join(" "))?.text)
+        let device = self.guest.as_ref().map_or("", |_| disk::RECEIVED);
+        let arguments = [there.as_os_str(), owner.as_ref(), device.as_ref()];
+        let mut ssh = self.client();
+        ssh.arg(script(RECEIVE, &arguments));
+        let mut tar = process::own_command(Path::new("tar"));
+        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(from);
+        tar.arg(".").stderr(Stdio::null());
+        let failed = || self.to.error("tar failed on this host");
+        if let Some(guest) = &self.guest {
+            let packed = disk::write(&guest.received, tar, interrupted)?;
+            packed.then_some(()).ok_or_else(failed)?;
+            ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+            // The archive must not take space any longer.
+            return disk::create(&guest.received);
+        }
+        tar.stdout(Stdio::piped());
+        let mut tar = process::spawn(tar)?;
+        let Some(archive) = tar.stdout.take() else {
+            process::kill(&mut tar);
+            return Err(self.to.error(""));
+        };
+        ssh.stdin(archive);
+        let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
+        let packed = match &unpacked {
+            Ok(()) => process::wait(&mut tar, END_LIMIT),
+            Err(_) => None,
+        };
+        process::kill(&mut tar);
+        unpacked?;
+        let is_packed = packed.is_some_and(|status| status.success());
+        is_packed.then_some(()).ok_or_else(failed)
     }
 
     /// The failure of a machine that cannot be used.
@@ -198,158 +222,46 @@ impl Machine {
         self.to.unusable(why, remedy)
     }
 
-    /// The path on the machine of `here`, a path in the run directory on this host.
-    pub(super) fn path(&self, here: &Path) -> PathBuf {
-        match here.strip_prefix(&self.run) {
-            Ok(path) => self.dir.join(path),
-            Err(_) => here.to_owned(),
-        }
+    /// Switches a guest off, and returns once it is off. A host only loses the connection.
+    pub fn cut(&self) -> Instant {
+        let cut_at = self.guest.as_ref().map(Guest::cut);
+        self.connection.end();
+        cut_at.unwrap_or_else(Instant::now)
     }
 
-    /// Copies the directory of a node, with its data, to the guest before its server starts.
-    pub fn place(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+    /// Switches a guest on again, with what was on its disk. Connects again.
+    pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
-            disk::fill(&guest.disk, dir, interrupted)?;
+            guest.switch_on(interrupted)?;
         }
-        let dir = self.mounted.get_or_init(|| self.path(dir));
-        self.mount(dir, interrupted)
+        self.connection.open(&self.to, self.is_guest()).map(drop)
     }
 
-    fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let owner = self.account.owner();
-        let arguments = [dir.as_os_str(), owner.as_ref(), disk::DEVICE.as_ref()];
-        self.session(script(MOUNT, &arguments), interrupted)
-    }
-
-    /// Copies the directory of a node to the machine, without the part that belongs to the server's
-    /// account.
-    pub(super) fn bring(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let (there, owner) = (self.path(dir), self.account.owner());
-        let arguments = [there.as_os_str(), owner.as_ref()];
-        let command = script(BRING, &arguments);
-        self.unpack(dir, &["--exclude=./own"], command, interrupted)
-    }
-
-    /// Packs a directory of this host for a command of the machine.
-    fn unpack(
-        &self,
-        from: &Path,
-        options: &[&str],
-        command: String,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
-        let mut tar = process::own_command(Path::new("tar"));
-        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(from);
-        tar.args(options).arg(".");
-        tar.stderr(Stdio::null()).stdout(Stdio::piped());
-        let mut tar = process::spawn(tar)?;
-        let Some(archive) = tar.stdout.take() else {
-            process::kill(&mut tar);
-            return Err(self.to.error(""));
+    /// Ends a guest, with everything that is on it. What is on a host ends with dyno's program.
+    pub fn end(&self) -> Result<(), Failure> {
+        let Some(guest) = &self.guest else {
+            return Ok(());
         };
-        let mut ssh = self.client(&[]);
-        ssh.arg(command).stdin(archive);
-        let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
-        let packed = match &unpacked {
-            Ok(_) => process::wait(&mut tar, END_LIMIT),
-            Err(_) => None,
-        };
-        process::kill(&mut tar);
-        unpacked?;
-        match packed.is_some_and(|status| status.success()) {
-            true => Ok(()),
-            false => Err(self.to.error("tar failed on this host")),
-        }
-    }
-
-    /// Writes a node's data to the guest's disk, which was written before the guest read it: nothing
-    /// of it is in the page cache.
-    pub fn settle(&self, data: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
-        self.session(script("sync", &[self.path(data)]), interrupted)
-    }
-
-    /// Zero if something was written to the directory `within` this time; otherwise `None`.
-    pub fn quiet_for(&self, here: &Path, within: Duration) -> Option<Duration> {
-        let dir = quoted(self.path(here));
-        let seconds = within.as_secs();
-        let find = format!("find {dir} -type f -newermt '-{seconds} seconds' -print -quit");
-        let found = self.run(&find).ok()?;
-        (found.code == 0 && !found.text.trim().is_empty()).then_some(Duration::ZERO)
-    }
-
-    pub(super) fn remove_file(&self, here: &Path) -> Result<(), Failure> {
-        self.succeed(&format!("rm -f {}", quoted(self.path(here))))
-    }
-
-    /// Connects the socket `here` on this host to the socket `there` on the machine.
-    pub(super) fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
-        let link = format!("{}:{}", here.display(), there.display());
-        let mut ssh = self.client(&["-O", "forward", "-L", &link]);
-        ssh.stdin(Stdio::null());
-        ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER)
-    }
-
-    /// Without a connection, fails even if there are no processes: the search for them found none
-    /// because it failed, too.
-    pub(crate) fn send(&self, processes: &[Process], signal: Signal) -> Result<(), Failure> {
-        let pids = processes.iter().filter_map(|process| match process {
-            Process::Elsewhere(pid) => Some(format!(" {pid}")),
-            Process::Here(_) => None,
-        });
-        let pids: String = pids.collect();
-        let dir = self.dir.display();
-        let (variable, below) = (
-            quoted(format!("DYNO_RUN_DIR={dir}/")),
-            quoted(format!("{dir}/")),
-        );
-        let signal = signal.as_raw();
-        // Processes that have ended are not an error.
-        let sent = self.run(&format!(
-            "for pid in {pids}; do \
-             if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
-             then kill -{signal} $pid; fi; done"
-        ));
-        sent.map(drop)
-    }
-
-    pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
-        let end = format!("{END}\nend_processes \"$1\"");
-        self.session(script(&end, &[self.path(dir)]), &NEVER)
+        self.connection.end();
+        guest.end()
     }
 
     fn remove(&self) -> Result<(), Failure> {
-        let remove = || self.session(removal(&self.dir), &NEVER).map(|()| true);
+        let remove = || {
+            let mut ssh = self.client();
+            ssh.arg(removal(&self.dir));
+            ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER).map(|()| true)
+        };
         let step = self.step.as_ref();
         step.map_or(Ok(()), |step| step.undo(remove))
     }
 
-    fn run(&self, command: &str) -> Result<Answer, Failure> {
-        self.agent.run(command).map_err(|error| {
-            self.to.unusable(
-                format!("the connection was lost: {error}"),
-                "check the network and the host",
-            )
-        })
+    fn run(&self, command: String, over: &AtomicBool) -> Result<(ExitStatus, String), Failure> {
+        self.connection.run(&self.to, command, over)
     }
 
-    fn succeed(&self, command: &str) -> Result<(), Failure> {
-        let output = self.run(command)?;
-        match output.code {
-            0 => Ok(()),
-            _ => Err(self.to.error(&output.text)),
-        }
-    }
-
-    fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
-        let mut ssh = self.client(&[]);
-        ssh.arg(command).stdin(Stdio::null());
-        ssh::finish(&self.to, ssh, COMMAND_LIMIT, interrupted)
-    }
-
-    fn client(&self, options: &[&str]) -> Command {
-        let path = format!("-oControlPath={}", self.control.display());
-        let shared = ["-oControlMaster=no", &path];
-        self.to.ssh(shared.iter().chain(options))
+    fn client(&self) -> Command {
+        self.connection.client(&self.to)
     }
 }
 
@@ -360,37 +272,67 @@ impl Drop for Machine {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn only_a_new_directory_is_given_to_the_servers_account() {
-        let dir = tempfile::tempdir().unwrap();
-        let (here, there) = (dir.path().join("here"), dir.path().join("there"));
-        fs::create_dir_all(here.join("own")).unwrap();
-        fs::write(here.join("a.cnf"), "").unwrap();
-        let archive = dir.path().join("archive");
-        for (exclude, given) in [("none", "0:7 a.cnf 6:7 own "), ("./own", "0:7 a.cnf ")] {
-            let mut tar = Command::new("tar");
-            tar.arg("-C").arg(&here).arg("-cf").arg(&archive);
-            let packed = tar.args(["--exclude", exclude, "."]).status();
-            assert!(packed.unwrap().success());
-            // In place of the program.
-            let chown = "chown() { printf '%s %s ' \"$2\" \"${3##*/}\"; }";
-            let bring = script(
-                &format!("{chown}\n{BRING}"),
-                &[there.as_os_str(), "6:7".as_ref()],
-            );
-            let mut shell = Command::new("sh");
-            let shell = shell
-                .arg("-c")
-                .arg(bring)
-                .stdin(File::open(&archive).unwrap());
-            let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
-            assert_eq!(said, given);
+impl Connection {
+    /// Connects to a machine, and mounts the disk of a guest.
+    fn open(&self, to: &Destination, is_guest: bool) -> Result<Greeting, Failure> {
+        // A killed client leaves its socket behind.
+        let _ = fs::remove_file(&self.control);
+        let mut ssh = to.ssh([
+            "-oControlMaster=yes",
+            &self.path(),
+            "-oControlPersist=no",
+            "-N",
+        ]);
+        let log = File::create(&self.log).map_err(Failure::at("write", &self.log))?;
+        ssh.stdout(Stdio::null()).stderr(log);
+        let mut client = process::spawn(ssh)?;
+        process::poll(CONNECT_LIMIT, || {
+            let is_settled = self.control.exists() || !matches!(client.try_wait(), Ok(None));
+            is_settled.then_some(())
+        });
+        if !self.control.exists() {
+            return Err(to.error(&ssh::give_up(&mut client, &self.log)));
         }
+        *locked(&self.client) = Some(client);
+        let device = if is_guest { disk::DEVICE } else { "" };
+        let greet = script(include_str!("greet.sh"), &[device, disk::MOUNT_POINT]);
+        let (_, said) = self.run(to, greet, &NEVER)?;
+        Greeting::of(&said).ok_or_else(|| to.error(&said))
+    }
+
+    fn end(&self) {
+        if let Some(mut client) = locked(&self.client).take() {
+            process::kill(&mut client);
+        }
+    }
+
+    /// Runs a command without input to its end.
+    fn run(
+        &self,
+        to: &Destination,
+        command: String,
+        interrupted: &AtomicBool,
+    ) -> Result<(ExitStatus, String), Failure> {
+        let mut ssh = self.client(to);
+        ssh.arg(command);
+        let (status, said) = process::words(ssh, COMMAND_LIMIT, interrupted)?;
+        match status.code() {
+            Some(NO_CONNECTION) => Err(to.error(&said)),
+            _ => Ok((status, said)),
+        }
+    }
+
+    fn client(&self, to: &Destination) -> Command {
+        to.ssh(["-oControlMaster=no", &self.path()])
+    }
+
+    fn path(&self) -> String {
+        format!("-oControlPath={}", self.control.display())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.end();
     }
 }

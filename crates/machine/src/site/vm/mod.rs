@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! CACHE/run/5e1c…/guest7/keys       for ssh, made for this boot
-//! CACHE/run/5e1c…/guest7/disk       what its node's data is on
+//! CACHE/run/5e1c…/guest7/disk       dyno's program, and the cache that it has there
+//! CACHE/run/5e1c…/guest7/received   an archive of data that is copied to the guest
 //! CACHE/run/5e1c…/guest7/console    what its kernel says
 //! ```
 
@@ -68,8 +69,10 @@ pub(super) struct Guest {
     home: Home,
     /// How ssh reaches the guest.
     pub(super) destination: Destination,
-    /// The file of the disk that holds its node's data.
-    pub(super) disk: PathBuf,
+    /// The file of the disk that holds dyno's program and its cache.
+    disk: PathBuf,
+    /// The file of the disk through which data is copied to the guest.
+    pub(super) received: PathBuf,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
     /// server.
     ports: [u16; 2],
@@ -113,11 +116,13 @@ impl Guest {
         home: &Home,
         limits: &Limits,
         image: &Path,
+        program: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         qemu::program()?;
         qemu::check_image(image)?;
-        let start = |accelerator| Self::start(home, limits, image, accelerator, interrupted);
+        let start =
+            |accelerator| Self::start(home, limits, (image, program), accelerator, interrupted);
         let boot = |accelerator| Self::on_free_ports(|| start(accelerator));
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
@@ -168,7 +173,7 @@ impl Guest {
     fn start(
         home: &Home,
         limits: &Limits,
-        image: &Path,
+        (image, program): (&Path, &Path),
         accelerator: Accelerator,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failed> {
@@ -186,9 +191,12 @@ impl Guest {
         let free = || port::free(Ipv4Addr::LOCALHOST);
         let ports = [free()?, free()?];
         let destination = qemu::make_keys(&dir, ports[0])?;
-        let disk = dir.join("disk");
-        disk::create(&disk)?;
-        home.account().own(&disk)?;
+        let [disk, received] = ["disk", "received"].map(|name| dir.join(name));
+        for disk in [&disk, &received] {
+            disk::create(disk)?;
+            home.account().own(disk)?;
+        }
+        disk::fill(&disk, program, &dir.join("program"), interrupted)?;
         let guest = Self {
             qemu: Mutex::default(),
             limits: limits.clone(),
@@ -198,6 +206,7 @@ impl Guest {
             home: home.clone(),
             destination,
             disk,
+            received,
             ports,
         };
         guest.switch_on(interrupted)?;
@@ -259,12 +268,6 @@ impl Guest {
     pub(super) fn cut(&self) -> Instant {
         let qemu = locked(&self.qemu).take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
-    }
-
-    /// Whether the guest was switched off or QEMU has ended.
-    pub(super) fn is_off(&self) -> bool {
-        let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
-        locked(&self.qemu).as_mut().is_none_or(ended)
     }
 
     pub(super) fn is_emulated(&self) -> bool {

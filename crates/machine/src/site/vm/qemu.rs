@@ -74,6 +74,7 @@ pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
         accelerator,
         dir,
         disk,
+        received,
         ports: [ssh, server],
         ..
     } = guest;
@@ -120,6 +121,7 @@ pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
         false => "cache=writeback",
     };
     drive(&mut command, "data", disk, cache);
+    drive(&mut command, "received", received, cache);
     command.arg("-netdev").arg(format!(
         "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
     ));

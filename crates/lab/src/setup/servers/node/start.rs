@@ -167,7 +167,6 @@ impl Node {
         let membership = self.spec.membership.as_ref();
         let of_member = || membership.map(|member| member.layout.member(member.number).port);
         let fixed = self.spec.port.or(before).or_else(of_member);
-        let fixed = fixed.or_else(|| site.port());
         let mut tries = 1;
         loop {
             self.port = fixed.map_or_else(|| port::free(at), Ok)?;
@@ -202,17 +201,14 @@ impl Node {
             Start::Again { bootstraps } => self.restart_settings(bootstraps, interrupted)?,
         };
         self.write_config(&paths, &of_restart)?;
-        let on_site = self.on_site(&paths);
-        let files = engine.files(&on_site, self.password.text());
+        let files = engine.files(&paths, self.password.text());
         for file in &files {
             write_for_server(&paths.dir.join(file.name), &file.text, account)?;
         }
         let invocation = match self.manager(&paths)? {
             Some(manager) => manager.invocation,
-            None => engine.start(&self.installed, &on_site),
+            None => engine.start(&self.installed, &paths),
         };
-        let sockets = (&*self.socket(), &*on_site.socket);
-        self.site().bring(self.data.dir(), sockets, interrupted)?;
         let (first, log_start) = self.spawn(&paths, &invocation)?;
         let mut process = ServerProcess::new(first, self.site(), &self.id, &self.data)?;
         let log = || log::read_tail(&self.log_path(), log_start);
@@ -220,7 +216,7 @@ impl Node {
         process.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
-            self.site().remove_file(&path)?;
+            fs::remove_file(&path).map_err(Failure::at("remove", &path))?;
         }
         self.notes = engine.traits().wording.notes(&log(), &self.spec.config);
         self.public_key = public_key;
@@ -299,7 +295,6 @@ impl Node {
         Ok(Some(log::read_tail(&self.log_path(), log_start)))
     }
 
-    /// The paths of the node on this host.
     fn paths(&self) -> Paths {
         let (number, connections) = (self.spec.number, self.spec.connections);
         let (engine, address) = (self.installed.engine, self.site().address());
@@ -307,39 +302,16 @@ impl Node {
             .paths(engine, number, address, self.port, connections)
     }
 
-    /// The paths of the node as its server sees them.
-    fn on_site(&self, here: &Paths) -> Paths {
-        let Some(machine) = self.site().machine() else {
-            return here.clone();
-        };
-        let there = |path| self.site().path(path);
-        Paths {
-            dir: there(&here.dir),
-            own: there(&here.own),
-            data: there(&here.data),
-            closed: there(&here.closed),
-            socket: there(&here.socket),
-            user: Some(machine.user().to_owned()),
-            ..here.clone()
-        }
-    }
-
-    /// The path of the Unix socket on this host, through which dyno logs in.
+    /// The path of the Unix socket, through which dyno logs in.
     pub fn socket(&self) -> PathBuf {
-        let engine = self.installed.engine;
-        match self.site().is_here() {
-            true => engine.socket(&self.data.own(), self.port),
-            // `own` belongs to the server's account, which could redirect what dyno creates there.
-            false => engine.socket(self.data.dir(), self.port),
-        }
+        self.installed.engine.socket(&self.data.own(), self.port)
     }
 
     /// Writes the configuration for the server, and a copy without secrets for the result.
     /// `of_restart` replaces settings of the same names.
     fn write_config(&self, paths: &Paths, of_restart: &Settings) -> Result<(), Failure> {
         let engine = self.installed.engine;
-        let on_site = self.on_site(paths);
-        let text = |config: &_| engine.configuration(&self.installed, &on_site, config);
+        let text = |config: &_| engine.configuration(&self.installed, paths, config);
         let mut settings = self.settings(of_restart);
         let account = self.data.home().account();
         write_for_server(&paths.config(), &text(&settings), account)?;
@@ -421,11 +393,8 @@ impl Node {
             }
             unless_canceled(interrupted)?;
             if Instant::now() > deadline {
-                let quiet = match self.site().machine() {
-                    None => self.data.quiet_for(),
-                    Some(machine) => machine.quiet_for(self.data.data().as_path(), START_LIMIT),
-                };
-                let rest = quiet.and_then(|quiet| START_LIMIT.checked_sub(quiet));
+                let rest = self.data.quiet_for();
+                let rest = rest.and_then(|quiet| START_LIMIT.checked_sub(quiet));
                 let Some(rest) = rest.filter(|rest| !rest.is_zero()) else {
                     return Err(log::too_slow(&name, "answer", START_LIMIT, &log()));
                 };
