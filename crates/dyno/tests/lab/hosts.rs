@@ -260,9 +260,7 @@ fn a_host_that_dies_while_it_gets_its_data_leaves_nothing_elsewhere() {
         entries(&run).iter().any(has_data)
     });
     hosts.kill(2);
-    running
-        .wait()
-        .fails(3, &["host host2", "the connection was lost"]);
+    running.wait().fails(3, &["host host2 cannot be used: "]);
     assert_nothing_left(&hosts, 1);
     cache.wait_for_no_process();
     // What was on it is removed once it answers again.
