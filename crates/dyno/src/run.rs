@@ -40,7 +40,9 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
     let stored = resumed.iter().flat_map(|resumed| &resumed.stored.trials);
-    let complete: Vec<u32> = stored.map(|trial| trial.setup.planned.number).collect();
+    let (complete, _) = resume::without_partial_starts(stored.cloned().collect(), &trials);
+    let complete = complete.iter().map(|trial| trial.setup.planned.number);
+    let complete: Vec<u32> = complete.collect();
     let remains = |trial: &Trial| study.searches() || !complete.contains(&trial.planned.number);
     let remaining = trials.iter_mut().filter(|trial| remains(trial)).collect();
     let _nats = fleet::connect(&lab, remaining, &interrupted)?;
