@@ -330,12 +330,13 @@ impl Running {
     /// Waits until something comes while it runs.
     #[track_caller]
     pub fn comes_to(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
-        wait_until(what, || {
-            let has_come = holds();
-            let goes_on = has_come || !self.has_ended();
-            assert!(goes_on, "{what}: it ended: {}", self.stderr());
-            has_come
-        });
+        let deadline = Instant::now() + PATIENCE;
+        while !holds() {
+            assert!(!self.has_ended(), "{what}: it ended: {}", self.stderr());
+            let is_late = Instant::now() > deadline;
+            assert!(!is_late, "{what} did not come: {}", self.stderr());
+            std::thread::sleep(Duration::from_millis(25));
+        }
     }
 
     /// Waits until the trial with this number has a second of this phase.
