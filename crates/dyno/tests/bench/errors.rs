@@ -27,8 +27,11 @@ fn deadlocks_are_done_again<S: Served>(server: &S, code: &str, events: u64) {
     assert_eq!(trial.transactions.count, events);
     let deadlock = error(&trial, code);
     assert!(deadlock.count > 0 && deadlock.action == "restarted");
-    // A transaction that was run again did not fail.
-    assert_eq!((trial.failures(), trial.restarts()), (0, deadlock.count));
+    // A transaction that was run again did not fail. On PostgreSQL, one that waited for a deleted row may then
+    // find its key inserted again, which is another reason.
+    let restarted = trial.errors.iter().filter(|one| one.action == "restarted");
+    let restarts = restarted.map(|one| one.count).sum();
+    assert_eq!((trial.failures(), trial.restarts()), (0, restarts));
     let example = deadlock.example.to_lowercase();
     assert!(example.contains("deadlock"), "{deadlock:?}");
     done.prints(&[code]);
