@@ -339,7 +339,7 @@ fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateErro
 
 const ROWS_TEMPLATE: &str =
     "{prefix}loading {bar:30} {human_pos}/{human_len} rows{rate}, {eta} left";
-/// How often to show that work of unknown length goes on.
+/// How often the spinner of a task of unknown length moves.
 const SPIN_INTERVAL: Duration = Duration::from_millis(200);
 const SPIN_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";

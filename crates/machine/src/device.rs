@@ -72,7 +72,7 @@ pub(crate) fn check(device: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The kernel permits this only if nobody has mounted or claimed the device or one of its partitions.
+/// Fails with `ResourceBusy` if the device or one of its partitions is mounted or otherwise in use.
 fn open_exclusively(device: &Path) -> io::Result<File> {
     let exclusive = OFlags::EXCL.bits().cast_signed();
     let mut options = OpenOptions::new();
@@ -81,8 +81,8 @@ fn open_exclusively(device: &Path) -> io::Result<File> {
 }
 
 /// Waits until an unmounted device is no longer in use. A new mount namespace, such as that of a
-/// container, copies all mounts; while it has the copy, the kernel would not mount the file system
-/// again but return the same one, with its errors.
+/// container, copies all mounts. While the copy exists, mounting the device again would return the same
+/// file system, with its errors.
 pub(crate) fn wait_until_unused(device: &Path) -> Result<(), Failure> {
     let unused = || match open_exclusively(device) {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => None,

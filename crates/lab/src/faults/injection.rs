@@ -88,8 +88,8 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// The turn to change roles, and what is hit: if no member has the target's role, the cluster gets some
-    /// time to elect or readmit one, and what follows happens later by as much.
+    /// Finds the member to hit, and takes the turn to change roles if that is the fault. If no member has the
+    /// target's role, waits up to [`ROLE_LIMIT`] for one, and delays healing by as much.
     fn find_target(
         &mut self,
     ) -> (

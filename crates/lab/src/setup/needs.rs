@@ -40,8 +40,8 @@ impl Needs {
         self.disk_bytes.saturating_sub(others) / u64::from(servers.max(1))
     }
 
-    /// What some of the servers may take on each of their volumes. Fails if that is more than a file system
-    /// has.
+    /// The bytes that `some` of the servers need on each kind of volume. Fails if a file system is too small
+    /// for its server.
     pub fn on_volumes<'a>(
         &self,
         node: &'a plan::Node,
@@ -105,8 +105,8 @@ fn of_servers(
     }
 }
 
-/// What the data or the log of a server may take on its disk: of a file system on loop devices, what
-/// their sparse files may grow to, which must be enough.
+/// The bytes that the data or the log of a server needs on its disk. For a file system on loop devices, this
+/// is the full size of their sparse files. Fails if the file system is too small.
 fn volume_bytes(what: &str, volume: &Volume, each_bytes: u64) -> Result<u64, Failure> {
     let Some(made) = &volume.file_system else {
         return Ok(each_bytes);
