@@ -218,7 +218,19 @@ impl Hosts {
         if let Some(init) = self.init(number).and_then(Pid::from_raw) {
             let _ = kill_process(init, Signal::KILL);
             self.hosts[usize::from(number) - 1].wait();
+            self.cut(number);
         }
+    }
+
+    /// Takes a host off the switch. The kernel would do it, but only some time after the last process has ended, and
+    /// refuse connections until then.
+    fn cut(&self, number: u8) {
+        let namespace = format!("--net=/proc/{}/ns/net", self.switch.id());
+        let port = format!("host{number}");
+        let mut command = Command::new("nsenter");
+        command.args([&namespace, "--", "ip", "link", "del", &port]);
+        // It may have done so already.
+        let _ = command.output();
     }
 
     /// Starts a host again.

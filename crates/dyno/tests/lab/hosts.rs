@@ -184,7 +184,7 @@ fn hosts_that_cannot_be_used_are_named_together() {
         &["--set site.hosts", "it is ", "ssh reaches both at 100.127."],
     );
     // The data has a disk of its own.
-    let small = ["mount", "-t", "tmpfs", "-o", "size=300M", "tmpfs", "/mnt"];
+    let small = ["mount", "-t", "tmpfs", "-o", "size=450M", "tmpfs", "/mnt"];
     hosts.run(1, &small);
     let port = "--set site.directory=/mnt --set volume.directory=/var/tmp --set topology.instances=1 \
                 --set server.port=2222";
