@@ -45,7 +45,7 @@ const LOAD_ENDED: &str = "the load ended before it took effect";
 
 impl<'a> Injection<'a> {
     /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
-    pub(super) fn run(mut self) -> Option<Effect<'a>> {
+    pub(super) fn run(self) -> Option<Effect<'a>> {
         self.watch.asked();
         let mut record = self.record();
         let (roles, aimed) = self.find_target();
@@ -89,9 +89,9 @@ impl<'a> Injection<'a> {
     }
 
     /// Finds the member to hit, and takes the turn to change roles if that is the fault. If no member has the
-    /// target's role, waits up to [`ROLE_LIMIT`] for one, and delays healing by as much.
+    /// target's role, waits up to [`ROLE_LIMIT`] for one.
     fn find_target(
-        &mut self,
+        &self,
     ) -> (
         Option<MutexGuard<'a, ()>>,
         Result<FaultContext<'a>, Failure>,
@@ -113,7 +113,6 @@ impl<'a> Injection<'a> {
                 return (None, Err(canceled()));
             }
             sleep(ROLE_POLL_INTERVAL);
-            self.at = self.schedule.measured(Instant::now()).unwrap_or(self.at);
         }
     }
 
@@ -173,7 +172,9 @@ impl<'a> Injection<'a> {
         effect: &mut Effect<'_>,
         record: &mut FaultRecord,
     ) {
-        let heal_at = self.heals_after().map(|after| self.at + after);
+        // It lasts as long as planned, even if it took effect late.
+        let from = self.schedule.measured(since).unwrap_or(self.at);
+        let heal_at = self.heals_after().map(|after| from + after);
         let is_of_volume = self.fault.kind().lasts() && self.fault.kind().is_of_volume();
         let fails_over_at = failover.and_then(|after| self.schedule.measured(since + after));
         if is_of_volume {
@@ -369,7 +370,7 @@ impl<'a> Injection<'a> {
         self.fault.heal.unwrap_or(left)
     }
 
-    /// How long after it was due it is healed.
+    /// How long after it took effect it is healed.
     fn heals_after(&self) -> Option<Duration> {
         match self.rules().ends {
             Ends::AtOnce | Ends::Done => Some(Duration::ZERO),
