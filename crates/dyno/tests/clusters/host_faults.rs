@@ -4,7 +4,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::common::{Cache, Finished, Program, entries, in_time, shown, wait_until};
+use crate::common::{
+    Cache, Finished, Program, assert_idle, in_time, shown, wait_for_idle, wait_until,
+};
 use rustix::process::Signal;
 use testkit::Hosts;
 
@@ -17,23 +19,6 @@ fn site(hosts: &Hosts) -> String {
         hosts.list(),
         config.display()
     )
-}
-
-/// Nothing runs on a host, and it has only dyno's cache, in which no run has left anything.
-fn assert_nothing_left(hosts: &Hosts, number: u8) {
-    wait_until("the end of what runs there", || {
-        hosts.processes(number).is_empty()
-    });
-    let own = hosts.own(number);
-    let left: Vec<_> = entries(&own)
-        .into_iter()
-        .filter(|path| !path.ends_with("dyno-cache"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
-    let runs = entries(&own.join("dyno-cache/run"));
-    assert!(runs.is_empty(), "{runs:?}");
-    let tables = ["sh", "-c", "nft list tables || true"];
-    assert_eq!(hosts.run(number, &tables), "");
 }
 
 fn is_healed(done: &Finished) -> bool {
@@ -63,9 +48,7 @@ fn a_cluster_spreads_over_hosts_and_survives_what_happens_to_them() {
     for fault in &trial.faults {
         assert!(fault.error.is_none() && fault.effect_s.is_some(), "{text}");
     }
-    for number in 1..=3 {
-        assert_nothing_left(&hosts, number);
-    }
+    assert_idle(&hosts, 1..=3);
     cache.assert_nothing_left();
 }
 
@@ -173,9 +156,7 @@ fn studies_of_papers_spread_over_hosts() {
     assert!(failed[0].ledgers[0].is_intact(), "{text}");
     let fault = &failed[0].faults[0];
     assert!(fault.effect_s.is_some() && fault.error.is_none(), "{text}");
-    for number in 1..=4 {
-        assert_nothing_left(&hosts, number);
-    }
+    assert_idle(&hosts, 1..=4);
 }
 
 #[test]
@@ -201,7 +182,7 @@ fn hosts_that_cannot_fall_silent_are_named_before_anything_runs() {
             "nftables",
         ],
     );
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -235,7 +216,7 @@ fn a_host_restarts_under_load_and_its_servers_return_with_their_data() {
     }
     let now: Vec<_> = (1..=2).map(|number| hosts.init(number)).collect();
     assert!(now[0] == first[0] && now[1] != first[1]);
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -258,12 +239,12 @@ fn a_host_that_is_not_healed_is_cleaned_up() {
         fault.effect_s.is_some() && fault.healed_s.is_none(),
         "{fault:?}"
     );
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     let mut running = program().start();
     running.says("reboot of server 2");
     running.signal(Signal::INT);
     running.wait().fails(4, &[]);
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -286,10 +267,8 @@ fn a_host_is_heard_again_although_dyno_is_killed() {
     assert!(knocks().is_err());
     running.signal(Signal::KILL);
     wait_until("the host to be heard", || knocks().is_ok());
-    wait_until("the end of what runs there", || {
-        hosts.processes(1).is_empty()
-    });
+    wait_for_idle(&hosts, [1]);
     cache.clean().succeeds();
-    assert_nothing_left(&hosts, 1);
+    assert_idle(&hosts, [1]);
     cache.assert_nothing_left();
 }
