@@ -92,15 +92,19 @@ impl<'a> FaultContext<'a> {
         }
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
-            let turn = self.wait_for_group()?;
-            let joined = self.node()?.try_rejoin();
-            drop(turn);
-            match joined.and_then(|()| self.wait_until_it_replicates()) {
+            match self.try_join() {
                 Err(_) if self.over.load(Ordering::Relaxed) => return Err(canceled()),
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
         }
+    }
+
+    fn try_join(&self) -> Result<(), Failure> {
+        let turn = self.wait_for_group()?;
+        self.node()?.try_rejoin()?;
+        drop(turn);
+        self.wait_until_it_replicates()
     }
 
     /// Has the node, which ran all the time, return to its cluster.
