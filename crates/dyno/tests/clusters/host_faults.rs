@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::common::{
     Cache, Finished, Program, assert_idle, in_time, shown, wait_for_idle, wait_until,
 };
+use measure::summary::TrialSummary;
 use rustix::process::Signal;
 use testkit::Hosts;
 
@@ -83,24 +84,30 @@ fn a_host_whose_clock_is_wrong_is_measured_not_believed() {
         );
         Program::study(&study).cache(&cache).succeeds()
     };
-    let done = in_time(&["4s", "60s"], run, is_healed);
+    let off_s = |trial: &TrialSummary| {
+        let ahead = trial.setup.clocks.iter().zip([0.0, 2.0]);
+        let off = ahead.map(|(clock, ahead_s)| (clock.ahead_s - ahead_s).abs());
+        off.collect::<Vec<f64>>()
+    };
+    // A busy machine may answer late.
+    let is_near = |trial: &TrialSummary| {
+        let kill = &trial.faults[0];
+        let late_s = kill.effect_s.map(|effect_s| effect_s - kill.asked_s);
+        let is_in_time = late_s.is_some_and(|late_s| (0.0..1.0).contains(&late_s));
+        is_in_time && off_s(trial).iter().all(|off_s| *off_s <= 0.002)
+    };
+    let is_over = |done: &Finished| is_healed(done) && is_near(&done.trial());
+    let done = in_time(&["4s", "5s", "60s"], run, is_over);
     let trial = done.completed();
     let clocks = &trial.setup.clocks;
     let names: Vec<&str> = clocks.iter().map(|clock| clock.host.as_str()).collect();
     assert_eq!(names, ["host1", "host2"]);
-    for (clock, ahead_s) in clocks.iter().zip([0.0, 2.0]) {
-        assert!((clock.ahead_s - ahead_s).abs() <= 0.002, "{clock:?}");
-        assert!(
-            (clock.ahead_s - ahead_s).abs() <= clock.bound_s + 0.0005,
-            "{clock:?}"
-        );
+    for (clock, off_s) in clocks.iter().zip(off_s(&trial)) {
+        assert!(off_s <= clock.bound_s + 0.0005, "{clock:?}");
     }
-    let kill = &trial.faults[0];
-    let late = kill.effect_s.unwrap() - kill.asked_s;
-    assert!((0.0..1.0).contains(&late), "{kill:?}");
+    assert!(is_near(&trial), "{clocks:?} {}", shown(&trial));
     let report = done.file("report.md");
     assert!(report.contains("Clocks of the servers' hosts"), "{report}");
-    eprintln!("{clocks:?}");
 }
 
 /// The same files that run on one host run on several with one more setting.
