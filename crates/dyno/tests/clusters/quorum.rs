@@ -19,7 +19,7 @@ const TRIES: u32 = 5;
 /// A study of a cluster of three with a slow load and a ledger, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, faults: &str) -> Program {
     let load = format!(
-        "workload = 'oltp_update_non_index'; threads = 4; rate = 50; warmup = '0s'; time = '{time}'"
+        "workload = 'oltp_update_non_index'; threads = 4; think = '80ms'; warmup = '0s'; time = '{time}'"
     );
     let rest = format!("[topology]; cluster = '{cluster}'; [ledger]; {faults}");
     Program::private(engine, &load, &rest)
