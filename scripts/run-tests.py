@@ -27,9 +27,9 @@ CRATES = pathlib.Path(__file__).resolve().parent.parent / "crates"
 SECONDS = {
     "dyno/tests/lab/guests.rs": 600,
     "dyno/tests/clusters/failure_studies.rs": 540,
+    "dyno/tests/clusters/quorum.rs": 500,
     "dyno/tests/lab/turns.rs": 460,
     "dyno/tests/clusters/patroni.rs": 450,
-    "dyno/tests/clusters/quorum.rs": 400,
     "dyno/tests/clusters/failover.rs": 390,
     "report/tests/integration/browser.rs": 390,
     "dyno/tests/clusters/host_faults.rs": 380,

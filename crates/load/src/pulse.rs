@@ -20,7 +20,7 @@ const NONE: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Pulse {
     completed: AtomicU64,
-    /// The earliest start of the transaction that is awaited; [`NONE`] if none is.
+    /// The earliest start of a transaction that is awaited; [`NONE`] if none is.
     awaited_ns: AtomicU64,
     state: Mutex<State>,
 }
@@ -54,14 +54,15 @@ impl Pulse {
 
     /// Awaits the first transaction that starts at `since_ns` or later. If a connection is lost
     /// soon after that, awaits one that starts after the loss. A transaction that was running at
-    /// that time and is repeated after an error counts from its next attempt.
+    /// that time and is repeated after an error counts from its next attempt. Faults that take
+    /// effect at the same time may call this in any order.
     pub fn await_first(&self, since_ns: u64) {
         let mut state = lock(&self.state);
         state.firsts.push(FirstWrite {
             since_ns,
             end_ns: None,
         });
-        self.awaited_ns.store(since_ns, Ordering::Relaxed);
+        self.awaited_ns.fetch_min(since_ns, Ordering::Relaxed);
     }
 
     /// The awaited transactions, in the order of the calls.
@@ -101,22 +102,27 @@ impl Pulse {
     #[cold]
     fn first(&self, attempt_ns: u64, end_ns: u64) {
         let mut state = lock(&self.state);
-        let awaited = state.firsts.last_mut();
-        let awaited = awaited.filter(|first| first.end_ns.is_none());
-        if let Some(first) = awaited.filter(|first| first.since_ns <= attempt_ns) {
-            first.end_ns = Some(end_ns);
-            self.awaited_ns.store(NONE, Ordering::Relaxed);
+        let mut next_ns = NONE;
+        for first in state.firsts.iter_mut().filter(|one| one.end_ns.is_none()) {
+            match first.since_ns <= attempt_ns {
+                true => first.end_ns = Some(end_ns),
+                false => next_ns = next_ns.min(first.since_ns),
+            }
         }
+        self.awaited_ns.store(next_ns, Ordering::Relaxed);
     }
 
     pub(crate) fn error(&self, at_ns: u64, error: &SessionError, action: &'static str) {
         let mut state = lock(&self.state);
-        if matches!(error.kind, FailureKind::Lost | FailureKind::Away)
-            && let Some(first) = state.firsts.last_mut()
-            && is_last_gasp(*first, at_ns)
-        {
-            first.end_ns = None;
-            self.awaited_ns.store(at_ns, Ordering::Relaxed);
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {
+            for first in state
+                .firsts
+                .iter_mut()
+                .filter(|one| is_last_gasp(**one, at_ns))
+            {
+                first.end_ns = None;
+                self.awaited_ns.store(at_ns, Ordering::Relaxed);
+            }
         }
         let errors = &mut state.errors;
         if errors.len() < MAX_ERRORS {

@@ -183,8 +183,10 @@ fn load_write(firsts: &[FirstWrite], window: Window) -> Option<Observation> {
     const SAME_S: f64 = 0.001;
     let begin_s = window.effect_s - SAME_S;
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut firsts = firsts.iter();
-    let first = firsts.find(|first| seconds(first.since_ns) >= begin_s)?;
+    // Faults may take effect in another order than they were requested.
+    let firsts = firsts.iter();
+    let later = firsts.filter(|first| seconds(first.since_ns) >= begin_s);
+    let first = later.min_by_key(|first| first.since_ns)?;
     let end_s = first.end_ns.map(seconds);
     let end_s = end_s.filter(|end_s| *end_s < window.end_s);
     Some(end_s.map_or(Observation::Longer(window.end_s), Observation::Exactly))

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -51,10 +51,9 @@ pub(crate) fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// A port of 127.0.0.1 that was free a moment ago.
+/// A free port of 127.0.0.1 that neither a client nor another test gets, also while the program is down.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    machine::port::free(Ipv4Addr::LOCALHOST).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs a program with this input; what it printed.

@@ -4,7 +4,10 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::common::{Cache, Finished, Program, entries, in_time, shown, wait_until};
+use crate::common::{
+    Cache, Finished, Program, assert_idle, in_time, shown, wait_for_idle, wait_until,
+};
+use measure::summary::TrialSummary;
 use rustix::process::Signal;
 use testkit::Hosts;
 
@@ -17,23 +20,6 @@ fn site(hosts: &Hosts) -> String {
         hosts.list(),
         config.display()
     )
-}
-
-/// Nothing runs on a host, and it has only dyno's cache, in which no run has left anything.
-fn assert_nothing_left(hosts: &Hosts, number: u8) {
-    wait_until("the end of what runs there", || {
-        hosts.processes(number).is_empty()
-    });
-    let own = hosts.own(number);
-    let left: Vec<_> = entries(&own)
-        .into_iter()
-        .filter(|path| !path.ends_with("dyno-cache"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
-    let runs = entries(&own.join("dyno-cache/run"));
-    assert!(runs.is_empty(), "{runs:?}");
-    let tables = ["sh", "-c", "nft list tables || true"];
-    assert_eq!(hosts.run(number, &tables), "");
 }
 
 fn is_healed(done: &Finished) -> bool {
@@ -63,9 +49,7 @@ fn a_cluster_spreads_over_hosts_and_survives_what_happens_to_them() {
     for fault in &trial.faults {
         assert!(fault.error.is_none() && fault.effect_s.is_some(), "{text}");
     }
-    for number in 1..=3 {
-        assert_nothing_left(&hosts, number);
-    }
+    assert_idle(&hosts, 1..=3);
     cache.assert_nothing_left();
 }
 
@@ -100,24 +84,30 @@ fn a_host_whose_clock_is_wrong_is_measured_not_believed() {
         );
         Program::study(&study).cache(&cache).succeeds()
     };
-    let done = in_time(&["4s", "60s"], run, is_healed);
+    let off_s = |trial: &TrialSummary| {
+        let ahead = trial.setup.clocks.iter().zip([0.0, 2.0]);
+        let off = ahead.map(|(clock, ahead_s)| (clock.ahead_s - ahead_s).abs());
+        off.collect::<Vec<f64>>()
+    };
+    // A busy machine may answer late.
+    let is_near = |trial: &TrialSummary| {
+        let kill = &trial.faults[0];
+        let late_s = kill.effect_s.map(|effect_s| effect_s - kill.asked_s);
+        let is_in_time = late_s.is_some_and(|late_s| (0.0..1.0).contains(&late_s));
+        is_in_time && off_s(trial).iter().all(|off_s| *off_s <= 0.002)
+    };
+    let is_over = |done: &Finished| is_healed(done) && is_near(&done.trial());
+    let done = in_time(&["4s", "5s", "60s"], run, is_over);
     let trial = done.completed();
     let clocks = &trial.setup.clocks;
     let names: Vec<&str> = clocks.iter().map(|clock| clock.host.as_str()).collect();
     assert_eq!(names, ["host1", "host2"]);
-    for (clock, ahead_s) in clocks.iter().zip([0.0, 2.0]) {
-        assert!((clock.ahead_s - ahead_s).abs() <= 0.002, "{clock:?}");
-        assert!(
-            (clock.ahead_s - ahead_s).abs() <= clock.bound_s + 0.0005,
-            "{clock:?}"
-        );
+    for (clock, off_s) in clocks.iter().zip(off_s(&trial)) {
+        assert!(off_s <= clock.bound_s + 0.0005, "{clock:?}");
     }
-    let kill = &trial.faults[0];
-    let late = kill.effect_s.unwrap() - kill.asked_s;
-    assert!((0.0..1.0).contains(&late), "{kill:?}");
+    assert!(is_near(&trial), "{clocks:?} {}", shown(&trial));
     let report = done.file("report.md");
     assert!(report.contains("Clocks of the servers' hosts"), "{report}");
-    eprintln!("{clocks:?}");
 }
 
 /// The same files that run on one host run on several with one more setting.
@@ -173,9 +163,7 @@ fn studies_of_papers_spread_over_hosts() {
     assert!(failed[0].ledgers[0].is_intact(), "{text}");
     let fault = &failed[0].faults[0];
     assert!(fault.effect_s.is_some() && fault.error.is_none(), "{text}");
-    for number in 1..=4 {
-        assert_nothing_left(&hosts, number);
-    }
+    assert_idle(&hosts, 1..=4);
 }
 
 #[test]
@@ -201,7 +189,7 @@ fn hosts_that_cannot_fall_silent_are_named_before_anything_runs() {
             "nftables",
         ],
     );
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -235,7 +223,7 @@ fn a_host_restarts_under_load_and_its_servers_return_with_their_data() {
     }
     let now: Vec<_> = (1..=2).map(|number| hosts.init(number)).collect();
     assert!(now[0] == first[0] && now[1] != first[1]);
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -258,12 +246,12 @@ fn a_host_that_is_not_healed_is_cleaned_up() {
         fault.effect_s.is_some() && fault.healed_s.is_none(),
         "{fault:?}"
     );
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     let mut running = program().start();
     running.says("reboot of server 2");
     running.signal(Signal::INT);
     running.wait().fails(4, &[]);
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -286,10 +274,8 @@ fn a_host_is_heard_again_although_dyno_is_killed() {
     assert!(knocks().is_err());
     running.signal(Signal::KILL);
     wait_until("the host to be heard", || knocks().is_ok());
-    wait_until("the end of what runs there", || {
-        hosts.processes(1).is_empty()
-    });
+    wait_for_idle(&hosts, [1]);
     cache.clean().succeeds();
-    assert_nothing_left(&hosts, 1);
+    assert_idle(&hosts, [1]);
     cache.assert_nothing_left();
 }

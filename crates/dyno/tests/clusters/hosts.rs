@@ -1,10 +1,9 @@
 //! Servers on several hosts, which are namespaces with an SSH server each: clusters with volumes and
 //! limits there, and what is left when dyno or a host dies.
 
-use std::path::PathBuf;
-
 use crate::common::{
-    Cache, Finished, Program, entries, in_time, is_whole, primaries, shown, updates, wait_until,
+    Cache, Finished, Program, assert_idle, entries, in_time, is_whole, primaries, shown, updates,
+    wait_for_idle,
 };
 use rustix::process::Signal;
 use testkit::Hosts;
@@ -34,22 +33,6 @@ fn program(hosts: &Hosts, time: &str, rest: &str) -> Program {
     Program::study(&(updates("Servers there", time) + &study))
 }
 
-/// The cache of a host, with what runs have left.
-fn runs(hosts: &Hosts, number: u8) -> Vec<PathBuf> {
-    entries(&hosts.own(number).join("dyno-cache/run"))
-}
-
-/// Only templates stay on the hosts.
-fn assert_nothing_left(hosts: &Hosts, count: u8) {
-    for number in 1..=count {
-        let left = entries(&hosts.own(number));
-        assert_eq!(left, [hosts.own(number).join("dyno-cache")], "{number}");
-        assert!(runs(hosts, number).is_empty(), "{number}");
-        let processes = hosts.processes(number);
-        assert!(processes.is_empty(), "{number}: {processes:?}");
-    }
-}
-
 #[test]
 fn a_cluster_on_three_hosts_fails_over() {
     let Some(hosts) = Hosts::start(3) else { return };
@@ -58,7 +41,9 @@ fn a_cluster_on_three_hosts_fails_over() {
     let is_healed = |done: &Finished| done.trial().faults.iter().all(is_whole);
     let done = in_time(&["8s", "60s"], run, is_healed);
     let trial = done.completed();
-    assert_eq!(primaries(&trial).first(), Some(&2), "{}", shown(&trial));
+    // Either replica may have received more.
+    let first = primaries(&trial).first().copied();
+    assert!(first.is_some_and(|server| server > 1), "{}", shown(&trial));
     for number in 1..=3 {
         let seen = format!("server[{number}].rss_bytes");
         assert!(trial.metrics.contains_key(&seen), "{seen}");
@@ -80,7 +65,7 @@ fn a_cluster_on_three_hosts_fails_over() {
     }
     let log = done.kept(1, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
-    assert_nothing_left(&hosts, 3);
+    assert_idle(&hosts, 1..=3);
     cache.assert_nothing_left();
 }
 
@@ -111,7 +96,7 @@ fn servers_there_have_volumes_and_limits() {
     assert!(trial.space.is_some_and(|space| space.used_bytes.is_some()));
     let config = done.kept(1, "2/my.cnf");
     assert!(config.contains("/mounted/"), "{config}");
-    assert_nothing_left(&hosts, 2);
+    assert_idle(&hosts, 1..=2);
 }
 
 #[test]
@@ -123,13 +108,14 @@ fn a_killed_dyno_leaves_nothing_on_its_hosts() {
     dyno.comes_to_second(1, "measure");
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
+    wait_for_idle(&hosts, 1..=2);
     for number in 1..=2 {
-        wait_until("the servers' end", || hosts.processes(number).is_empty());
-        assert!(runs(&hosts, number).is_empty());
+        let runs = entries(&hosts.own(number).join("dyno-cache/run"));
+        assert!(runs.is_empty(), "{runs:?}");
     }
     cache.clean().prints(&["freed"]);
     cache.assert_nothing_left();
-    assert_nothing_left(&hosts, 2);
+    assert_idle(&hosts, 1..=2);
 }
 
 #[test]
@@ -143,8 +129,7 @@ fn a_host_that_dies_ends_the_trial_and_is_named() {
     dyno.comes_to_second(1, "measure");
     hosts.kill(2);
     dyno.wait().fails(3, &["host2", "connection was lost"]);
-    assert!(runs(&hosts, 1).is_empty());
-    wait_until("the other server's end", || hosts.processes(1).is_empty());
+    assert_idle(&hosts, [1]);
 }
 
 /// ssh keeps the connection to a host that hangs as long as its kernel answers.
@@ -159,10 +144,7 @@ fn a_host_whose_program_hangs_is_lost_like_a_dead_one() {
     dyno.wait().fails(3, &["host2", "connection was lost"]);
     cache.assert_nothing_left();
     hosts.run(2, &["pkill", "-CONT", "-x", "program"]);
-    for number in 1..=2 {
-        wait_until("the servers' end", || hosts.processes(number).is_empty());
-        assert!(runs(&hosts, number).is_empty());
-    }
+    assert_idle(&hosts, 1..=2);
 }
 
 #[test]
@@ -176,5 +158,5 @@ fn hosts_that_have_too_little_memory_are_named() {
         .run();
     let texts = ["study.toml:", "host host1", "host host2", "of memory"];
     refused.fails(3, &texts);
-    assert_nothing_left(&hosts, 2);
+    assert_idle(&hosts, 1..=2);
 }

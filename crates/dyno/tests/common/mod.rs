@@ -9,6 +9,7 @@
 
 mod cache;
 mod cut;
+mod hosts;
 mod made;
 pub mod markdown;
 mod pretend;
@@ -21,6 +22,7 @@ mod terminal;
 
 pub use cache::{Cache, Process, entries, files_below, port_in};
 pub use cut::{cut_off, has_second, kill_server, trial_dir};
+pub use hosts::{assert_idle, wait_for_idle};
 pub use made::{cases, is_whole, keep, primaries, shown, updates};
 pub use pretend::{assert_no_file_has, command_line, pretend, refusing_port};
 pub use program::{Finished, NOBODY, Program, Running, cache, flat};

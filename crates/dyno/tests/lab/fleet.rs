@@ -10,7 +10,9 @@ use measure::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::NatsServer;
 
-use crate::common::{Cache, Finished, Program, Running, database, each, mariadb, wait_until};
+use crate::common::{
+    Cache, Finished, Program, Running, database, each, in_time, mariadb, wait_until,
+};
 
 const KEY: &str = "public key of this machine: ";
 
@@ -203,7 +205,7 @@ fn an_agent_that_dies_is_a_finding_and_the_others_go_on() {
         "{:?}",
         trial.warnings
     );
-    assert!(done.completes_after(since_s + 4.0), "{:?}", done.series());
+    assert!(done.completes_after(since_s + 2.0), "{:?}", done.series());
     assert!(trial.measured_s > 9.0, "{}", trial.measured_s);
 }
 
@@ -295,14 +297,12 @@ fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {
         crate::common::has_second(&out, 2, "measure")
     });
     dyno.signal(Signal::KILL);
-    let killed = std::time::Instant::now();
     drop(dyno.wait());
     let users = || {
         let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'outlived'";
         server.sql(sql)[0][0].clone()
     };
     wait_until("no users", || users() == "0");
-    let took = killed.elapsed().as_secs_f64();
     for agent in &mut fleet.agents {
         agent.says("the coordinator is gone");
     }
@@ -315,29 +315,31 @@ fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {
     trials
         .iter()
         .for_each(|trial| assert_complete(trial, &["a", "b"]));
-    // 5 s on a machine that is not busy.
-    println!("the users ended after {took:.1} s");
-    assert!(took < 15.0);
 }
 
 /// The recovery from a fault is that of one load, whose users are on two agents.
 #[test]
 fn a_fault_is_measured_across_agents() {
     let fleet = Fleet::of(&["a", "b"]);
-    let load = "agents = 2; threads = 4; think = '5ms'; warmup = '0s'; time = '20s'; workload = 'oltp_update_index'";
+    let load =
+        "agents = 2; threads = 4; think = '5ms'; warmup = '0s'; workload = 'oltp_update_index'";
     let rest = "[[fault]]; at = '4s'; kill = 'primary'; heal = '2s'; expect_outage = true";
-    let done = fleet.study(load, rest).succeeds();
-    let trial = done.completed();
-    assert_complete(&trial, &["a", "b"]);
-    let recovery = trial.faults[0].recovery.as_ref().unwrap();
-    let outage_s = recovery.outage_s.unwrap();
-    let written_s = recovery.load_write_s.unwrap();
-    assert!((1.5..15.0).contains(&outage_s), "{recovery:?}");
-    assert!((1.5..15.0).contains(&written_s), "{recovery:?}");
-    assert!(
-        recovery.first_error_s.is_some_and(|s| s < 1.0),
-        "{recovery:?}"
-    );
+    let run = |time: &str| {
+        let study = fleet.study(&format!("{load}; time = '{time}'"), rest);
+        study.succeeds()
+    };
+    let recovery = |done: &Finished| done.trial().faults[0].recovery.clone().unwrap();
+    let is_over = |done: &Finished| {
+        let found = recovery(done);
+        found.outage_s.is_some() && found.load_write_s.is_some()
+    };
+    let done = in_time(&["20s", "60s"], run, is_over);
+    assert_complete(&done.completed(), &["a", "b"]);
+    let found = recovery(&done);
+    assert!(found.outage_s > Some(1.5), "{found:?}");
+    assert!(found.load_write_s > Some(1.5), "{found:?}");
+    let first_error_s = found.first_error_s.unwrap();
+    assert!(Some(first_error_s) < found.load_write_s, "{found:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Cache, Finished, Program, entries, in_time, updates, wait_until};
+use crate::common::{Cache, Finished, Program, assert_idle, entries, in_time, updates};
 use tempfile::TempDir;
 use testkit::{Hosts, SshHost};
 
@@ -119,19 +119,6 @@ fn on(hosts: &Hosts, cache: &Cache, more: &str) -> Program {
     Program::study(&format!("{server}{site}{more}\n[data]\nrows = 500\n{load}")).cache(cache)
 }
 
-/// Nothing runs on a host, and it has only dyno's cache, in which no run has left anything.
-fn assert_nothing_left(hosts: &Hosts, number: u8) {
-    wait_until("the end of what runs there", || {
-        hosts.processes(number).is_empty()
-    });
-    let own = hosts.own(number);
-    let left = entries(&own)
-        .into_iter()
-        .filter(|path| !path.ends_with("dyno-cache"));
-    let left: Vec<_> = left.chain(entries(&own.join("dyno-cache/run"))).collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
 #[test]
 fn instances_run_on_several_hosts_and_leave_nothing() {
     let Some(hosts) = Hosts::start(2) else { return };
@@ -144,10 +131,10 @@ fn instances_run_on_several_hosts_and_leave_nothing() {
         "{done}"
     );
     let trial = done.completed();
+    assert_idle(&hosts, 1..=2);
     for number in 1..=2_u8 {
         let name = format!("server[{number}].rss_bytes");
         assert!(trial.metrics.contains_key(name.as_str()), "{trial:?}");
-        assert_nothing_left(&hosts, number);
         let mounted = hosts.run(number, &["cat", "/proc/mounts"]);
         assert!(!mounted.contains("dyno-cache/run"), "{mounted}");
     }
@@ -226,9 +213,7 @@ fn hosts_that_cannot_be_used_are_named_together() {
     refused(&hosts, &keys);
     hosts.kill(4);
     refused(&hosts, &["host host4", "timed out", "host host2"]);
-    for number in 1..=3 {
-        assert_nothing_left(&hosts, number);
-    }
+    assert_idle(&hosts, 1..=3);
 }
 
 /// So are those of hosts that the first trial does not need.
@@ -242,7 +227,7 @@ fn hosts_that_only_a_later_trial_needs_are_checked_before_the_first_one() {
     assert!(!refused.out().exists(), "{refused}");
     let texts = ["host host0 cannot be used: ", "on host host2: "];
     refused.fails(3, &texts);
-    (1..=2).for_each(|number| assert_nothing_left(&hosts, number));
+    assert_idle(&hosts, 1..=2);
     cache.assert_nothing_left();
 }
 
@@ -261,11 +246,11 @@ fn a_host_that_dies_while_it_gets_its_data_leaves_nothing_elsewhere() {
     });
     hosts.kill(2);
     running.wait().fails(3, &["host host2 cannot be used: "]);
-    assert_nothing_left(&hosts, 1);
+    assert_idle(&hosts, [1]);
     cache.wait_for_no_process();
     // What was on it is removed once it answers again.
     hosts.restart(2);
     on(&hosts, &cache, "").succeeds();
-    assert_nothing_left(&hosts, 2);
+    assert_idle(&hosts, [2]);
     cache.assert_nothing_left();
 }

@@ -1,7 +1,7 @@
 //! Servers that are not there, do not start, or die in the middle: a study says so in
 //! the server's own words, and goes on with the next trial.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::{Cache, Finished, Program, each, kill_server, trial_dir};
@@ -151,13 +151,12 @@ fn a_setting_that_the_server_does_not_know_any_more_is_noted_once() {
 
 /// A free port, and the one after it, taken.
 fn neighbors() -> (u16, TcpListener) {
-    let pairs = (0..1000).filter_map(|_| {
-        let first = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = first.local_addr().unwrap().port();
-        let taken = TcpListener::bind(("127.0.0.1", port.checked_add(1)?)).ok()?;
+    let mut pairs = (0..1000).filter_map(|_| {
+        let port = machine::port::free(Ipv4Addr::LOCALHOST).unwrap();
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, port + 1)).ok()?;
         Some((port, taken))
     });
-    { pairs }.next().expect("two free ports side by side")
+    pairs.next().expect("two free ports side by side")
 }
 
 #[test]

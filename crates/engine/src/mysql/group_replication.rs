@@ -210,10 +210,6 @@ impl Bootstrap for GroupReplication {
         let state = own(&view).map(|(_, state)| state);
         match state {
             Some("ONLINE" | "RECOVERING") => leave_others(member),
-            Some("ERROR") => {
-                member.rows::<Mysql>(STOP)?;
-                start(member, true)
-            }
             _ => start(member, true),
         }
     }
@@ -242,16 +238,16 @@ fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
     member.run::<Mysql>(&[force(own), force(String::new())])
 }
 
+/// Starts group replication, which a server refuses while it is in an error: one that was expelled, or that found
+/// nobody to catch up from. A start that failed may have left the server about to bootstrap a group.
 fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
-    let bootstrap = |word| format!("SET GLOBAL group_replication_bootstrap_group = {word}");
+    let bootstrap =
+        |is_new: bool| format!("SET GLOBAL group_replication_bootstrap_group = {is_new}");
     let start = format!(
         "START GROUP_REPLICATION USER = '{ACCOUNT}', PASSWORD = '{}'",
         member.cluster.password
     );
-    match is_new {
-        true => member.run::<Mysql>(&[bootstrap("ON"), start, bootstrap("OFF")]),
-        false => member.run::<Mysql>(&[start]),
-    }
+    member.run::<Mysql>(&[STOP.to_owned(), bootstrap(is_new), start, bootstrap(false)])
 }
 
 /// Formats 32 hexadecimal digits as a UUID.

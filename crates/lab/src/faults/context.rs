@@ -18,8 +18,9 @@ use crate::{Cluster, Failure, Instance, Member};
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long its cluster may refuse it.
-const JOIN_LIMIT: Duration = Duration::from_secs(60);
+/// How long its cluster may refuse it: several times as long as a server waits for a group that is
+/// busy, which may be 60 s.
+const JOIN_LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
 pub(super) struct FaultContext<'a> {
@@ -81,35 +82,29 @@ impl<'a> FaultContext<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
-    pub(super) fn start_and_join(&self) -> Result<(), Failure> {
-        self.start()?;
-        self.join()
-    }
-
-    /// Has the node, which has been started again, join its cluster.
+    /// Has the node, which has been started again, join its cluster. A group may refuse a member: the
+    /// others may still have to notice that it was gone, and may be busy. It may also leave the group
+    /// again while it catches up.
     pub(super) fn join(&self) -> Result<(), Failure> {
-        match self.successor() {
-            Some(primary) => self.node()?.follow(primary)?,
-            None => self.rejoin()?,
+        if let Some(primary) = self.successor() {
+            self.node()?.follow(primary)?;
+            return self.wait_until_it_replicates();
         }
-        self.wait_until_it_replicates()
-    }
-
-    /// Has the node join its cluster within 60 s once that accepts commits: the others may still
-    /// have to notice that it was gone.
-    fn rejoin(&self) -> Result<(), Failure> {
-        let mut turn = self.wait_for_group()?;
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
-            let joined = self.node()?.try_rejoin();
-            drop(turn);
-            match joined {
+            match self.try_join() {
                 Err(_) if self.over.load(Ordering::Relaxed) => return Err(canceled()),
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            turn = self.wait_for_group()?;
         }
+    }
+
+    fn try_join(&self) -> Result<(), Failure> {
+        let turn = self.wait_for_group()?;
+        self.node()?.try_rejoin()?;
+        drop(turn);
+        self.wait_until_it_replicates()
     }
 
     /// Has the node, which ran all the time, return to its cluster.

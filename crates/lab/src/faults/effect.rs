@@ -262,10 +262,12 @@ fn return_to_cluster(effect: &mut Effect<'_>) -> Result<(), Failure> {
 }
 
 fn start_old_primary(effect: &mut Effect<'_>) -> Result<(), Failure> {
-    match effect.old_primary {
-        Some(index) => effect.context.of(index, true).start_and_join(),
-        None => Ok(()),
-    }
+    let Some(index) = effect.old_primary else {
+        return Ok(());
+    };
+    let old = effect.context.of(index, true);
+    old.start()?;
+    old.join()
 }
 
 /// Nothing that dyno has to undo took the node out of its cluster.

@@ -59,7 +59,7 @@ impl<'a> FaultContext<'a> {
         let there: Vec<_> = there.collect();
         match Group::of(there.iter().map(|(_, member)| *member)) {
             Group::Lasts => return Ok(Some(false)),
-            Group::Dies => return Ok(None),
+            Group::Unclear => return Ok(None),
             Group::Lost => {}
         }
         let mut all = members.iter();
@@ -87,31 +87,35 @@ impl<'a> FaultContext<'a> {
 enum Group {
     /// A majority of its members.
     Lasts,
-    /// Less, which those that are left have not noticed yet.
-    Dies,
+    /// Less, which those that are left have not noticed yet, or nobody can be asked just now.
+    Unclear,
     /// Nothing that accepts commits.
     Lost,
 }
 
 impl Group {
     /// The group of the members that can be asked. One to which something happens just now is taken
-    /// for a part of it.
+    /// for a part of it. A group is lost only if all members answer that they are in none.
     fn of<'a>(members: impl Iterator<Item = &'a Member>) -> Self {
-        let (mut present, mut size) = (0, None);
+        let (mut present, mut size, mut all_answer) = (0, None, true);
         for member in members {
-            match member.try_lock() {
-                None => present += 1,
-                Some(mut node) => {
-                    let seen = node.group_size().ok().flatten();
-                    present += u32::from(seen.is_some());
+            match member.try_lock().map(|mut node| node.group_size()) {
+                Some(Ok(None)) => {}
+                Some(Ok(seen)) => {
+                    present += 1;
                     size = size.max(seen);
+                }
+                Some(Err(_)) => all_answer = false,
+                None => {
+                    present += 1;
+                    all_answer = false;
                 }
             }
         }
         match size {
             Some(size) if 2 * present > size => Self::Lasts,
-            Some(_) => Self::Dies,
-            None => Self::Lost,
+            None if all_answer => Self::Lost,
+            _ => Self::Unclear,
         }
     }
 }
@@ -120,4 +124,20 @@ impl Group {
 fn position(member: &Member, over: &AtomicBool) -> Option<u64> {
     let mut node = member.try_lock()?;
     node.position(over).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::found;
+
+    /// Like one to which something happens, a member that dyno did not start cannot be asked.
+    #[test]
+    fn a_group_is_not_lost_because_nobody_can_be_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let cluster = found(&dir, 3);
+        let group = Group::of(cluster.members().iter());
+        assert!(matches!(group, Group::Unclear));
+        assert!(matches!(Group::of([].into_iter()), Group::Lost));
+    }
 }

@@ -41,8 +41,6 @@ pub(super) struct Injection<'a> {
     pub(super) watch: &'a Watch,
 }
 
-const LOAD_ENDED: &str = "the load ended before it took effect";
-
 impl<'a> Injection<'a> {
     /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
     pub(super) fn run(self) -> Option<Effect<'a>> {
@@ -54,10 +52,7 @@ impl<'a> Injection<'a> {
         let mut effect = match aimed.and_then(aim) {
             Ok(aimed) => aimed,
             Err(error) => {
-                if error.is_interrupted() {
-                    record.error = Some(LOAD_ENDED.to_owned());
-                }
-                self.report(&mut record, Err(error), true);
+                self.has_no_effect(record, error, true);
                 return None;
             }
         };
@@ -78,11 +73,8 @@ impl<'a> Injection<'a> {
             Err(error) => {
                 // Some of it may have been done.
                 effect.end(self.schedule.interrupted);
-                if error.is_interrupted() {
-                    record.error = Some(LOAD_ENDED.to_owned());
-                }
                 let is_vital = !self.is_moot(&record);
-                self.report(&mut record, Err(error), is_vital);
+                self.has_no_effect(record, error, is_vital);
                 None
             }
         }
@@ -155,6 +147,13 @@ impl<'a> Injection<'a> {
             drop(roles);
             sleep(POLL_INTERVAL);
         }
+    }
+
+    fn has_no_effect(&self, mut record: FaultRecord, error: Failure, is_vital: bool) {
+        if error.is_interrupted() {
+            record.error = Some("the load ended before it took effect".to_owned());
+        }
+        self.report(&mut record, Err(error), is_vital);
     }
 
     /// Reports that the fault was not injected, and why.

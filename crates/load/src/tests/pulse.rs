@@ -54,10 +54,19 @@ fn a_transaction_that_was_running_is_not_the_first() {
 }
 
 #[test]
-fn one_that_is_still_missing_when_the_next_is_awaited_stays_missing() {
-    let (_, pulse) = watched(SECOND..2 * SECOND, &[SECOND, 2 * SECOND]);
-    let ends: Vec<bool> = pulse.firsts().iter().map(|f| f.end_ns.is_some()).collect();
-    assert_eq!(ends, [false, true]);
+fn several_are_awaited_in_any_order() {
+    let back = 2 * SECOND;
+    for await_ns in [[SECOND, back], [SECOND + 1, SECOND], [SECOND, SECOND + 1]] {
+        let (_, pulse) = watched(SECOND..back, &await_ns);
+        let ends: Vec<_> = pulse.firsts().iter().map(|first| first.end_ns).collect();
+        let is_back = |end_ns: &Option<u64>| *end_ns > Some(back);
+        assert!(ends.iter().all(is_back), "{await_ns:?}: {ends:?}");
+    }
+    // Nothing is lost: each has its own.
+    let (early, late) = (START + 500 * SERVICE + 1, START + 700 * SERVICE + 1);
+    let (_, pulse) = watched(u64::MAX..u64::MAX, &[late, early]);
+    let ends: Vec<_> = pulse.firsts().iter().map(|first| first.end_ns).collect();
+    assert_eq!(ends, [702, 502].map(|at| Some(START + at * SERVICE)));
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn the_first_write_of_the_load_is_that_of_its_fault() {
         end_ns: Some(ns(end_s)),
     };
     let observed = Observed {
-        first_writes: vec![first(20.0, 26.5), first(30.0, 41.0), first(40.0, 40.2)],
+        first_writes: vec![first(30.0, 41.0), first(20.0, 26.5), first(40.0, 40.2)],
         ..observed(60.0, failover)
     };
     let faults = vec![fault(20.0, 20.0), fault(30.0, 30.0), fault(40.0, 40.0)];

@@ -74,10 +74,7 @@ impl<'a> Effect<'a> {
             false => context.index.into_iter().collect(),
         };
         hit.into_iter()
-            .map(move |index| match Some(index) == context.index {
-                true => context,
-                false => context.of(index, index == primary),
-            })
+            .map(move |index| context.of(index, index == primary))
     }
 }
 
