@@ -26,7 +26,7 @@ const HERE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a coordinator may be unknown to the nats-server, to which it may have to connect again.
 const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// How long the nats-server may be away.
-pub(crate) const CUT_LIMIT: Duration = Duration::from_secs(12);
+pub const CUT_LIMIT: Duration = Duration::from_secs(12);
 
 /// Runs the loads that an agent is ordered to run.
 pub trait Runner: Send + Sync + 'static {

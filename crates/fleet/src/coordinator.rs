@@ -265,6 +265,11 @@ impl Drive<'_> {
         heard.map_or(Duration::ZERO, |at| self.since(at))
     }
 
+    /// Whether the nats-server is away.
+    pub fn is_cut(&self) -> bool {
+        self.fleet.connection.up_since().is_none()
+    }
+
     /// The time since `at`, not counting that in which the nats-server was away, up to the limit after
     /// which agents give up.
     pub fn since(&self, at: Instant) -> Duration {

@@ -276,6 +276,18 @@ fn nothing_is_lost(cut: impl Fn(&mut NatsServer), heal: impl Fn(&mut NatsServer)
     );
 }
 
+#[test]
+fn a_nats_server_that_is_gone_is_told_at_once_and_fails_the_trial() {
+    let mut fleet = Fleet::of(&["a"]);
+    let load = "agents = 1; threads = 2; warmup = '0s'; time = '60s'";
+    let mut dyno = fleet.study(load, "").start();
+    dyno.comes_to_second(1, "measure");
+    fleet.nats.kill();
+    dyno.says("lost the connection to the nats-server");
+    assert!(!dyno.stderr().contains("is missing"), "{}", dyno.stderr());
+    dyno.wait().fails(3, &["no agent of the load is left: a"]);
+}
+
 /// Users' connections end, and so do the agents' loads; then the agents are free for the next run.
 #[test]
 fn agents_outlive_a_killed_coordinator_and_work_for_the_next_one() {

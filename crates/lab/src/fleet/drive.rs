@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use fleet::agent::CUT_LIMIT;
 use fleet::{Drive, Ending, Identity, Receipt, Start, monotonic_ns};
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::{AgentSummary, AgentTotals};
@@ -41,6 +42,8 @@ pub(super) struct FleetLoad<'a, 'l> {
     /// Of batches whose seconds may not be stored yet, with the number of merged seconds before them.
     receipts: VecDeque<(u64, Receipt)>,
     merged: u64,
+    /// Whether the nats-server was away when last seen.
+    is_cut: bool,
     /// How the load is to end for reasons of its own.
     ending: Ending,
     index: usize,
@@ -116,6 +119,7 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             merger: Merger::new(agents.len()),
             receipts: VecDeque::new(),
             merged: 0,
+            is_cut: false,
             ending: Ending::None,
             index,
             load,
@@ -207,6 +211,25 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             }
             self.receipts.push_back((self.merged, batch.receipt));
         }
+        self.note_cut();
+    }
+
+    /// Notes once for all loads that the nats-server is away, or back.
+    fn note_cut(&mut self) {
+        let is_cut = self.drive.is_cut();
+        if is_cut == self.is_cut || self.index > 0 {
+            return;
+        }
+        self.is_cut = is_cut;
+        let at_s = seconds(self.load.barrier.ns(Instant::now()));
+        let until_s = at_s + CUT_LIMIT.as_secs_f64();
+        let what = match is_cut {
+            true => format!(
+                "lost the connection to the nats-server; agents wait for it until {until_s:.1} s"
+            ),
+            false => "connected to the nats-server again".to_owned(),
+        };
+        (self.send)(TrialMessage::Note(format!("at {at_s:.1} s: {what}")));
     }
 
     fn report(&mut self, index: usize, report: Report) {
