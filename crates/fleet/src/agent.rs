@@ -65,7 +65,7 @@ impl Link {
     }
 
     /// Sends a report, which arrives after all earlier ones.
-    pub fn report(&self, report: Vec<u8>) {
+    pub fn report(&self, report: &[u8]) {
         self.reporter.report(report);
     }
 
@@ -251,7 +251,7 @@ impl Agent {
     }
 
     /// Asks again and again whether the coordinator is still there; its answer has the control and
-    /// how many batches it has.
+    /// how many parts of reports it has.
     fn watch(&self, run: &str, load: u32, link: &Arc<Link>) -> Task {
         let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
         let purpose = control_of(run, load);
@@ -292,7 +292,7 @@ impl Agent {
     }
 }
 
-/// The number of the last batch that the coordinator has, and what it says.
+/// The number of the last part of a report that the coordinator has, and what it says.
 fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Control)> {
     let (received, sealed) = answer.split_first_chunk()?;
     let control = trusted.open(purpose, sealed)?;

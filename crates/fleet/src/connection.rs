@@ -1,6 +1,6 @@
 //! A connection to a nats-server, for threads: NATS' own types and its event loop end here.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,8 @@ const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(2);
 /// How long what nobody takes is kept: of runs that were killed.
 const KEPT: Duration = Duration::from_secs(3600);
-/// When a batch is sent again that was not stored, because it may have been lost on its way. All
-/// later ones of its agent wait for it.
+/// When a part of a report is sent again that was not stored, because it may have been lost on its
+/// way. All later ones of its agent wait for it.
 const SENT_AGAIN: Duration = Duration::from_secs(10);
 /// How long a consumer is kept without its coordinator.
 const FORGOTTEN: Duration = Duration::from_secs(60);
@@ -40,17 +40,13 @@ struct Inner {
     runtime: Handle,
     client: Client,
     streams: jetstream::Context,
-    state: Arc<State>,
+    up_since: UpSince,
     /// Ends the thread of the event loop.
     _ends: oneshot::Sender<()>,
 }
 
-#[derive(Default)]
-struct State {
-    up_since: Mutex<Option<Instant>>,
-    /// How often it was connected.
-    connects: AtomicU64,
-}
+/// `None` while there is no connection.
+type UpSince = Arc<Mutex<Option<Instant>>>;
 
 /// Why a request has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +68,19 @@ impl Drop for Task {
 
 impl Connection {
     pub(crate) fn open(access: &Access, name: &str) -> Result<Self, Failure> {
-        let state = Arc::new(State::default());
-        let told = Arc::clone(&state);
+        let up_since = UpSince::default();
+        let told = Arc::clone(&up_since);
         let options = access
             .options(name)?
             .connection_timeout(CONNECT_LIMIT)
             .ping_interval(PING_INTERVAL)
             .reconnect_delay_callback(|_| RECONNECT_INTERVAL)
             .event_callback(move |event| {
-                told.note(&event);
+                match event {
+                    Event::Connected => *locked(&told) = Some(Instant::now()),
+                    Event::Disconnected | Event::Closed => *locked(&told) = None,
+                    _ => {}
+                }
                 std::future::ready(())
             });
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -88,7 +88,8 @@ impl Connection {
         let url = access.url.expose();
         let connected = runtime.block_on(options.connect(url));
         let client = connected.map_err(|error| refused(access, &error))?;
-        state.note(&Event::Connected);
+        // The event may come later.
+        locked(&up_since).get_or_insert_with(Instant::now);
         let (ends, ended) = oneshot::channel::<()>();
         let handle = runtime.handle().clone();
         let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
@@ -104,19 +105,20 @@ impl Connection {
             runtime: handle,
             streams,
             client,
-            state,
+            up_since,
             _ends: ends,
         })))
     }
 
     /// Since when it has been connected; `None` while it is not.
     pub(crate) fn up_since(&self) -> Option<Instant> {
-        *locked(&self.0.state.up_since)
+        *locked(&self.0.up_since)
     }
 
-    pub(crate) fn connects(&self) -> impl Fn() -> u64 + Send + 'static {
-        let state = Arc::clone(&self.0.state);
-        move || state.connects.load(Ordering::Relaxed)
+    /// How often it was connected.
+    pub(crate) fn connects(&self) -> u64 {
+        let statistics = self.0.client.statistics();
+        statistics.connects.load(Ordering::Relaxed)
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -173,20 +175,6 @@ impl Connection {
             let remedy = "enable JetStream: start it with -js and, for its directory, -sd";
             Failure::server(message).remedy(remedy)
         })
-    }
-}
-
-impl State {
-    fn note(&self, event: &Event) {
-        let mut since = locked(&self.up_since);
-        match event {
-            Event::Connected if since.is_none() => {
-                self.connects.fetch_add(1, Ordering::Relaxed);
-                *since = Some(Instant::now());
-            }
-            Event::Disconnected | Event::Closed => *since = None,
-            _ => {}
-        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::message::{
     Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
     order_for,
 };
-use crate::reports::{Batch, Inbox};
+use crate::reports::{Inbox, Part};
 
 /// How long a clock may take to answer, and how often it is asked.
 const CLOCK_LIMIT: Duration = Duration::from_secs(1);
@@ -221,7 +221,7 @@ struct Shared {
 
 struct Heard {
     at: Instant,
-    /// The number of its last batch.
+    /// The number of the last part of its reports.
     last: u64,
 }
 
@@ -245,16 +245,16 @@ impl Drive<'_> {
     }
 
     /// What agents have reported, each in order; waits for at most `limit`.
-    pub fn reports(&mut self, limit: Duration) -> Vec<Batch> {
-        let batches = self.inbox.next(limit);
-        for batch in &batches {
-            let id = &self.agents[batch.agent].id;
+    pub fn reports(&mut self, limit: Duration) -> Vec<Part> {
+        let parts = self.inbox.next(limit);
+        for part in &parts {
+            let id = &self.agents[part.agent].id;
             if let Some(heard) = locked(&self.shared.heard).get_mut(id) {
                 heard.at = Instant::now();
-                heard.last = self.inbox.last(batch.agent);
+                heard.last = part.number;
             }
         }
-        batches
+        parts
     }
 
     /// How long an agent has been silent although the nats-server was there, or after it was away

@@ -19,4 +19,4 @@ pub use clock::monotonic_ns;
 pub use coordinator::{Drive, Fleet};
 pub use key::{PublicKey, SigningKey, unique};
 pub use message::{Control, Ending, Identity, Presence, Start};
-pub use reports::{Batch, Receipt};
+pub use reports::{Part, Receipt};

@@ -18,8 +18,6 @@ use crate::{Failure, locked};
 const RELAY_INTERVAL: Duration = Duration::from_millis(25);
 /// …and if its pulse is read, which shows a recovery.
 const PULSE_INTERVAL: Duration = Duration::from_millis(10);
-/// Errors of a report: a nats-server accepts no message above a limit, by default 1 MiB.
-const ERRORS_AT_ONCE: usize = 500;
 
 /// Runs the parts of loads.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ impl Runner for AgentRunner {
 
 fn report(link: &Link, report: &Report) {
     // Nothing in a report can fail to be written.
-    link.report(serde_json::to_vec(report).unwrap_or_default());
+    link.report(&serde_json::to_vec(report).unwrap_or_default());
 }
 
 fn run(part: ReadyPart, link: &Link) -> Ended {
@@ -178,7 +176,7 @@ impl Relay<'_> {
             .map(|error| shift.error(error));
         let firsts = pulse.firsts().into_iter();
         let firsts = firsts.map(|first| first.end_ns.map(|ns| shift.there_ns(ns)));
-        let mut now = PulseReport {
+        let now = PulseReport {
             completed: pulse.completed().saturating_sub(*completed),
             errors: errors.collect(),
             firsts_ns: firsts.collect(),
@@ -186,15 +184,6 @@ impl Relay<'_> {
         if now.completed > 0 || !now.errors.is_empty() || now.firsts_ns != *firsts_ns {
             *completed += now.completed;
             firsts_ns.clone_from(&now.firsts_ns);
-            while now.errors.len() > ERRORS_AT_ONCE {
-                let later = now.errors.split_off(ERRORS_AT_ONCE);
-                let sooner = PulseReport {
-                    completed: 0,
-                    errors: std::mem::replace(&mut now.errors, later),
-                    firsts_ns: now.firsts_ns.clone(),
-                };
-                report(self.link, &Report::Pulse(sooner));
-            }
             report(self.link, &Report::Pulse(now));
         }
     }

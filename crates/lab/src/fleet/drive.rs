@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
 /// and a new connection.
 const SILENCE_LIMIT: Duration = Duration::from_secs(8);
-/// How long an agent may answer without reporting a second. A batch that was lost on its way comes again
+/// How long an agent may answer without reporting a second. What was lost on its way comes again
 /// after 10 s, and a nats-server that stores nothing, or a load that hangs, may never send one.
 const STALL_LIMIT: Duration = Duration::from_secs(20);
 /// More than anything can happen in a second, and so little that sums cannot overflow.
@@ -39,7 +39,7 @@ pub(super) struct FleetLoad<'a, 'l> {
     drive: Drive<'a>,
     agents: Vec<AgentState<'a>>,
     merger: Merger,
-    /// Of batches whose seconds may not be stored yet, with the number of merged seconds before them.
+    /// Of reports whose seconds may not be stored yet, with the number of merged seconds before them.
     receipts: VecDeque<(u64, Receipt)>,
     merged: u64,
     /// Whether the nats-server was away when last seen.
@@ -202,14 +202,13 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     }
 
     fn receive(&mut self) {
-        for batch in self.drive.reports(POLL_INTERVAL) {
-            for report in batch.reports {
-                // What an agent says is not trusted to be a report.
-                if let Ok(report) = serde_json::from_slice(&report) {
-                    self.report(batch.agent, report);
-                }
+        for part in self.drive.reports(POLL_INTERVAL) {
+            // What an agent says is not trusted to be a report.
+            let report = part.report.map(|report| serde_json::from_slice(&report));
+            if let Some(Ok(report)) = report {
+                self.report(part.agent, report);
             }
-            self.receipts.push_back((self.merged, batch.receipt));
+            self.receipts.push_back((self.merged, part.receipt));
         }
         self.note_cut();
     }

@@ -58,7 +58,7 @@ pub(super) struct Scripted;
 impl Runner for Scripted {
     fn run(&self, order: serde_json::Value, link: &Link) {
         let script: Script = serde_json::from_value(order).unwrap();
-        let send = |report: &Report| link.report(serde_json::to_vec(report).unwrap());
+        let send = |report: &Report| link.report(&serde_json::to_vec(report).unwrap());
         send(&Report::Event(LoadEvent::Connecting { open: 1 }));
         send(&Report::Ready);
         let Some((at_ns, here_ns)) = begun(link) else {

@@ -43,7 +43,7 @@ impl Runner for Agent {
             None => return Scripted.run(order, link),
         };
         if let Some(report) = report {
-            link.report(serde_json::to_vec(&report).unwrap());
+            link.report(&serde_json::to_vec(&report).unwrap());
         }
         while link.alone().is_none() {
             std::thread::sleep(Duration::from_millis(10));
