@@ -42,6 +42,7 @@ pub struct Link {
     alone: Mutex<Option<String>>,
     reporter: Reporter,
     agent: String,
+    origin_ns: u64,
 }
 
 impl Link {
@@ -60,8 +61,9 @@ impl Link {
         locked(&self.alone).clone()
     }
 
-    pub fn agent(&self) -> &str {
-        &self.agent
+    /// When the coordinator's clock of the load read 0, on the monotonic clock of this machine.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
     }
 
     /// Sends a report, which arrives after all earlier ones.
@@ -211,6 +213,7 @@ impl Agent {
             alone: Mutex::default(),
             reporter: Reporter::new(&self.connection, subject),
             agent: self.identity.id.clone(),
+            origin_ns: order.origin_ns,
         });
         let (agent, job) = (Arc::clone(self), Arc::clone(&link));
         let run = move || agent.run(order, &job);

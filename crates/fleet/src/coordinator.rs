@@ -132,46 +132,29 @@ impl Fleet {
         })
     }
 
-    /// Has agents run a load, each what its order says.
+    /// Has agents run a load, each what its order says. `origin_ns` is when the load's clock reads 0,
+    /// on the monotonic clock of this machine.
     pub fn order(
         &self,
         run: &str,
         load: u32,
+        origin_ns: u64,
         orders: Vec<(Identity, serde_json::Value)>,
         control: Control,
     ) -> Result<Drive<'_>, Failure> {
         let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
-        let ids: Vec<String> = agents.iter().map(|agent| agent.id.clone()).collect();
-        let now = Instant::now();
-        let heard = |agent: &Identity| (agent.id.clone(), Heard { at: now, last: 0 });
-        let shared = Arc::new(Shared {
-            sealed: Mutex::default(),
-            heard: Mutex::new(agents.iter().map(heard).collect()),
+        let offsets = self.offsets(&agents);
+        let agents = agents.into_iter().zip(offsets).map(|(agent, offsets)| {
+            let offsets = offsets.ok_or_else(|| failed(&agent, "does not tell its clock"))?;
+            Ok((agent, offsets))
         });
-        let mut drive = Drive {
-            inbox: Inbox::open(&self.connection, run, load, ids),
-            fleet: self,
-            run: run.to_owned(),
-            load,
-            control,
-            shared: Arc::clone(&shared),
-            _here: self
-                .connection
-                .answer(of_load(run, load, "here"), move |id| {
-                    let id = std::str::from_utf8(id).ok()?;
-                    let mut heard = locked(&shared.heard);
-                    let heard = heard.get_mut(id)?;
-                    heard.at = Instant::now();
-                    Some([&heard.last.to_be_bytes()[..], &locked(&shared.sealed)].concat())
-                })?,
-            agents,
-        };
-        drive.tell();
-        let sealed = drive.agents.iter().zip(bodies).map(|(agent, body)| {
+        let agents = agents.collect::<Result<Vec<_>, Failure>>()?;
+        let sealed = agents.iter().zip(bodies).map(|((agent, offsets), body)| {
             let order = Order {
                 agent: agent.id.clone(),
                 run: run.to_owned(),
                 load,
+                origin_ns: offsets.steady.there_ns(origin_ns),
                 body,
             };
             let sealed = self.key.seal(ORDER, &order);
@@ -179,26 +162,33 @@ impl Fleet {
             Ok((order_for(&agent.id), sealed))
         });
         let sealed = sealed.collect::<Result<Vec<_>, Failure>>()?;
+        let drive = Drive::new(self, run, load, agents, control)?;
         let client = self.connection.client();
         let asked = sealed
             .into_iter()
             .map(|(subject, sealed)| ask(client, subject, sealed, ORDER_LIMIT));
         let answers = self.connection.wait(join_all(asked));
-        for (agent, answer) in drive.agents.iter().zip(answers) {
+        for ((agent, _), answer) in drive.agents.iter().zip(answers) {
             let taken = answer
                 .ok()
                 .and_then(|answer| serde_json::from_slice(&answer).ok());
-            let why = match taken {
-                Some(Taken::Accepted) => continue,
-                Some(Taken::Refused(why)) => format!("refuses its part of the load: {why}"),
-                None => "does not answer".to_owned(),
-            };
-            let message = format!("agent {} {why}", agent.label);
-            let remedy = "look at the agent's output, and run the trial again";
-            return Err(Failure::server(message).remedy(remedy));
+            match taken {
+                Some(Taken::Accepted) => {}
+                Some(Taken::Refused(why)) => {
+                    let why = format!("refuses its part of the load: {why}");
+                    return Err(failed(agent, &why));
+                }
+                None => return Err(failed(agent, "does not answer")),
+            }
         }
         Ok(drive)
     }
+}
+
+fn failed(agent: &Identity, why: &str) -> Failure {
+    let message = format!("agent {} {why}", agent.label);
+    let remedy = "look at the agent's output, and run the trial again";
+    Failure::server(message).remedy(remedy)
 }
 
 /// A load that agents run. They end it when this is dropped.
@@ -206,7 +196,7 @@ pub struct Drive<'a> {
     fleet: &'a Fleet,
     run: String,
     load: u32,
-    agents: Vec<Identity>,
+    agents: Vec<(Identity, Offsets)>,
     control: Control,
     shared: Arc<Shared>,
     inbox: Inbox,
@@ -225,7 +215,49 @@ struct Heard {
     last: u64,
 }
 
-impl Drive<'_> {
+impl<'a> Drive<'a> {
+    fn new(
+        fleet: &'a Fleet,
+        run: &str,
+        load: u32,
+        agents: Vec<(Identity, Offsets)>,
+        control: Control,
+    ) -> Result<Self, Failure> {
+        let ids: Vec<String> = agents.iter().map(|(agent, _)| agent.id.clone()).collect();
+        let now = Instant::now();
+        let heard = ids.iter().map(|id| (id.clone(), Heard { at: now, last: 0 }));
+        let shared = Arc::new(Shared {
+            sealed: Mutex::default(),
+            heard: Mutex::new(heard.collect()),
+        });
+        let answers = Arc::clone(&shared);
+        let here = move |id: &[u8]| {
+            let id = std::str::from_utf8(id).ok()?;
+            let mut heard = locked(&answers.heard);
+            let heard = heard.get_mut(id)?;
+            heard.at = Instant::now();
+            Some([&heard.last.to_be_bytes()[..], &locked(&answers.sealed)].concat())
+        };
+        let connection = &fleet.connection;
+        let mut drive = Self {
+            inbox: Inbox::open(connection, run, load, ids),
+            fleet,
+            run: run.to_owned(),
+            load,
+            agents,
+            control,
+            shared,
+            _here: connection.answer(of_load(run, load, "here"), here)?,
+        };
+        drive.tell();
+        Ok(drive)
+    }
+
+    /// The agents, and how far their clocks were ahead when they got their orders.
+    pub fn agents(&self) -> &[(Identity, Offsets)] {
+        &self.agents
+    }
+
     /// Changes what all agents are to know, and tells them if it has changed.
     pub fn update(&mut self, change: impl FnOnce(&mut Control)) {
         let before = self.control.clone();
@@ -248,7 +280,7 @@ impl Drive<'_> {
     pub fn reports(&mut self, limit: Duration) -> Vec<Part> {
         let parts = self.inbox.next(limit);
         for part in &parts {
-            let id = &self.agents[part.agent].id;
+            let id = &self.agents[part.agent].0.id;
             if let Some(heard) = locked(&self.shared.heard).get_mut(id) {
                 heard.at = Instant::now();
                 heard.last = part.number;
@@ -261,7 +293,7 @@ impl Drive<'_> {
     /// for so long that agents have given up.
     pub fn silence(&self, agent: usize) -> Duration {
         let heard = locked(&self.shared.heard);
-        let heard = heard.get(&self.agents[agent].id).map(|heard| heard.at);
+        let heard = heard.get(&self.agents[agent].0.id).map(|heard| heard.at);
         heard.map_or(Duration::ZERO, |at| self.since(at))
     }
 

@@ -1,7 +1,5 @@
 //! What a coordinator and its agents tell each other, besides what a load reports.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of what an agent says of itself.
@@ -63,6 +61,8 @@ pub(crate) struct Order {
     pub(crate) run: String,
     /// One of the run's loads.
     pub(crate) load: u32,
+    /// When the clock of the coordinator's load read 0, on the agent's monotonic clock.
+    pub(crate) origin_ns: u64,
     pub(crate) body: serde_json::Value,
 }
 
@@ -89,25 +89,17 @@ pub enum Ending {
 pub struct Control {
     /// Higher than that of all earlier ones.
     pub version: u64,
-    /// When the load starts.
-    pub start: Option<Start>,
+    /// When the load starts, on the clock of the coordinator's load.
+    pub start_ns: Option<u64>,
     pub ending: Ending,
     /// Whether each server is open to users.
     pub open: Vec<bool>,
-    /// Starts of transactions that are awaited, on the coordinator's clock.
+    /// Starts of transactions that are awaited, on the same clock.
     pub awaited_ns: Vec<u64>,
     /// The ids of agents that count as missing.
     pub missing: Vec<String>,
     /// Whether the coordinator has everything that it wants.
     pub is_over: bool,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Start {
-    /// On the clock of the coordinator's load.
-    pub at_ns: u64,
-    /// The same instant on each agent's monotonic clock, by its id.
-    pub agents_ns: BTreeMap<String, u64>,
 }
 
 pub(crate) const HELLO: &str = "dyno.agents.hello";

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use fleet::agent::CUT_LIMIT;
-use fleet::{Drive, Ending, Identity, Receipt, Start, monotonic_ns};
+use fleet::{Drive, Ending, Identity, Receipt};
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::{AgentSummary, AgentTotals};
 use measure::clock::Offsets;
@@ -37,7 +37,7 @@ const LOOK_AT_ALL: &str = "look at the output of the agents, and at that of the 
 
 pub(super) struct FleetLoad<'a, 'l> {
     drive: Drive<'a>,
-    agents: Vec<AgentState<'a>>,
+    agents: Vec<AgentState>,
     merger: Merger,
     /// Of reports whose seconds may not be stored yet, with the number of merged seconds before them.
     receipts: VecDeque<(u64, Receipt)>,
@@ -51,9 +51,9 @@ pub(super) struct FleetLoad<'a, 'l> {
     send: &'a dyn Fn(TrialMessage),
 }
 
-struct AgentState<'a> {
-    identity: &'a Identity,
-    offset: Option<Offsets>,
+struct AgentState {
+    identity: Identity,
+    offsets: Offsets,
     open: u32,
     is_ready: bool,
     /// The number of its running transactions, once its load has ended.
@@ -64,15 +64,15 @@ struct AgentState<'a> {
     last_ns: u64,
     /// When its load last reported connections, a second, or that it was ending.
     progress: Instant,
-    firsts_ns: Vec<Option<u64>>,
+    pulse: PulseReport,
     totals: AgentTotals,
 }
 
-impl<'a> AgentState<'a> {
-    fn new(identity: &'a Identity) -> Self {
+impl AgentState {
+    fn new((identity, offsets): &(Identity, Offsets)) -> Self {
         Self {
-            identity,
-            offset: None,
+            identity: identity.clone(),
+            offsets: *offsets,
             open: 0,
             is_ready: false,
             running: None,
@@ -80,7 +80,7 @@ impl<'a> AgentState<'a> {
             missing_since_ns: None,
             last_ns: 0,
             progress: Instant::now(),
-            firsts_ns: Vec::new(),
+            pulse: PulseReport::default(),
             totals: AgentTotals::default(),
         }
     }
@@ -90,14 +90,14 @@ impl<'a> AgentState<'a> {
     }
 
     fn summary(&self, index: usize, start_ns: u64) -> AgentSummary {
-        let offset_ms = |ns: fn(Offsets) -> f64| self.offset.map_or(0.0, ns) / 1e6;
+        let Offsets { steady, wall } = self.offsets;
         let began_ns = self.ended.as_ref().and_then(|ended| ended.began_ns);
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
             cpus: self.identity.cpus,
-            clock_ahead_ms: offset_ms(|offset| offset.wall.ahead_ns as f64),
-            round_trip_ms: offset_ms(|offset| offset.steady.round_trip_ns as f64),
+            clock_ahead_ms: wall.ahead_ns as f64 / 1e6,
+            round_trip_ms: steady.round_trip_ns as f64 / 1e6,
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
             ..AgentSummary::default()
@@ -108,15 +108,15 @@ impl<'a> AgentState<'a> {
 impl<'a, 'l> FleetLoad<'a, 'l> {
     pub(super) fn new(
         drive: Drive<'a>,
-        agents: &'a [Identity],
         index: usize,
         load: engine::Load<'l>,
         send: &'a dyn Fn(TrialMessage),
     ) -> Self {
+        let agents: Vec<_> = drive.agents().iter().map(AgentState::new).collect();
         Self {
             drive,
-            agents: agents.iter().map(AgentState::new).collect(),
             merger: Merger::new(agents.len()),
+            agents,
             receipts: VecDeque::new(),
             merged: 0,
             is_cut: false,
@@ -139,16 +139,16 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             }
             for (index, agent) in self.agents.iter_mut().enumerate() {
                 if let Some(ended) = agent.ended.take() {
-                    return Err(not_started(agent.identity, ended));
+                    return Err(not_started(&agent.identity, ended));
                 }
                 let silence = self.drive.silence(index);
                 if silence >= SILENCE_LIMIT {
                     let why = "fell silent before the load started";
-                    return Err(failed(agent.identity, why, LOOK_AT_AGENT));
+                    return Err(failed(&agent.identity, why, LOOK_AT_AGENT));
                 }
                 if !agent.is_ready && self.drive.since(agent.progress) >= STALL_LIMIT {
                     let why = "answers, but its reports do not arrive";
-                    return Err(failed(agent.identity, why, LOOK_AT_ALL));
+                    return Err(failed(&agent.identity, why, LOOK_AT_ALL));
                 }
             }
         }
@@ -156,34 +156,19 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     }
 
     /// Waits for the other loads, and tells all agents when they start.
-    pub(super) fn start(&mut self, offsets: &[Option<Offsets>]) -> Result<(), LoadError> {
-        let mut agents = self.agents.iter().zip(offsets);
-        // It would wait for the start forever.
-        if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
-            let why = "did not tell its clock before the load started";
-            return Err(failed(agent.identity, why, LOOK_AT_AGENT));
-        }
-        let trips_ns = offsets.iter().flatten();
-        let trips_ns = trips_ns.map(|offset| offset.steady.round_trip_ns);
+    pub(super) fn start(&mut self) -> Result<(), LoadError> {
+        let trips_ns = self.agents.iter();
+        let trips_ns = trips_ns.map(|agent| agent.offsets.steady.round_trip_ns);
         let longest = Duration::from_nanos(trips_ns.max().unwrap_or_default());
         let lead = LEAD + LEAD_ROUND_TRIPS * longest;
         let begun = self.load.barrier.meet(lead, self.load.stop)?;
-        let (now, now_ns) = (Instant::now(), monotonic_ns());
-        let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
-        let mut start = Start {
-            at_ns: self.load.barrier.ns(begun),
-            ..Start::default()
-        };
-        for (agent, offset) in self.agents.iter_mut().zip(offsets) {
-            agent.offset = *offset;
-            agent.last_ns = start.at_ns;
+        let start_ns = self.load.barrier.ns(begun);
+        for agent in &mut self.agents {
+            agent.last_ns = start_ns;
             agent.progress = begun;
-            if let Some(offset) = offset {
-                let at_ns = offset.steady.there_ns(now_ns + ahead_ns);
-                start.agents_ns.insert(agent.identity.id.clone(), at_ns);
-            }
         }
-        self.drive.update(|control| control.start = Some(start));
+        self.drive
+            .update(|control| control.start_ns = Some(start_ns));
         Ok(())
     }
 
@@ -272,15 +257,18 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         }
     }
 
-    fn pulse(&mut self, index: usize, pulse: PulseReport) {
+    fn pulse(&mut self, index: usize, mut pulse: PulseReport) {
         let Some(all) = self.load.pulse else {
             return;
         };
-        all.absorb(pulse.completed.min(COUNT_LIMIT), pulse.errors);
-        self.agents[index].firsts_ns = pulse.firsts_ns;
+        let errors = std::mem::take(&mut pulse.errors);
+        let before = std::mem::replace(&mut self.agents[index].pulse, pulse);
+        let completed = self.agents[index].pulse.completed;
+        let completed = completed.saturating_sub(before.completed);
+        all.absorb(completed.min(COUNT_LIMIT), errors);
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
-            let firsts = agents.filter_map(|agent| *agent.firsts_ns.get(call)?);
+            let firsts = agents.filter_map(|agent| *agent.pulse.firsts_ns.get(call)?);
             all.set_first(call, firsts.min());
         }
     }
@@ -334,7 +322,8 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     fn is_missing(&mut self, index: usize) {
         let agent = &mut self.agents[index];
         agent.missing_since_ns = Some(agent.last_ns);
-        let Identity { id, label, .. } = agent.identity;
+        let agent = &self.agents[index];
+        let Identity { id, label, .. } = &agent.identity;
         let at_s = seconds(agent.last_ns);
         let rest = match self.agents.iter().all(AgentState::is_over) {
             true => "no agent is left",
@@ -379,12 +368,12 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         for agent in self.agents {
             match agent.ended {
                 _ if agent.missing_since_ns.is_some() => {
-                    missing.push(agent.identity.label.as_str())
+                    missing.push(agent.identity.label);
                 }
                 Some(Ended {
                     how: Ok(outcome), ..
                 }) => outcomes.push(outcome),
-                Some(ended) => return Err(not_started(agent.identity, ended)),
+                Some(ended) => return Err(not_started(&agent.identity, ended)),
                 None => {}
             }
         }

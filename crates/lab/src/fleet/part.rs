@@ -4,9 +4,7 @@
 use client::route::{Route, RouteCopy};
 use engine::Handover;
 use load::{LoadSpec, Part};
-use plan::ReplyTime;
 use serde::{Deserialize, Serialize};
-use workload::built_in::BuiltIn;
 use workload::options::Options;
 
 use crate::drive::allow_files;
@@ -29,13 +27,10 @@ pub(super) struct LoadPart {
 
 /// A part that can be run.
 pub(super) struct ReadyPart {
+    pub(super) trial: Trial,
     pub(super) database: Database,
     pub(super) spec: LoadSpec,
-    pub(super) workload: BuiltIn,
     pub(super) route: Route,
-    pub(super) stamp_replies: bool,
-    pub(super) has_faults: bool,
-    pub(super) protocol: plan::StatementProtocol,
 }
 
 impl LoadPart {
@@ -91,17 +86,11 @@ impl LoadPart {
         let users = spec.own_users().len() as u64;
         allow_files(trial.files_of(users) + OWN_FILES, users)?;
         spec.workers = spec.workers.min(users as u32);
-        let dialect = database.engine().about().dialect;
-        let workload = trial.workload.ready(&trial.options, dialect, &spec);
-        let load = &trial.planned.load;
         Ok(ReadyPart {
-            workload: workload.map_err(Failure::usage)?,
-            spec,
-            database,
             route: self.route.build(self.part.number as usize),
-            stamp_replies: load.reply_time == ReplyTime::Kernel,
-            has_faults: trial.has_faults(),
-            protocol: load.protocol,
+            trial,
+            database,
+            spec,
         })
     }
 }

@@ -10,9 +10,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use client::clock::monotonic_ns;
 use client::route::Route;
 use fleet::agent::{Link, Runner};
-use fleet::{Access, Identity, PublicKey, SigningKey, monotonic_ns};
+use fleet::{Access, Identity, PublicKey, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
@@ -61,15 +62,15 @@ impl Runner for Scripted {
         let send = |report: &Report| link.report(&serde_json::to_vec(report).unwrap());
         send(&Report::Event(LoadEvent::Connecting { open: 1 }));
         send(&Report::Ready);
-        let Some((at_ns, here_ns)) = begun(link) else {
+        let Some(start_ns) = begun(link) else {
             return;
         };
         let mut second = second(script.transactions);
         for number in 0..script.seconds {
-            let due_ns = here_ns + (number + 1) * 1_000_000_000;
-            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
-            second.start_ns = at_ns + number * 1_000_000_000;
+            second.start_ns = start_ns + number * 1_000_000_000;
             second.end_ns = second.start_ns + 1_000_000_000;
+            let due_ns = link.origin_ns() + second.end_ns;
+            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
             send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
         }
         let outcome = LoadOutcome {
@@ -78,17 +79,17 @@ impl Runner for Scripted {
         };
         let ended = Ended {
             how: Ok(outcome),
-            began_ns: Some(at_ns),
+            began_ns: Some(start_ns),
         };
         send(&Report::Ended(ended));
     }
 }
 
-/// When the load begins, on the coordinator's clock and on this machine's; `None` if it does not.
-fn begun(link: &Link) -> Option<(u64, u64)> {
-    while link.alone().is_none() {
-        if let Some(start) = link.control().start {
-            return Some((start.at_ns, *start.agents_ns.get(link.agent())?));
+/// When the load begins, on the coordinator's clock; `None` if it does not.
+fn begun(link: &Link) -> Option<u64> {
+    while link.alone().is_none() && !link.control().is_over {
+        if let Some(start_ns) = link.control().start_ns {
+            return Some(start_ns);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -119,7 +120,7 @@ pub(super) fn drive(
         pulse: None,
         tell: &mut |event| send(TrialMessage::Load(0, event)),
     };
-    team.scripted(order).drive(load, send)
+    team.drive_by(&|agent, _| Ok(order(agent)), 0, load, send)
 }
 
 /// A second with so many transactions, whose times are spread as those of real ones.

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use client::clock::monotonic_ns_of;
 use client::route::Route;
-use engine::ServerDatabase;
 use fleet::{Control, Identity};
 use load::{LoadError, LoadOutcome, Part};
+use serde_json::Value;
 
 use super::drive::FleetLoad;
 use super::part::LoadPart;
@@ -16,6 +17,7 @@ use crate::{Database, Failure, Trial};
 
 /// The agents of a trial.
 pub(crate) struct Team<'a> {
+    trial: &'a Trial,
     fleet: &'a Fleet,
     agents: Vec<Identity>,
 }
@@ -34,7 +36,11 @@ impl<'a> Team<'a> {
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
         let agents = gather(|| fleet.muster(&trial.planned), tell, interrupted)?;
-        Ok(Some(Self { fleet, agents }))
+        Ok(Some(Self {
+            trial,
+            fleet,
+            agents,
+        }))
     }
 
     /// The agents that run on this host.
@@ -44,103 +50,91 @@ impl<'a> Team<'a> {
         here.map(|agent| agent.process).collect()
     }
 
-    /// An order for each agent, whose load is scripted.
-    #[cfg(test)]
-    pub(super) fn scripted(&self, of: impl Fn(&Identity) -> serde_json::Value) -> Parts<'_> {
-        let agents = self.agents.iter();
-        Parts {
-            team: self,
-            index: 0,
-            orders: agents.map(|agent| (agent.clone(), of(agent))).collect(),
-        }
-    }
-
-    /// The part of each agent, of the load on the database with this index.
-    pub(crate) fn parts(
+    /// Runs the load on the database with this index to its end. `send` passes on what is not an
+    /// event of the load.
+    pub(crate) fn drive(
         &self,
-        trial: &Trial,
         index: usize,
         database: &Database,
-        route: &Route,
-    ) -> Result<Parts<'_>, Failure> {
-        let server = database.server();
-        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
-        let of = self.agents.len() as u32;
-        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
-            let part = Part { number, of };
-            let handover = self.handover(server, agent)?;
-            let workers = self.workers(trial, agent);
-            let part = LoadPart::of(trial, index, handover, route, part, workers);
-            let order = serde_json::to_value(&part).map_err(Failure::internal)?;
-            Ok((agent.clone(), order))
-        });
-        Ok(Parts {
-            team: self,
-            index,
-            orders: orders.collect::<Result<_, Failure>>()?,
-        })
+        load: engine::Load<'_>,
+        send: &dyn Fn(TrialMessage),
+    ) -> Result<LoadOutcome, LoadError> {
+        let route = load.route;
+        let order = |agent: &Identity, part| self.order(index, database, route, agent, part);
+        self.drive_by(&order, index, load, send)
     }
 
-    fn handover(
+    /// Runs a load whose part is of each agent what `order` says.
+    pub(super) fn drive_by(
         &self,
-        server: &dyn ServerDatabase,
-        agent: &Identity,
-    ) -> Result<engine::Handover, Failure> {
-        let handover = server.handover()?;
-        match handover.local_server() {
-            Some(local) if !self.fleet.is_near(agent) => Err(out_of_reach(agent, local)),
-            _ => Ok(handover),
-        }
-    }
-
-    /// Agents of one machine share its CPUs.
-    fn workers(&self, trial: &Trial, agent: &Identity) -> u32 {
-        let is_here = |other: &&Identity| other.machine == agent.machine;
-        let here = self.agents.iter().filter(is_here).count() as u32;
-        let loads = trial.planned.topology.instances.max(1) * here;
-        let share = default_workers(agent.cpus as usize, loads);
-        trial.run_options.workers.unwrap_or(share)
-    }
-}
-
-/// The part of each agent in a load.
-pub(crate) struct Parts<'a> {
-    team: &'a Team<'a>,
-    index: usize,
-    orders: Vec<(Identity, serde_json::Value)>,
-}
-
-impl Parts<'_> {
-    /// Runs the load to its end. `send` passes on what is not an event of the load.
-    pub(crate) fn drive(
-        self,
+        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
+        index: usize,
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
         let barrier = load.barrier;
-        let driven = self.try_drive(load, send);
+        let driven = self.try_drive(order, index, load, send);
         // The other loads must not wait for this one.
         driven.inspect_err(|_| barrier.break_off())
     }
 
     fn try_drive(
-        self,
+        &self,
+        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
+        index: usize,
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
+        let of = self.agents.len() as u32;
+        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
+            let order = order(agent, Part { number, of })?;
+            Ok((agent.clone(), order))
+        });
+        let orders = orders.collect::<Result<_, Failure>>();
         let control = Control {
             open: load.route.open(),
             ..Control::default()
         };
-        let Fleet { fleet, run, .. } = self.team.fleet;
-        let drive = fleet.order(run, self.team.fleet.next_load(), self.orders, control);
+        let Fleet { fleet, run, .. } = self.fleet;
+        let origin_ns = monotonic_ns_of(load.barrier.origin());
+        let number = self.fleet.next_load();
+        let drive = orders.and_then(|orders| fleet.order(run, number, origin_ns, orders, control));
         let drive = drive.map_err(LoadError::Agents)?;
-        let agents = &self.team.agents;
-        let mut load = FleetLoad::new(drive, agents, self.index, load, send);
+        let mut load = FleetLoad::new(drive, index, load, send);
         load.connect()?;
-        let offsets = fleet.offsets(agents);
-        load.start(&offsets)?;
+        load.start()?;
         load.run();
         load.into_outcome()
+    }
+
+    /// An agent's part of the load on the database with this index.
+    fn order(
+        &self,
+        index: usize,
+        database: &Database,
+        route: &Route,
+        agent: &Identity,
+        part: Part,
+    ) -> Result<Value, Failure> {
+        let server = database.server();
+        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
+        let handover = server.handover()?;
+        if let Some(local) = handover.local_server()
+            && !self.fleet.is_near(agent)
+        {
+            return Err(out_of_reach(agent, local));
+        }
+        let workers = self.workers(agent);
+        let part = LoadPart::of(self.trial, index, handover, route, part, workers);
+        serde_json::to_value(&part).map_err(Failure::internal)
+    }
+
+    /// Agents of one machine share its CPUs.
+    fn workers(&self, agent: &Identity) -> u32 {
+        let is_here = |other: &&Identity| other.machine == agent.machine;
+        let here = self.agents.iter().filter(is_here).count() as u32;
+        let loads = self.trial.planned.topology.instances.max(1) * here;
+        let share = default_workers(agent.cpus as usize, loads);
+        self.trial.run_options.workers.unwrap_or(share)
     }
 }
