@@ -1,6 +1,8 @@
 //! The side of a fleet that says what its agents run.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -31,16 +33,35 @@ const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// Maximum number of answers to a call for agents.
 const MAX_PRESENT: usize = 10_000;
 
-/// A connection to the agents of a nats-server.
+/// A run's connection to the agents of a nats-server.
 pub struct Fleet {
     connection: Connection,
     key: SigningKey,
+    /// This process, whose ID is that of the run.
+    pub own: Identity,
+    next_load: AtomicU32,
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fleet({})", self.own.id)
+    }
 }
 
 impl Fleet {
-    pub fn connect(access: &Access, key: SigningKey) -> Result<Self, Failure> {
-        let connection = Connection::open(access, "dyno")?;
-        Ok(Self { connection, key })
+    /// `version` is that of the program, of which agents have the same.
+    pub fn connect(access: &Access, key: SigningKey, version: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            connection: Connection::open(access, "dyno")?,
+            key,
+            own: Identity::of_this_process("coordinator", version)?,
+            next_load: AtomicU32::new(1),
+        })
+    }
+
+    /// The key whose owner is this coordinator.
+    pub fn public_key(&self) -> String {
+        self.key.public().to_string()
     }
 
     /// Checks that the nats-server accepts an order of this size.
@@ -136,12 +157,11 @@ impl Fleet {
     /// on the monotonic clock of this machine.
     pub fn order(
         &self,
-        run: &str,
-        load: u32,
         origin_ns: u64,
         orders: Vec<(Identity, serde_json::Value)>,
         control: Control,
     ) -> Result<Drive<'_>, Failure> {
+        let load = self.next_load.fetch_add(1, Ordering::Relaxed);
         let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
         let offsets = self.offsets(&agents);
         let agents = agents.into_iter().zip(offsets).map(|(agent, offsets)| {
@@ -152,7 +172,7 @@ impl Fleet {
         let sealed = agents.iter().zip(bodies).map(|((agent, offsets), body)| {
             let order = Order {
                 agent: agent.id.clone(),
-                run: run.to_owned(),
+                run: self.own.id.clone(),
                 load,
                 origin_ns: offsets.steady.there_ns(origin_ns),
                 body,
@@ -162,7 +182,7 @@ impl Fleet {
             Ok((order_for(&agent.id), sealed))
         });
         let sealed = sealed.collect::<Result<Vec<_>, Failure>>()?;
-        let drive = Drive::new(self, run, load, agents, control)?;
+        let drive = Drive::new(self, load, agents, control)?;
         let client = self.connection.client();
         let asked = sealed
             .into_iter()
@@ -194,7 +214,6 @@ fn failed(agent: &Identity, why: &str) -> Failure {
 /// A load that agents run. They end it when this is dropped.
 pub struct Drive<'a> {
     fleet: &'a Fleet,
-    run: String,
     load: u32,
     agents: Vec<(Identity, Offsets)>,
     control: Control,
@@ -218,7 +237,6 @@ struct Heard {
 impl<'a> Drive<'a> {
     fn new(
         fleet: &'a Fleet,
-        run: &str,
         load: u32,
         agents: Vec<(Identity, Offsets)>,
         control: Control,
@@ -238,11 +256,10 @@ impl<'a> Drive<'a> {
             heard.at = Instant::now();
             Some([&heard.last.to_be_bytes()[..], &locked(&answers.sealed)].concat())
         };
-        let connection = &fleet.connection;
+        let (connection, run) = (&fleet.connection, &fleet.own.id);
         let mut drive = Self {
             inbox: Inbox::open(connection, run, load, ids),
             fleet,
-            run: run.to_owned(),
             load,
             agents,
             control,
@@ -269,10 +286,11 @@ impl<'a> Drive<'a> {
 
     fn tell(&mut self) {
         self.control.version += 1;
-        let purpose = control_of(&self.run, self.load);
+        let run = &self.fleet.own.id;
+        let purpose = control_of(run, self.load);
         let sealed = self.fleet.key.seal(&purpose, &self.control);
         locked(&self.shared.sealed).clone_from(&sealed);
-        let subject = of_load(&self.run, self.load, "control");
+        let subject = of_load(run, self.load, "control");
         self.fleet.connection.publish(subject, sealed);
     }
 

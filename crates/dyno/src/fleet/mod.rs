@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fleet::{Identity, PublicKey};
+use fleet::{Fleet, Identity, PublicKey};
 use lab::servers::NatsServer;
-use lab::{AgentRunner, Fleet, Lab, Trial};
+use lab::{AgentRunner, Lab, Trial};
 use plan::{Exit, Nats, ServerUrl};
 
 use crate::cli::{AgentArgs, AgentsArgs};
@@ -59,7 +59,7 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
     let key = key::of_this_machine()?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
-    let fleet = fleet::Fleet::connect(&access, key)?;
+    let fleet = Fleet::connect(&access, key, VERSION)?;
     let present = fleet.present(ANSWER_LIMIT, |_| false)?;
     if present.is_empty() {
         return print(&format!(
@@ -68,9 +68,8 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
         ));
     }
     let offsets = fleet.offsets(present.iter().map(|one| &one.identity));
-    let own = Identity::of_this_process("own", VERSION)?;
     let agents: Vec<_> = present.into_iter().zip(offsets).collect();
-    print(&list::table(&agents, &own, &public_key))
+    print(&list::table(&agents, &fleet.own, &public_key))
 }
 
 /// Connects the trials of a study with the agents that their load comes from, and waits until these
@@ -93,14 +92,19 @@ pub(crate) fn connect(
             (Some(server), url)
         }
     };
-    let key = key::of_this_machine()?;
-    let command = format!("dyno agent --nats {url} --key {}", key.public());
-    let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
+    let access = access::at(url)?;
+    let fleet = Arc::new(Fleet::connect(&access, key::of_this_machine()?, VERSION)?);
+    fleet.check()?;
+    let key = fleet.public_key();
+    let command = format!("dyno agent --nats {} --key {key}", access.url);
     for trial in &mut trials {
         let has_agents = trial.planned.load.fleet.is_some();
         trial.fleet = has_agents.then(|| Arc::clone(&fleet));
     }
-    let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
+    let check = || {
+        let mut trials = trials.iter();
+        trials.try_for_each(|trial| lab::check_agents(&fleet, trial))
+    };
     let how = match labels(&trials).as_slice() {
         [] => format!("on each load machine: {command}"),
         labels => format!(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use client::clock::monotonic_ns;
 use client::route::Route;
 use fleet::agent::{Link, Runner};
-use fleet::{Access, Identity, PublicKey, SigningKey};
+use fleet::{Access, Fleet, Identity, PublicKey, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
@@ -21,7 +21,6 @@ use plan::{Agents, Nats};
 use serde::{Deserialize, Serialize};
 use testkit::NatsServer;
 
-use super::Fleet;
 use super::message::{Ended, Report};
 use super::team::Team;
 use crate::Trial;
@@ -234,7 +233,8 @@ fn a_hundred_agents_are_merged() {
         agents: Agents::Count(*AGENTS),
         nats: Nats::LOOPBACK,
     });
-    trial.fleet = Some(fleet);
+    fleet.check().unwrap();
+    trial.fleet = Some(Arc::new(fleet));
     let team = Team::of(&trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
     let team = team.expect("a fleet");
 

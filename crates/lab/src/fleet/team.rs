@@ -4,13 +4,13 @@ use std::sync::atomic::AtomicBool;
 
 use client::clock::monotonic_ns_of;
 use client::route::Route;
-use fleet::{Control, Identity};
+use fleet::{Control, Fleet, Identity};
 use load::{LoadError, LoadOutcome, Part};
 use serde_json::Value;
 
 use super::drive::FleetLoad;
 use super::part::LoadPart;
-use super::{Fleet, gather, out_of_reach};
+use super::{gather, is_near, muster, out_of_reach};
 use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
 use crate::{Database, Failure, Trial};
@@ -35,7 +35,7 @@ impl<'a> Team<'a> {
         }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = gather(|| fleet.muster(&trial.planned), tell, interrupted)?;
+        let agents = gather(|| muster(fleet, &trial.planned), tell, interrupted)?;
         Ok(Some(Self {
             trial,
             fleet,
@@ -95,10 +95,8 @@ impl<'a> Team<'a> {
             open: load.route.open(),
             ..Control::default()
         };
-        let Fleet { fleet, run, .. } = self.fleet;
         let origin_ns = monotonic_ns_of(load.barrier.origin());
-        let number = self.fleet.next_load();
-        let drive = orders.and_then(|orders| fleet.order(run, number, origin_ns, orders, control));
+        let drive = orders.and_then(|orders| self.fleet.order(origin_ns, orders, control));
         let drive = drive.map_err(LoadError::Agents)?;
         let mut load = FleetLoad::new(drive, index, load, send);
         load.connect()?;
@@ -120,7 +118,7 @@ impl<'a> Team<'a> {
         let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
         let handover = server.handover()?;
         if let Some(local) = handover.local_server()
-            && !self.fleet.is_near(agent)
+            && !is_near(self.fleet, agent)
         {
             return Err(out_of_reach(agent, local));
         }
