@@ -28,11 +28,8 @@ const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// How long the nats-server may be away.
 pub const CUT_LIMIT: Duration = Duration::from_secs(12);
 
-/// Runs the loads that an agent is ordered to run.
-pub trait Runner: Send + Sync + 'static {
-    /// Runs a load to its end. An order that cannot be run is reported like any other end.
-    fn run(&self, order: serde_json::Value, link: &Link);
-}
+/// Runs the load of an order to its end. One that cannot be run is reported like any other end.
+pub type Run = fn(serde_json::Value, &Link);
 
 /// What connects a load with its coordinator.
 pub struct Link {
@@ -101,19 +98,18 @@ pub fn serve(
     access: &Access,
     identity: &Identity,
     trusted: &PublicKey,
-    runner: Arc<dyn Runner>,
+    run: Run,
     interrupted: &AtomicBool,
-    tell: &(dyn Fn(&str) + Sync),
+    tell: fn(&str),
 ) -> Result<(), Failure> {
     let connection = Connection::open(access, &format!("dyno agent {}", identity.label))?;
-    let (lines, told) = std::sync::mpsc::channel();
     let agent = Arc::new(Agent {
-        connection: connection.clone(),
+        connection,
         identity: identity.clone(),
         trusted: trusted.clone(),
         jobs: Mutex::default(),
-        runner,
-        lines,
+        run,
+        tell,
     });
     let _answers = agent.answer()?;
     let Identity {
@@ -124,7 +120,6 @@ pub fn serve(
         access.url
     ));
     while !interrupted.load(Ordering::Relaxed) {
-        told.try_iter().for_each(|line: String| tell(&line));
         locked(&agent.jobs).reap();
         sleep(POLL_INTERVAL);
     }
@@ -135,7 +130,6 @@ pub fn serve(
     for (_, job) in running {
         drop(job.join());
     }
-    told.try_iter().for_each(|line| tell(&line));
     Ok(())
 }
 
@@ -156,8 +150,8 @@ struct Agent {
     identity: Identity,
     trusted: PublicKey,
     jobs: Mutex<Jobs>,
-    runner: Arc<dyn Runner>,
-    lines: std::sync::mpsc::Sender<String>,
+    run: Run,
+    tell: fn(&str),
 }
 
 impl Agent {
@@ -178,15 +172,11 @@ impl Agent {
         let orders = connection.answer(order_for(id), move |sealed| {
             let taken = agent.take(sealed);
             if let Taken::Refused(why) = &taken {
-                agent.tell(&format!("refused an order: {why}"));
+                (agent.tell)(&format!("refused an order: {why}"));
             }
             serde_json::to_vec(&taken).ok()
         })?;
         Ok([hello, clock, orders])
-    }
-
-    fn tell(&self, line: &str) {
-        drop(self.lines.send(line.to_owned()));
     }
 
     /// Called on the event loop, so the load starts in a thread of its own.
@@ -227,19 +217,19 @@ impl Agent {
 
     fn run(&self, order: Order, link: &Arc<Link>) {
         let (run, load) = (order.run, order.load);
-        self.tell(&format!("run {run}: load {load} started"));
+        (self.tell)(&format!("run {run}: load {load} started"));
         let Ok(_told) = self.listen(&run, load, link) else {
             return;
         };
         let _present = self.watch(&run, load, link);
-        self.runner.run(order.body, link);
+        (self.run)(order.body, link);
         let is_over = || link.control().is_over || link.alone().is_some();
         link.reporter.finish(is_over);
         let ended = match link.alone() {
             Some(why) => format!("run {run}: load {load} ended: {why}"),
             None => format!("run {run}: load {load} ended"),
         };
-        self.tell(&ended);
+        (self.tell)(&ended);
     }
 
     /// Listens to what the coordinator says.

@@ -243,7 +243,9 @@ impl<'a> Drive<'a> {
     ) -> Result<Self, Failure> {
         let ids: Vec<String> = agents.iter().map(|(agent, _)| agent.id.clone()).collect();
         let now = Instant::now();
-        let heard = ids.iter().map(|id| (id.clone(), Heard { at: now, last: 0 }));
+        let heard = ids
+            .iter()
+            .map(|id| (id.clone(), Heard { at: now, last: 0 }));
         let shared = Arc::new(Shared {
             sealed: Mutex::default(),
             heard: Mutex::new(heard.collect()),

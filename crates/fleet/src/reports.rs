@@ -62,9 +62,7 @@ impl Reporter {
         let task = send(connection.clone(), subject, Arc::clone(&outbox));
         Self {
             // Leaves room for what NATS adds.
-            limit: PART_BYTES
-                .min(connection.client().max_payload() / 2)
-                .max(1),
+            limit: PART_BYTES.min(connection.client().max_payload() / 2).max(1),
             outbox,
             _task: connection.spawn(task),
         }

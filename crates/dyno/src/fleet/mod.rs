@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fleet::{Fleet, Identity, PublicKey};
 use lab::servers::NatsServer;
-use lab::{AgentRunner, Lab, Trial};
+use lab::{Lab, Trial};
 use plan::{Exit, Nats, ServerUrl};
 
 use crate::cli::{AgentArgs, AgentsArgs};
@@ -30,9 +30,8 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
     let trusted = PublicKey::parse(&args.key)?;
     let identity = Identity::of_this_process(&label(args)?, VERSION)?;
     let interrupted = signals::interruption()?;
-    let tell = |line: &str| eprint(line);
-    let runner = Arc::new(AgentRunner);
-    fleet::agent::serve(&access, &identity, &trusted, runner, &interrupted, &tell)
+    let run = lab::run_order;
+    fleet::agent::serve(&access, &identity, &trusted, run, &interrupted, eprint)
 }
 
 /// The label that is typed, else the host's name.

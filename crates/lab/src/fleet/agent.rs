@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use client::clock::monotonic_ns;
 use client::route::Route;
-use fleet::agent::{Link, Runner};
+use fleet::agent::Link;
 use fleet::{Control, Ending};
 use load::{Barrier, LoadError, Pulse, Stop};
 use plan::ReplyTime;
@@ -21,20 +21,15 @@ const RELAY_INTERVAL: Duration = Duration::from_millis(25);
 /// …and if its pulse is read, which shows a recovery.
 const PULSE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs the parts of loads.
-#[derive(Debug)]
-pub struct AgentRunner;
-
-impl Runner for AgentRunner {
-    fn run(&self, order: serde_json::Value, link: &Link) {
-        let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
-        let ended = part.and_then(|part| run(part, link));
-        let ended = ended.unwrap_or_else(|failure| Ended {
-            how: Err(LoadError::Agents(failure)),
-            began_ns: None,
-        });
-        report(link, &Report::Ended(ended));
-    }
+/// Runs the part of a load that an order has.
+pub fn run_order(order: serde_json::Value, link: &Link) {
+    let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
+    let ended = part.and_then(|part| run(part, link));
+    let ended = ended.unwrap_or_else(|failure| Ended {
+        how: Err(LoadError::Agents(failure)),
+        began_ns: None,
+    });
+    report(link, &Report::Ended(ended));
 }
 
 fn report(link: &Link, report: &Report) {

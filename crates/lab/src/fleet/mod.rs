@@ -22,7 +22,7 @@ use plan::{Agents, Exit, listed};
 
 use crate::{Failure, Trial};
 
-pub use agent::AgentRunner;
+pub use agent::run_order;
 
 /// How long agents may take to answer a call for them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);

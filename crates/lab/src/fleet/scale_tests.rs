@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use client::clock::monotonic_ns;
 use client::route::Route;
-use fleet::agent::{Link, Runner};
+use fleet::agent::Link;
 use fleet::{Access, Fleet, Identity, PublicKey, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
@@ -53,35 +53,31 @@ pub(super) struct Script {
     pub(super) transactions: u64,
 }
 
-pub(super) struct Scripted;
-
-impl Runner for Scripted {
-    fn run(&self, order: serde_json::Value, link: &Link) {
-        let script: Script = serde_json::from_value(order).unwrap();
-        let send = |report: &Report| link.report(&serde_json::to_vec(report).unwrap());
-        send(&Report::Event(LoadEvent::Connecting { open: 1 }));
-        send(&Report::Ready);
-        let Some(start_ns) = begun(link) else {
-            return;
-        };
-        let mut second = second(script.transactions);
-        for number in 0..script.seconds {
-            second.start_ns = start_ns + number * 1_000_000_000;
-            second.end_ns = second.start_ns + 1_000_000_000;
-            let due_ns = link.origin_ns() + second.end_ns;
-            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
-            send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
-        }
-        let outcome = LoadOutcome {
-            end: End::Completed,
-            unfinished: Unfinished::default(),
-        };
-        let ended = Ended {
-            how: Ok(outcome),
-            began_ns: Some(start_ns),
-        };
-        send(&Report::Ended(ended));
+pub(super) fn scripted(order: serde_json::Value, link: &Link) {
+    let script: Script = serde_json::from_value(order).unwrap();
+    let send = |report: &Report| link.report(&serde_json::to_vec(report).unwrap());
+    send(&Report::Event(LoadEvent::Connecting { open: 1 }));
+    send(&Report::Ready);
+    let Some(start_ns) = begun(link) else {
+        return;
+    };
+    let mut second = second(script.transactions);
+    for number in 0..script.seconds {
+        second.start_ns = start_ns + number * 1_000_000_000;
+        second.end_ns = second.start_ns + 1_000_000_000;
+        let due_ns = link.origin_ns() + second.end_ns;
+        std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
+        send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
     }
+    let outcome = LoadOutcome {
+        end: End::Completed,
+        unfinished: Unfinished::default(),
+    };
+    let ended = Ended {
+        how: Ok(outcome),
+        began_ns: Some(start_ns),
+    };
+    send(&Report::Ended(ended));
 }
 
 /// When the load begins, on the coordinator's clock; `None` if it does not.
@@ -166,7 +162,7 @@ fn agents() {
             scope.spawn(move || {
                 let label = format!("agent-{number}");
                 let identity = Identity::of_this_process(&label, "").unwrap();
-                fleet::agent::serve(access, &identity, key, Arc::new(Scripted), &NEVER, &|_| ())
+                fleet::agent::serve(access, &identity, key, scripted, &NEVER, |_| ())
             });
         }
     });
