@@ -191,7 +191,7 @@ impl Agent {
             return Taken::Refused("it is for another agent".to_owned());
         }
         if let Some(run) = jobs.run().filter(|run| *run != order.run) {
-            return Taken::Refused(format!("this agent works for the run {run}"));
+            return Taken::Busy(run);
         }
         if !jobs.taken.insert((order.run.clone(), order.load)) {
             return Taken::Refused("it was taken before".to_owned());

@@ -4,19 +4,20 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use measure::clock::Offsets;
-use plan::Failure;
+use plan::{Fact, Failure};
 use tokio::time::timeout_at;
 
 use crate::access::Access;
 use crate::agent::CUT_LIMIT;
 use crate::clock;
 use crate::connection::{Connection, Task, ask, locked};
-use crate::key::SigningKey;
+use crate::key::{SigningKey, random};
 use crate::message::{
     Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
     order_for,
@@ -28,6 +29,9 @@ const CLOCK_LIMIT: Duration = Duration::from_secs(1);
 const CLOCK_ROUNDS: usize = 30;
 const CLOCKS_AT_ONCE: usize = 16;
 const ORDER_LIMIT: Duration = Duration::from_secs(5);
+/// How long agents may take to be free again, and what a random byte adds to that.
+const RELEASE_TIME: Duration = Duration::from_millis(200);
+const RELEASE_STEP: Duration = Duration::from_millis(5);
 /// How long to wait for more agents once there are enough: two may have the same label.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// Maximum number of answers to a call for agents.
@@ -155,6 +159,9 @@ impl Fleet {
 
     /// Has agents run a load, each what its order says. `origin_ns` is when the load's clock reads 0,
     /// on the monotonic clock of this machine.
+    ///
+    /// If another run has one of them ([`Fact::Busy`]), all are given back, and this returns after a
+    /// random time: of runs that want the same agents, one is the first to try again.
     pub fn order(
         &self,
         origin_ns: u64,
@@ -188,21 +195,40 @@ impl Fleet {
             .into_iter()
             .map(|(subject, sealed)| ask(client, subject, sealed, ORDER_LIMIT));
         let answers = self.connection.wait(join_all(asked));
-        for ((agent, _), answer) in drive.agents.iter().zip(answers) {
-            let taken = answer
-                .ok()
-                .and_then(|answer| serde_json::from_slice(&answer).ok());
-            match taken {
-                Some(Taken::Accepted) => {}
-                Some(Taken::Refused(why)) => {
-                    let why = format!("refuses its part of the load: {why}");
-                    return Err(failed(agent, &why));
-                }
-                None => return Err(failed(agent, "does not answer")),
-            }
+        let mut answers = drive.agents.iter().zip(answers);
+        let refused = answers.find_map(|((agent, _), answer)| {
+            let taken = serde_json::from_slice(&answer.unwrap_or_default());
+            refusal(agent, taken.ok())
+        });
+        let Some(failure) = refused else {
+            return Ok(drive);
+        };
+        drop(drive);
+        if failure.is(Fact::Busy) {
+            let [share] = random()?;
+            sleep(RELEASE_TIME + RELEASE_STEP * u32::from(share));
         }
-        Ok(drive)
+        Err(failure)
     }
+}
+
+fn refusal(agent: &Identity, taken: Option<Taken>) -> Option<Failure> {
+    match taken {
+        Some(Taken::Accepted) => None,
+        Some(Taken::Busy(run)) => Some(busy(agent, &run)),
+        Some(Taken::Refused(why)) => {
+            let why = format!("refuses its part of the load: {why}");
+            Some(failed(agent, &why))
+        }
+        None => Some(failed(agent, "does not answer")),
+    }
+}
+
+/// The failure of an agent that works for another run.
+pub fn busy(agent: &Identity, run: &str) -> Failure {
+    let message = format!("agent {} works for the run {run}", agent.label);
+    let remedy = "wait until that run has ended, or start more agents";
+    Failure::server(message).remedy(remedy).fact(Fact::Busy)
 }
 
 fn failed(agent: &Identity, why: &str) -> Failure {

@@ -70,6 +70,8 @@ pub(crate) struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Taken {
     Accepted,
+    /// It works for this run.
+    Busy(String),
     Refused(String),
 }
 

@@ -6,7 +6,7 @@ mod list;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fleet::{Fleet, Identity, PublicKey};
@@ -112,7 +112,7 @@ pub(crate) fn connect(
         ),
     };
     let mut tell = |why: &str| eprint(&format!("waiting: {why}\n  {how}"));
-    let gathered = lab::gather(check, &mut tell, interrupted);
+    let gathered = lab::gather(check, &mut tell, &|| interrupted.load(Ordering::Relaxed));
     match gathered {
         Err(failure) if failure.exit == Exit::Server => Err(failure.remedy(how)),
         gathered => gathered.map(|()| server),

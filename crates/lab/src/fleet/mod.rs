@@ -14,7 +14,6 @@ pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fleet::{Fleet, Identity, Presence};
@@ -84,10 +83,8 @@ fn hindrance(fleet: &Fleet, agent: &Presence) -> Option<Failure> {
         format!("agent {label} runs dyno {there}, this is dyno {here}")
     } else {
         let run = agent.run.as_ref().filter(|run| **run != own.id)?;
-        let why = format!("agent {label} works for the run {run}");
-        let remedy = "wait until that run has ended, or start more agents";
         // A study waits for that, unlike for the others.
-        return Some(Failure::server(why).remedy(remedy));
+        return Some(fleet::busy(theirs, run));
     };
     let remedy = "start it anew, with the program and the key of this coordinator";
     Some(Failure::usage(why).remedy(remedy))
@@ -131,18 +128,18 @@ fn too_few(fleet: &Fleet, wanted: &Agents, present: &[Presence], fit: usize) -> 
 
 /// Waits until `check` finds the agents that it needs. `tell` gets each reason why it does not.
 pub fn gather<T>(
-    check: impl Fn() -> Result<T, Failure>,
+    check: impl FnMut() -> Result<T, Failure>,
     tell: &mut dyn FnMut(&str),
-    interrupted: &AtomicBool,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<T, Failure> {
-    gather_within(GATHER_LIMIT, check, tell, interrupted)
+    gather_within(GATHER_LIMIT, check, tell, is_interrupted)
 }
 
 fn gather_within<T>(
     limit: Duration,
-    check: impl Fn() -> Result<T, Failure>,
+    mut check: impl FnMut() -> Result<T, Failure>,
     tell: &mut dyn FnMut(&str),
-    interrupted: &AtomicBool,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<T, Failure> {
     let deadline = Instant::now() + limit;
     let mut told = String::new();
@@ -152,7 +149,7 @@ fn gather_within<T>(
             // Agents that are there but cannot be used do not change.
             checked => return checked,
         };
-        if interrupted.load(Ordering::Relaxed) {
+        if is_interrupted() {
             return Err(Failure::interrupted("interrupted while waiting for agents"));
         }
         if Instant::now() >= deadline {

@@ -1,11 +1,12 @@
 //! The agents of a trial, and the part of each in its loads.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use client::clock::monotonic_ns_of;
 use client::route::Route;
-use fleet::{Control, Fleet, Identity};
+use fleet::{Control, Drive, Fleet, Identity};
 use load::{LoadError, LoadOutcome, Part};
+use plan::Fact;
 use serde_json::Value;
 
 use super::drive::FleetLoad;
@@ -35,7 +36,8 @@ impl<'a> Team<'a> {
         }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = gather(|| muster(fleet, &trial.planned), tell, interrupted)?;
+        let is_interrupted = || interrupted.load(Ordering::Relaxed);
+        let agents = gather(|| muster(fleet, &trial.planned), tell, &is_interrupted)?;
         Ok(Some(Self {
             trial,
             fleet,
@@ -85,24 +87,54 @@ impl<'a> Team<'a> {
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
-        let of = self.agents.len() as u32;
-        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
-            let order = order(agent, Part { number, of })?;
-            Ok((agent.clone(), order))
-        });
-        let orders = orders.collect::<Result<_, Failure>>();
-        let control = Control {
-            open: load.route.open(),
-            ..Control::default()
-        };
-        let origin_ns = monotonic_ns_of(load.barrier.origin());
-        let drive = orders.and_then(|orders| self.fleet.order(origin_ns, orders, control));
-        let drive = drive.map_err(LoadError::Agents)?;
+        let drive = self.take(order, &load, send)?;
         let mut load = FleetLoad::new(drive, index, load, send);
         load.connect()?;
         load.start()?;
         load.run();
         load.into_outcome()
+    }
+
+    /// Has the agents run their parts. Other runs may want some of them at the same time, so this
+    /// waits for them again if not all can be had.
+    fn take(
+        &self,
+        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
+        load: &engine::Load<'_>,
+        send: &dyn Fn(TrialMessage),
+    ) -> Result<Drive<'a>, LoadError> {
+        let of = self.agents.len() as u32;
+        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
+            let order = order(agent, Part { number, of })?;
+            Ok((agent.clone(), order))
+        });
+        let orders: Vec<_> = orders
+            .collect::<Result<_, _>>()
+            .map_err(LoadError::Agents)?;
+        let control = Control {
+            open: load.route.open(),
+            ..Control::default()
+        };
+        let origin_ns = monotonic_ns_of(load.barrier.origin());
+        let mut is_repeated = false;
+        let take = || {
+            if std::mem::replace(&mut is_repeated, true) {
+                muster(self.fleet, &self.trial.planned)?;
+            }
+            match self.fleet.order(origin_ns, orders.clone(), control.clone()) {
+                Err(failure) if failure.is(Fact::Busy) => Err(failure),
+                // Waiting would not change it.
+                ordered => Ok(ordered),
+            }
+        };
+        let mut tell = |why: &str| send(TrialMessage::Note(format!("waiting for agents: {why}")));
+        let taken = gather(take, &mut tell, &|| load.stop.is_interrupted());
+        taken
+            .flatten()
+            .map_err(|failure| match failure.is_interrupted() {
+                true => LoadError::Interrupted,
+                false => LoadError::Agents(failure),
+            })
     }
 
     /// An agent's part of the load on the database with this index.

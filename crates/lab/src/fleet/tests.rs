@@ -131,7 +131,7 @@ fn agents_are_waited_for_unless_they_cannot_be_used() {
             }
         };
         let mut tell = |_: &str| reasons.set(reasons.get() + 1);
-        let done = gather_within(limit, check, &mut tell, &AtomicBool::new(false));
+        let done = gather_within(limit, check, &mut tell, &|| false);
         (done.is_ok(), reasons.get())
     };
     let long = Duration::from_secs(300);
@@ -269,6 +269,27 @@ fn an_agent_whose_load_does_not_start_is_named() {
             let why = driven.unwrap_err().to_string();
             assert!(why.contains(text), "{why}");
         }
+    });
+}
+
+/// Each may take some of them first, and gives them back.
+#[test]
+fn runs_that_take_the_same_agents_at_once_go_on_one_after_the_other() {
+    let members = [("a", AS_IT_IS), ("b", AS_IT_IS), ("c", AS_IT_IS)];
+    with_runs("", &members, |connect| {
+        let all_are_free = std::sync::Barrier::new(3);
+        let run = || {
+            let trial = trial(&connect(), labels(&["a", "b", "c"]));
+            let team = team(&trial);
+            all_are_free.wait();
+            let (driven, told) =
+                drive_with(&team, &trial, |_| serde_json::to_value(SCRIPT).unwrap());
+            assert_eq!(driven.unwrap().end, End::Completed);
+            assert_eq!(told.transactions, [15_000; 2]);
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|_| drop(scope.spawn(run)));
+        });
     });
 }
 
