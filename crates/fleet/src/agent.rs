@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use async_nats::client::RequestErrorKind;
 use plan::Failure;
 
 use crate::access::Access;
 use crate::clock;
-use crate::connection::{Connection, Task, Unanswered, ask, locked};
+use crate::connection::{Connection, Task, ask, locked};
 use crate::key::PublicKey;
 use crate::message::{
-    Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
-    order_for, reports_of,
+    CLOCK, Control, Ending, HELLO, Identity, ORDER, Order, Presence, Taken, control_of, of_agent,
+    of_load, reports_of,
 };
 use crate::reports::Reporter;
 
@@ -46,11 +47,6 @@ impl Link {
     /// What the coordinator has said last.
     pub fn control(&self) -> Control {
         locked(&self.control).clone()
-    }
-
-    /// Whether the coordinator has said something since the version that is known.
-    pub fn has_news(&self, known: u64) -> bool {
-        locked(&self.control).version > known
     }
 
     /// Why the load has to end, besides what the coordinator says.
@@ -120,7 +116,6 @@ pub fn serve(
         access.url
     ));
     while !interrupted.load(Ordering::Relaxed) {
-        locked(&agent.jobs).reap();
         sleep(POLL_INTERVAL);
     }
     let running = std::mem::take(&mut locked(&agent.jobs).running);
@@ -134,14 +129,10 @@ pub fn serve(
 }
 
 impl Jobs {
-    fn reap(&mut self) {
-        self.running.retain(|(_, job)| !job.is_finished());
-    }
-
     /// The run of the loads that run.
-    fn run(&self) -> Option<String> {
-        let running = self.running.iter().find(|(_, job)| !job.is_finished());
-        running.map(|(link, _)| link.run.clone())
+    fn run(&mut self) -> Option<String> {
+        self.running.retain(|(_, job)| !job.is_finished());
+        self.running.first().map(|(link, _)| link.run.clone())
     }
 }
 
@@ -167,9 +158,11 @@ impl Agent {
             };
             serde_json::to_vec(&presence).ok()
         })?;
-        let clock = connection.answer(clock_of(id), |_| serde_json::to_vec(&clock::now()).ok())?;
+        let clock = connection.answer(of_agent(id, CLOCK), |_| {
+            serde_json::to_vec(&clock::now()).ok()
+        })?;
         let agent = Arc::clone(self);
-        let orders = connection.answer(order_for(id), move |sealed| {
+        let orders = connection.answer(of_agent(id, ORDER), move |sealed| {
             let taken = agent.take(sealed);
             if let Taken::Refused(why) = &taken {
                 (agent.tell)(&format!("refused an order: {why}"));
@@ -186,7 +179,6 @@ impl Agent {
             return Taken::Refused(why.to_owned());
         };
         let mut jobs = locked(&self.jobs);
-        jobs.reap();
         if order.agent != self.identity.id {
             return Taken::Refused("it is for another agent".to_owned());
         }
@@ -223,7 +215,7 @@ impl Agent {
         };
         let _present = self.watch(&run, load, link);
         (self.run)(order.body, link);
-        let is_over = || link.control().is_over || link.alone().is_some();
+        let is_over = || link.control().ending == Ending::Over || link.alone().is_some();
         link.reporter.finish(is_over);
         let ended = match link.alone() {
             Some(why) => format!("run {run}: load {load} ended: {why}"),
@@ -258,7 +250,7 @@ impl Agent {
                 let answer = ask(&client, subject.clone(), payload, HERE_LIMIT).await;
                 let answer = answer.and_then(|answer| {
                     // Anybody may have answered.
-                    opened(&trusted, &purpose, &answer).ok_or(Unanswered::Silence)
+                    opened(&trusted, &purpose, &answer).ok_or(RequestErrorKind::Other)
                 });
                 match answer {
                     Ok((received, control)) => {
@@ -266,13 +258,13 @@ impl Agent {
                         link.reporter.received(received);
                         link.take(control);
                     }
-                    Err(Unanswered::Nobody) => {
+                    Err(RequestErrorKind::NoResponders) => {
                         answered = Instant::now();
                         if unknown_since.get_or_insert(asked).elapsed() >= GONE_LIMIT {
                             link.leave("the coordinator is gone");
                         }
                     }
-                    Err(Unanswered::Silence) => {
+                    Err(_) => {
                         unknown_since = None;
                         if answered.elapsed() >= CUT_LIMIT {
                             link.leave("neither the coordinator nor the nats-server answers");

@@ -48,15 +48,6 @@ struct Inner {
 /// `None` while there is no connection.
 type UpSince = Arc<Mutex<Option<Instant>>>;
 
-/// Why a request has no reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    /// The server knows nobody who would answer.
-    Nobody,
-    /// No reply came, or the server is away.
-    Silence,
-}
-
 /// A task that ends when this is dropped.
 pub(crate) struct Task(JoinHandle<()>);
 
@@ -166,16 +157,6 @@ impl Connection {
             }
         }))
     }
-
-    /// Makes the stream for reports if there is none.
-    pub(crate) fn make_stream(&self) -> Result<(), Failure> {
-        let made = self.wait(make_stream(self.streams()));
-        made.map_err(|error| {
-            let message = format!("the nats-server keeps no reports of a load: {error}");
-            let remedy = "enable JetStream: start it with -js and, for its directory, -sd";
-            Failure::server(message).remedy(remedy)
-        })
-    }
 }
 
 fn refused(access: &Access, error: &async_nats::ConnectError) -> Failure {
@@ -200,16 +181,16 @@ pub(crate) async fn ask(
     subject: String,
     payload: Vec<u8>,
     limit: Duration,
-) -> Result<Vec<u8>, Unanswered> {
-    let asked = timeout(limit, client.request(subject, payload.into())).await;
-    match asked {
+) -> Result<Vec<u8>, RequestErrorKind> {
+    match timeout(limit, client.request(subject, payload.into())).await {
         Ok(Ok(reply)) => Ok(reply.payload.into()),
-        Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Err(Unanswered::Nobody),
-        Ok(Err(_)) | Err(_) => Err(Unanswered::Silence),
+        Ok(Err(error)) => Err(error.kind()),
+        Err(_) => Err(RequestErrorKind::TimedOut),
     }
 }
 
-async fn make_stream(
+/// Makes the stream for reports if there is none.
+pub(crate) async fn make_stream(
     streams: &jetstream::Context,
 ) -> Result<(), jetstream::context::CreateStreamError> {
     let config = stream::Config {

@@ -1,6 +1,5 @@
 //! The side of a fleet that says what its agents run.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream;
 use measure::clock::Offsets;
 use plan::{Fact, Failure};
 use tokio::time::timeout_at;
@@ -16,13 +16,13 @@ use tokio::time::timeout_at;
 use crate::access::Access;
 use crate::agent::CUT_LIMIT;
 use crate::clock;
-use crate::connection::{Connection, Task, ask, locked};
+use crate::connection::{Connection, Task, ask, locked, make_stream};
 use crate::key::{SigningKey, random};
 use crate::message::{
-    Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
-    order_for,
+    CLOCK, Control, Ending, HELLO, Identity, ORDER, Order, Presence, Taken, control_of, of_agent,
+    of_load,
 };
-use crate::reports::{Inbox, Part};
+use crate::reports::{Inbox, Part, Sequence};
 
 /// How long a clock may take to answer, and how often it is asked.
 const CLOCK_LIMIT: Duration = Duration::from_secs(1);
@@ -84,7 +84,12 @@ impl Fleet {
 
     /// Checks that the nats-server keeps reports.
     pub fn check(&self) -> Result<(), Failure> {
-        self.connection.make_stream()
+        let made = make_stream(self.connection.streams());
+        self.connection.wait(made).map_err(|error| {
+            let message = format!("the nats-server keeps no reports of a load: {error}");
+            let remedy = "enable JetStream: start it with -js and, for its directory, -sd";
+            Failure::server(message).remedy(remedy)
+        })
     }
 
     /// The agents that answer within `limit`, by their labels; returns soon when they are `enough`.
@@ -108,8 +113,7 @@ impl Fleet {
             let mut until = tokio::time::Instant::now() + limit;
             // The time is over when all have answered.
             while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
-                let one = serde_json::from_slice(&answer.payload).ok();
-                present.extend(one.filter(Presence::is_plain));
+                present.extend(Presence::parse(&answer.payload));
                 if enough(&present) {
                     until = until.min(tokio::time::Instant::now() + LAST_ANSWERS);
                 }
@@ -138,7 +142,7 @@ impl Fleet {
             let mut readings = Vec::new();
             for _ in 0..CLOCK_ROUNDS {
                 let asked = clock::now();
-                let answer = ask(client, clock_of(&agent.id), Vec::new(), CLOCK_LIMIT).await;
+                let answer = ask(client, of_agent(&agent.id, CLOCK), Vec::new(), CLOCK_LIMIT).await;
                 let answered = clock::now();
                 // What was measured before a lost answer holds.
                 let Ok(answer) = answer else { break };
@@ -146,15 +150,9 @@ impl Fleet {
             }
             Offsets::of(&readings)
         };
-        let agents: Vec<&Identity> = agents.into_iter().collect();
-        self.connection.wait(async {
-            let mut offsets = Vec::new();
-            // Answers of more at once would delay each other, and one after the other takes long.
-            for some in agents.chunks(CLOCKS_AT_ONCE) {
-                offsets.extend(join_all(some.iter().map(|agent| measure(agent))).await);
-            }
-            offsets
-        })
+        // Answers of more at once would delay each other, and one after the other takes long.
+        let measured = stream::iter(agents).map(measure).buffered(CLOCKS_AT_ONCE);
+        self.connection.wait(measured.collect())
     }
 
     /// Has agents run a load, each what its order says. `origin_ns` is when the load's clock reads 0,
@@ -165,31 +163,31 @@ impl Fleet {
     pub fn order(
         &self,
         origin_ns: u64,
-        orders: Vec<(Identity, serde_json::Value)>,
-        control: Control,
+        agents: &[Identity],
+        orders: &[serde_json::Value],
+        control: &Control,
     ) -> Result<Drive<'_>, Failure> {
         let load = self.next_load.fetch_add(1, Ordering::Relaxed);
-        let (agents, bodies): (Vec<Identity>, Vec<_>) = orders.into_iter().unzip();
-        let offsets = self.offsets(&agents);
-        let agents = agents.into_iter().zip(offsets).map(|(agent, offsets)| {
-            let offsets = offsets.ok_or_else(|| failed(&agent, "does not tell its clock"))?;
-            Ok((agent, offsets))
+        let offsets = self.offsets(agents);
+        let agents = agents.iter().zip(offsets).map(|(agent, offsets)| {
+            let offsets = offsets.ok_or_else(|| failed(agent, "does not tell its clock"))?;
+            Ok((agent.clone(), offsets))
         });
         let agents = agents.collect::<Result<Vec<_>, Failure>>()?;
-        let sealed = agents.iter().zip(bodies).map(|((agent, offsets), body)| {
+        let sealed = agents.iter().zip(orders).map(|((agent, offsets), body)| {
             let order = Order {
                 agent: agent.id.clone(),
                 run: self.own.id.clone(),
                 load,
                 origin_ns: offsets.steady.there_ns(origin_ns),
-                body,
+                body: body.clone(),
             };
             let sealed = self.key.seal(ORDER, &order);
             self.check_order(sealed.len())?;
-            Ok((order_for(&agent.id), sealed))
+            Ok((of_agent(&agent.id, ORDER), sealed))
         });
         let sealed = sealed.collect::<Result<Vec<_>, Failure>>()?;
-        let drive = Drive::new(self, load, agents, control)?;
+        let drive = Drive::new(self, load, agents, control.clone())?;
         let client = self.connection.client();
         let asked = sealed
             .into_iter()
@@ -231,7 +229,7 @@ pub fn busy(agent: &Identity, run: &str) -> Failure {
     Failure::server(message).remedy(remedy).fact(Fact::Busy)
 }
 
-fn failed(agent: &Identity, why: &str) -> Failure {
+pub fn failed(agent: &Identity, why: &str) -> Failure {
     let message = format!("agent {} {why}", agent.label);
     let remedy = "look at the agent's output, and run the trial again";
     Failure::server(message).remedy(remedy)
@@ -243,21 +241,23 @@ pub struct Drive<'a> {
     load: u32,
     agents: Vec<(Identity, Offsets)>,
     control: Control,
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<Shared>>,
     inbox: Inbox,
     _here: Task,
 }
 
 /// What answers agents that ask for the coordinator.
 struct Shared {
-    sealed: Mutex<Vec<u8>>,
-    heard: Mutex<HashMap<String, Heard>>,
+    /// The control.
+    sealed: Vec<u8>,
+    agents: Vec<Heard>,
 }
 
+/// When an agent was last heard of, and what it has reported.
 struct Heard {
+    id: String,
     at: Instant,
-    /// The number of the last part of its reports.
-    last: u64,
+    reports: Sequence,
 }
 
 impl<'a> Drive<'a> {
@@ -267,26 +267,27 @@ impl<'a> Drive<'a> {
         agents: Vec<(Identity, Offsets)>,
         control: Control,
     ) -> Result<Self, Failure> {
-        let ids: Vec<String> = agents.iter().map(|(agent, _)| agent.id.clone()).collect();
-        let now = Instant::now();
-        let heard = ids
-            .iter()
-            .map(|id| (id.clone(), Heard { at: now, last: 0 }));
-        let shared = Arc::new(Shared {
-            sealed: Mutex::default(),
-            heard: Mutex::new(heard.collect()),
-        });
-        let answers = Arc::clone(&shared);
+        let heard = |(agent, _): &(Identity, Offsets)| Heard {
+            id: agent.id.clone(),
+            at: Instant::now(),
+            reports: Sequence::default(),
+        };
+        let shared = Arc::new(Mutex::new(Shared {
+            sealed: Vec::new(),
+            agents: agents.iter().map(heard).collect(),
+        }));
+        let asked = Arc::clone(&shared);
         let here = move |id: &[u8]| {
-            let id = std::str::from_utf8(id).ok()?;
-            let mut heard = locked(&answers.heard);
-            let heard = heard.get_mut(id)?;
-            heard.at = Instant::now();
-            Some([&heard.last.to_be_bytes()[..], &locked(&answers.sealed)].concat())
+            let mut shared = locked(&asked);
+            let mut agents = shared.agents.iter_mut();
+            let agent = agents.find(|agent| agent.id.as_bytes() == id)?;
+            agent.at = Instant::now();
+            let last = agent.reports.last.to_be_bytes();
+            Some([&last[..], &shared.sealed].concat())
         };
         let (connection, run) = (&fleet.connection, &fleet.own.id);
         let mut drive = Self {
-            inbox: Inbox::open(connection, run, load, ids),
+            inbox: Inbox::open(connection, run, load),
             fleet,
             load,
             agents,
@@ -317,30 +318,28 @@ impl<'a> Drive<'a> {
         let run = &self.fleet.own.id;
         let purpose = control_of(run, self.load);
         let sealed = self.fleet.key.seal(&purpose, &self.control);
-        locked(&self.shared.sealed).clone_from(&sealed);
+        locked(&self.shared).sealed.clone_from(&sealed);
         let subject = of_load(run, self.load, "control");
         self.fleet.connection.publish(subject, sealed);
     }
 
-    /// What agents have reported, each in order; waits for at most `limit`.
-    pub fn reports(&mut self, limit: Duration) -> Vec<Part> {
-        let parts = self.inbox.next(limit);
-        for part in &parts {
-            let id = &self.agents[part.agent].0.id;
-            if let Some(heard) = locked(&self.shared.heard).get_mut(id) {
-                heard.at = Instant::now();
-                heard.last = part.number;
-            }
-        }
-        parts
+    /// The index of an agent, and what it reports next; waits for at most `limit`.
+    pub fn next(&self, limit: Duration) -> Option<(usize, Vec<Part>)> {
+        let (id, message, receipt) = self.inbox.next(limit)?;
+        let agents = &mut locked(&self.shared).agents;
+        let Some(index) = agents.iter().position(|agent| agent.id == id) else {
+            receipt();
+            return None;
+        };
+        agents[index].at = Instant::now();
+        Some((index, agents[index].reports.add(&message, receipt)))
     }
 
     /// How long an agent has been silent although the nats-server was there, or after it was away
     /// for so long that agents have given up.
     pub fn silence(&self, agent: usize) -> Duration {
-        let heard = locked(&self.shared.heard);
-        let heard = heard.get(&self.agents[agent].0.id).map(|heard| heard.at);
-        heard.map_or(Duration::ZERO, |at| self.since(at))
+        let heard = locked(&self.shared).agents[agent].at;
+        self.since(heard)
     }
 
     /// Whether the nats-server is away.
@@ -360,6 +359,6 @@ impl<'a> Drive<'a> {
 
 impl Drop for Drive<'_> {
     fn drop(&mut self) {
-        self.update(|control| control.is_over = true);
+        self.update(|control| control.ending = Ending::Over);
     }
 }

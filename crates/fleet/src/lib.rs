@@ -15,7 +15,7 @@ mod message;
 mod reports;
 
 pub use access::Access;
-pub use coordinator::{Drive, Fleet, busy};
+pub use coordinator::{Drive, Fleet, busy, failed};
 pub use key::{PublicKey, SigningKey, unique};
 pub use message::{Control, Ending, Identity, Presence};
 pub use reports::{Part, Receipt};

@@ -5,10 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::jetstream;
-use async_nats::jetstream::message::Acker;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
@@ -131,20 +130,19 @@ async fn store(
     sent.await?.await.map(drop)
 }
 
-/// The coordinator's side.
+/// The coordinator's side: what arrives from all agents.
 pub(crate) struct Inbox {
     connection: Connection,
     messages: Receiver<jetstream::Message>,
-    agents: Vec<Expected>,
     consumer: String,
     _task: Task,
 }
 
-/// What is expected of an agent.
-struct Expected {
-    id: String,
+/// Puts the parts of an agent's reports in order.
+#[derive(Default)]
+pub(crate) struct Sequence {
     /// The number of the last part that was passed on.
-    last: u64,
+    pub(crate) last: u64,
     early: BTreeMap<u64, (Vec<u8>, Receipt)>,
     /// The beginning of a report that has not arrived completely.
     begun: Vec<u8>,
@@ -152,107 +150,62 @@ struct Expected {
 
 /// A part of what an agent reports.
 pub struct Part {
-    /// The index of the agent.
-    pub agent: usize,
-    pub(crate) number: u64,
     /// The report that ends with it.
     pub report: Option<Vec<u8>>,
     pub receipt: Receipt,
 }
 
-/// Lets the nats-server forget a part.
-pub struct Receipt {
-    connection: Connection,
-    acker: Acker,
-}
-
-impl Receipt {
-    /// Called once the report is stored.
-    pub fn stored(self) {
-        let acker = self.acker;
-        self.connection
-            .detach(async move { drop(acker.ack().await) });
-    }
-}
+/// To be called once a part is stored, so that the nats-server forgets it.
+pub type Receipt = Box<dyn FnOnce() + Send>;
 
 impl Inbox {
-    pub(crate) fn open(connection: &Connection, run: &str, load: u32, agents: Vec<String>) -> Self {
+    pub(crate) fn open(connection: &Connection, run: &str, load: u32) -> Self {
         let (sender, messages) = channel();
         let subjects = reports_of(run, load, "*");
         let name = format!("dyno-{run}-{load}");
         let task = pull(connection.clone(), name.clone(), subjects, sender);
-        let expected = |id| Expected {
-            id,
-            last: 0,
-            early: BTreeMap::new(),
-            begun: Vec::new(),
-        };
         Self {
             connection: connection.clone(),
             messages,
-            agents: agents.into_iter().map(expected).collect(),
             consumer: name,
             _task: connection.spawn(task),
         }
     }
 
-    /// The next parts, each agent's in order.
-    pub(crate) fn next(&mut self, limit: Duration) -> Vec<Part> {
-        let until = Instant::now() + limit;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let Ok(message) = self.messages.recv_timeout(left) else {
-                return Vec::new();
-            };
-            let parts = self.in_order(message);
-            if !parts.is_empty() {
-                return parts;
-            }
-        }
-    }
-
-    fn in_order(&mut self, message: jetstream::Message) -> Vec<Part> {
+    /// The ID of an agent, and a message of it.
+    pub(crate) fn next(&self, limit: Duration) -> Option<(String, Vec<u8>, Receipt)> {
+        let message = self.messages.recv_timeout(limit).ok()?;
         let (message, acker) = message.split();
-        let receipt = Receipt {
-            connection: self.connection.clone(),
-            acker,
-        };
-        let from = message.subject.rsplit('.').next();
-        let agent = self
-            .agents
-            .iter()
-            .position(|agent| Some(&*agent.id) == from);
-        let numbered = message.payload.split_first_chunk();
-        let (Some(agent), Some((number, part))) = (agent, numbered) else {
-            receipt.stored();
-            return Vec::new();
-        };
-        let number = u64::from_be_bytes(*number);
-        let expected = &mut self.agents[agent];
-        if number <= expected.last {
-            receipt.stored();
-            return Vec::new();
-        }
-        // Without its receipt, it comes again later.
-        if number > expected.last + 1 && expected.early.len() >= MAX_EARLY {
-            return Vec::new();
-        }
-        expected.early.insert(number, (part.to_vec(), receipt));
-        let mut parts = Vec::new();
-        while let Some((part, receipt)) = expected.early.remove(&(expected.last + 1)) {
-            expected.last += 1;
-            parts.push(Part {
-                agent,
-                number: expected.last,
-                report: expected.report(&part),
-                receipt,
-            });
-        }
-        parts
+        let connection = self.connection.clone();
+        let receipt = move || connection.detach(async move { drop(acker.ack().await) });
+        let agent = message.subject.rsplit('.').next()?;
+        Some((agent.to_owned(), message.payload.into(), Box::new(receipt)))
     }
 }
 
-impl Expected {
+impl Sequence {
+    /// The parts that are next.
+    pub(crate) fn add(&mut self, message: &[u8], receipt: Receipt) -> Vec<Part> {
+        let numbered = message.split_first_chunk();
+        let numbered = numbered.map(|(number, part)| (u64::from_be_bytes(*number), part));
+        let Some((number, part)) = numbered.filter(|(number, _)| *number > self.last) else {
+            receipt();
+            return Vec::new();
+        };
+        // Without its receipt, it comes again later.
+        if number > self.last + 1 && self.early.len() >= MAX_EARLY {
+            return Vec::new();
+        }
+        self.early.insert(number, (part.to_vec(), receipt));
+        let mut parts = Vec::new();
+        while let Some((part, receipt)) = self.early.remove(&(self.last + 1)) {
+            self.last += 1;
+            let report = self.report(&part);
+            parts.push(Part { report, receipt });
+        }
+        parts
+    }
+
     /// The report that ends with a part.
     fn report(&mut self, part: &[u8]) -> Option<Vec<u8>> {
         let (is_end, bytes) = part.split_first()?;
@@ -300,18 +253,38 @@ async fn pull(
 mod tests {
     use super::*;
 
+    fn message(number: u64, is_end: u8, byte: u8) -> Vec<u8> {
+        [&number.to_be_bytes()[..], &[is_end, byte]].concat()
+    }
+
+    #[test]
+    fn parts_are_put_in_order_and_repeated_ones_are_forgotten() {
+        let mut parts = Sequence::default();
+        let mut add = |message: &[u8]| {
+            let stored = Arc::new(Mutex::new(false));
+            let told = Arc::clone(&stored);
+            let next = parts.add(message, Box::new(move || *locked(&told) = true));
+            let next: Vec<_> = next.into_iter().map(|part| part.report).collect();
+            (next, *locked(&stored))
+        };
+        assert_eq!(add(&message(2, 1, b'b')), (vec![], false));
+        let both = vec![None, Some(b"ab".to_vec())];
+        assert_eq!(add(&message(1, 0, b'a')), (both, false));
+        assert_eq!(add(&message(2, 1, b'b')), (vec![], true));
+        assert_eq!(add(b"short"), (vec![], true));
+        assert_eq!(
+            add(&message(3, 1, b'c')),
+            (vec![Some(b"c".to_vec())], false)
+        );
+    }
+
     #[test]
     fn a_report_without_an_end_is_not_kept() {
-        let mut expected = Expected {
-            id: String::new(),
-            last: 0,
-            early: BTreeMap::new(),
+        let mut parts = Sequence {
             begun: vec![0; MAX_REPORT_BYTES],
+            ..Sequence::default()
         };
-        assert_eq!(expected.report(&[0, 1]), None);
-        assert!(expected.begun.is_empty());
-        assert_eq!(expected.report(&[0, 1]), None);
-        assert_eq!(expected.report(&[1, 2]), Some(vec![1, 2]));
-        assert_eq!(expected.report(&[]), None);
+        assert_eq!(parts.report(&[0, 1]), None);
+        assert!(parts.begun.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use lab::servers::NatsServer;
 use lab::{Lab, Trial};
 use plan::{Exit, Nats, ServerUrl};
 
-use crate::cli::{AgentArgs, AgentsArgs};
+use crate::cli::{AgentArgs, NatsArg};
 use crate::console::{eprint, print};
 use crate::failure::Failure;
 use crate::signals;
@@ -53,8 +53,8 @@ fn label(args: &AgentArgs) -> Result<String, Failure> {
 }
 
 /// Lists the agents that a nats-server connects.
-pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
-    let access = access::typed(&args.nats)?;
+pub(crate) fn agents(args: &NatsArg) -> Result<(), Failure> {
+    let access = access::typed(args)?;
     let key = key::of_this_machine()?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
@@ -112,7 +112,9 @@ pub(crate) fn connect(
         ),
     };
     let mut tell = |why: &str| eprint(&format!("waiting: {why}\n  {how}"));
-    let gathered = lab::gather(check, &mut tell, &|| interrupted.load(Ordering::Relaxed));
+    let gathered = lab::gather(lab::GATHER_LIMIT, check, &mut tell, &|| {
+        interrupted.load(Ordering::Relaxed)
+    });
     match gathered {
         Err(failure) if failure.exit == Exit::Server => Err(failure.remedy(how)),
         gathered => gathered.map(|()| server),

@@ -235,6 +235,10 @@ fn spawn_load<'scope>(
             Some(team) => team.drive(index, database, load, &send),
             None => database.drive(load),
         });
+        if ended.is_err() {
+            // The other loads must not wait for this one.
+            start.barrier.break_off();
+        }
         send(TrialMessage::LoadEnded(index, ended));
     };
     threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)

@@ -16,10 +16,8 @@ use super::part::LoadPart;
 use crate::Failure;
 use crate::drive::catching_panics;
 
-/// How often the load and its coordinator hear of each other…
-const RELAY_INTERVAL: Duration = Duration::from_millis(25);
-/// …and if its pulse is read, which shows a recovery.
-const PULSE_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the load and its coordinator hear of each other.
+const RELAY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs the part of a load that an order has.
 pub fn run_order(order: serde_json::Value, link: &Link) {
@@ -55,7 +53,6 @@ fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
         link,
     };
     let how = std::thread::scope(|scope| {
-        let _ends = EndRelay(&relay.is_over);
         scope.spawn(|| relay.run());
         let load = engine::Load {
             spec: &part.spec,
@@ -68,21 +65,15 @@ fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
             pulse: relay.pulse.as_ref(),
             tell: &mut |event| report(link, &Report::Event(event)),
         };
-        catching_panics(|| part.database.drive(load))
+        let how = catching_panics(|| part.database.drive(load));
+        relay.is_over.store(true, Ordering::Relaxed);
+        how
     });
     let barrier = &relay.barrier;
     Ok(Ended {
         how,
         began_ns: barrier.passed().map(|at| barrier.ns(at)),
     })
-}
-
-struct EndRelay<'a>(&'a AtomicBool);
-
-impl Drop for EndRelay<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Passes on what the coordinator says to the load, and what the load shows to the coordinator.
@@ -98,16 +89,13 @@ struct Relay<'a> {
 impl Relay<'_> {
     /// Returns when the load has ended.
     fn run(&self) {
-        let (mut known, mut alerts, mut is_ready) = (Control::default(), 0, false);
+        let (mut known, mut alerts, mut is_ready) = (0, 0, false);
         let mut told = PulseReport::default();
-        let interval = match self.pulse {
-            Some(_) => PULSE_INTERVAL,
-            None => RELAY_INTERVAL,
-        };
         while !self.is_over.load(Ordering::Relaxed) {
-            if self.link.has_news(known.version) {
-                known = self.link.control();
-                self.obey(&known);
+            let control = self.link.control();
+            if control.version > known {
+                known = control.version;
+                self.obey(&control);
             }
             if self.link.alone().is_some() {
                 self.stop.interrupt();
@@ -117,7 +105,7 @@ impl Relay<'_> {
                 report(self.link, &Report::Ready);
             }
             self.tell_pulse(&mut told);
-            let now = self.route.wait_for_alert(alerts, interval);
+            let now = self.route.wait_for_alert(alerts, RELAY_INTERVAL);
             if now != alerts {
                 alerts = now;
                 report(self.link, &Report::Alert);
@@ -133,11 +121,10 @@ impl Relay<'_> {
                 .begin_at(origin + Duration::from_nanos(start_ns));
         }
         match control.ending {
-            // Another agent could not start.
-            _ if control.is_over => self.stop.interrupt(),
             Ending::None => {}
             Ending::Enough => self.stop.enough(),
-            Ending::Interrupt => self.stop.interrupt(),
+            // Over before its end if another agent could not start.
+            Ending::Interrupt | Ending::Over => self.stop.interrupt(),
         }
         let open = &control.open;
         self.route

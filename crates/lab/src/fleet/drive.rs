@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use fleet::agent::CUT_LIMIT;
-use fleet::{Drive, Ending, Identity, Receipt};
+use fleet::{Drive, Ending, Identity, Receipt, failed};
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::{AgentSummary, AgentTotals};
 use measure::clock::Offsets;
@@ -32,7 +32,6 @@ const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
-const LOOK_AT_AGENT: &str = "look at the agent's output, and run the trial again";
 const LOOK_AT_ALL: &str = "look at the output of the agents, and at that of the nats-server, which may be down, unreachable, or out of disk space";
 
 pub(super) struct FleetLoad<'a, 'l> {
@@ -144,11 +143,12 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
                 let silence = self.drive.silence(index);
                 if silence >= SILENCE_LIMIT {
                     let why = "fell silent before the load started";
-                    return Err(failed(&agent.identity, why, LOOK_AT_AGENT));
+                    return Err(LoadError::Agents(failed(&agent.identity, why)));
                 }
                 if !agent.is_ready && self.drive.since(agent.progress) >= STALL_LIMIT {
                     let why = "answers, but its reports do not arrive";
-                    return Err(failed(&agent.identity, why, LOOK_AT_ALL));
+                    let failure = failed(&agent.identity, why).remedy(LOOK_AT_ALL);
+                    return Err(LoadError::Agents(failure));
                 }
             }
         }
@@ -181,17 +181,18 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             self.find_missing();
         }
         self.merge();
-        for (_, receipt) in std::mem::take(&mut self.receipts) {
-            self.forget(receipt);
+        for (_, receipt) in self.receipts.drain(..) {
+            (self.send)(TrialMessage::Then(receipt));
         }
     }
 
     fn receive(&mut self) {
-        for part in self.drive.reports(POLL_INTERVAL) {
+        let (agent, parts) = self.drive.next(POLL_INTERVAL).unwrap_or_default();
+        for part in parts {
             // What an agent says is not trusted to be a report.
             let report = part.report.map(|report| serde_json::from_slice(&report));
             if let Some(Ok(report)) = report {
-                self.report(part.agent, report);
+                self.report(agent, report);
             }
             self.receipts.push_back((self.merged, part.receipt));
         }
@@ -346,13 +347,8 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             && before + 1 < self.merged
             && let Some((_, receipt)) = self.receipts.pop_front()
         {
-            self.forget(receipt);
+            (self.send)(TrialMessage::Then(receipt));
         }
-    }
-
-    /// Lets the nats-server forget reports once everything that was told is stored.
-    fn forget(&self, receipt: Receipt) {
-        (self.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
     }
 
     pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
@@ -423,11 +419,6 @@ fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
     Some(LoadOutcome { end, unfinished })
 }
 
-fn failed(agent: &Identity, why: &str, remedy: &str) -> LoadError {
-    let message = format!("agent {} {why}", agent.label);
-    LoadError::Agents(Failure::server(message).remedy(remedy))
-}
-
 fn not_started(agent: &Identity, ended: Ended) -> LoadError {
     let label = format!("agent {}", agent.label);
     match ended.how {
@@ -437,7 +428,7 @@ fn not_started(agent: &Identity, ended: Ended) -> LoadError {
         }
         Err(LoadError::Agents(failure)) => LoadError::Agents(failure.context(label)),
         Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
-            failed(agent, "was interrupted", LOOK_AT_AGENT)
+            LoadError::Agents(failed(agent, "was interrupted"))
         }
         Err(why) => LoadError::Agents(Failure::server(why).context(label)),
     }

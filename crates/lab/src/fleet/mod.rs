@@ -26,7 +26,7 @@ pub use agent::run_order;
 /// How long agents may take to answer a call for them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// How long agents are waited for: people start them, services start them again, and other runs end.
-const GATHER_LIMIT: Duration = Duration::from_secs(300);
+pub const GATHER_LIMIT: Duration = Duration::from_secs(300);
 
 /// Checks, before anything runs, that the agents of a trial are there and can drive it.
 pub fn check_agents(fleet: &Fleet, trial: &Trial) -> Result<(), Failure> {
@@ -126,16 +126,9 @@ fn too_few(fleet: &Fleet, wanted: &Agents, present: &[Presence], fit: usize) -> 
     Failure::server(message).remedy(remedy)
 }
 
-/// Waits until `check` finds the agents that it needs. `tell` gets each reason why it does not.
+/// Waits until `check` finds the agents that it needs, or until the limit. `tell` gets each reason why
+/// it does not.
 pub fn gather<T>(
-    check: impl FnMut() -> Result<T, Failure>,
-    tell: &mut dyn FnMut(&str),
-    is_interrupted: &dyn Fn() -> bool,
-) -> Result<T, Failure> {
-    gather_within(GATHER_LIMIT, check, tell, is_interrupted)
-}
-
-fn gather_within<T>(
     limit: Duration,
     mut check: impl FnMut() -> Result<T, Failure>,
     tell: &mut dyn FnMut(&str),

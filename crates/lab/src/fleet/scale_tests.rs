@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use client::clock::monotonic_ns;
 use client::route::Route;
 use fleet::agent::Link;
-use fleet::{Access, Fleet, Identity, PublicKey, SigningKey};
+use fleet::{Access, Ending, Fleet, Identity, PublicKey, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
@@ -82,7 +82,7 @@ pub(super) fn scripted(order: serde_json::Value, link: &Link) {
 
 /// When the load begins, on the coordinator's clock; `None` if it does not.
 fn begun(link: &Link) -> Option<u64> {
-    while link.alone().is_none() && !link.control().is_over {
+    while link.alone().is_none() && link.control().ending != Ending::Over {
         if let Some(start_ns) = link.control().start_ns {
             return Some(start_ns);
         }
@@ -115,7 +115,8 @@ pub(super) fn drive(
         pulse: None,
         tell: &mut |event| send(TrialMessage::Load(0, event)),
     };
-    team.drive_by(&|agent, _| Ok(order(agent)), 0, load, send)
+    let orders: Vec<_> = team.agents.iter().map(order).collect();
+    team.run(&orders, 0, load, send)
 }
 
 /// A second with so many transactions, whose times are spread as those of real ones.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::drive::FleetLoad;
 use super::part::LoadPart;
-use super::{gather, is_near, muster, out_of_reach};
+use super::{GATHER_LIMIT, gather, is_near, muster, out_of_reach};
 use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
 use crate::{Database, Failure, Trial};
@@ -20,7 +20,7 @@ use crate::{Database, Failure, Trial};
 pub(crate) struct Team<'a> {
     trial: &'a Trial,
     fleet: &'a Fleet,
-    agents: Vec<Identity>,
+    pub(super) agents: Vec<Identity>,
 }
 
 impl<'a> Team<'a> {
@@ -36,8 +36,9 @@ impl<'a> Team<'a> {
         }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
+        let check = || muster(fleet, &trial.planned);
         let is_interrupted = || interrupted.load(Ordering::Relaxed);
-        let agents = gather(|| muster(fleet, &trial.planned), tell, &is_interrupted)?;
+        let agents = gather(GATHER_LIMIT, check, tell, &is_interrupted)?;
         Ok(Some(Self {
             trial,
             fleet,
@@ -61,33 +62,24 @@ impl<'a> Team<'a> {
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
-        let route = load.route;
-        let order = |agent: &Identity, part| self.order(index, database, route, agent, part);
-        self.drive_by(&order, index, load, send)
+        let of = self.agents.len() as u32;
+        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
+            let part = Part { number, of };
+            self.order(index, database, load.route, agent, part)
+        });
+        let orders: Result<Vec<_>, Failure> = orders.collect();
+        self.run(&orders.map_err(LoadError::Agents)?, index, load, send)
     }
 
-    /// Runs a load whose part is of each agent what `order` says.
-    pub(super) fn drive_by(
+    /// Runs a load, of which each agent runs what its order says.
+    pub(super) fn run(
         &self,
-        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
+        orders: &[Value],
         index: usize,
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
-        let barrier = load.barrier;
-        let driven = self.try_drive(order, index, load, send);
-        // The other loads must not wait for this one.
-        driven.inspect_err(|_| barrier.break_off())
-    }
-
-    fn try_drive(
-        &self,
-        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
-        index: usize,
-        load: engine::Load<'_>,
-        send: &dyn Fn(TrialMessage),
-    ) -> Result<LoadOutcome, LoadError> {
-        let drive = self.take(order, &load, send)?;
+        let drive = self.take(orders, &load, send)?;
         let mut load = FleetLoad::new(drive, index, load, send);
         load.connect()?;
         load.start()?;
@@ -99,18 +91,10 @@ impl<'a> Team<'a> {
     /// waits for them again if not all can be had.
     fn take(
         &self,
-        order: &dyn Fn(&Identity, Part) -> Result<Value, Failure>,
+        orders: &[Value],
         load: &engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<Drive<'a>, LoadError> {
-        let of = self.agents.len() as u32;
-        let orders = (0..).zip(&self.agents).map(|(number, agent)| {
-            let order = order(agent, Part { number, of })?;
-            Ok((agent.clone(), order))
-        });
-        let orders: Vec<_> = orders
-            .collect::<Result<_, _>>()
-            .map_err(LoadError::Agents)?;
         let control = Control {
             open: load.route.open(),
             ..Control::default()
@@ -121,20 +105,20 @@ impl<'a> Team<'a> {
             if std::mem::replace(&mut is_repeated, true) {
                 muster(self.fleet, &self.trial.planned)?;
             }
-            match self.fleet.order(origin_ns, orders.clone(), control.clone()) {
+            let (fleet, agents) = (self.fleet, &self.agents);
+            match fleet.order(origin_ns, agents, orders, &control) {
                 Err(failure) if failure.is(Fact::Busy) => Err(failure),
                 // Waiting would not change it.
                 ordered => Ok(ordered),
             }
         };
         let mut tell = |why: &str| send(TrialMessage::Note(format!("waiting for agents: {why}")));
-        let taken = gather(take, &mut tell, &|| load.stop.is_interrupted());
-        taken
-            .flatten()
-            .map_err(|failure| match failure.is_interrupted() {
-                true => LoadError::Interrupted,
-                false => LoadError::Agents(failure),
-            })
+        let is_interrupted = || load.stop.is_interrupted();
+        let taken = gather(GATHER_LIMIT, take, &mut tell, &is_interrupted).flatten();
+        taken.map_err(|failure| match failure.is_interrupted() {
+            true => LoadError::Interrupted,
+            false => LoadError::Agents(failure),
+        })
     }
 
     /// An agent's part of the load on the database with this index.

@@ -16,7 +16,7 @@ use workload::session::SessionError;
 use super::message::{Ended, Report};
 use super::scale_tests::{self, Script, scripted, second};
 use super::team::Team;
-use super::{check_agents, gather_within};
+use super::{check_agents, gather};
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::poll;
 use crate::{Failure, Trial};
@@ -131,7 +131,7 @@ fn agents_are_waited_for_unless_they_cannot_be_used() {
             }
         };
         let mut tell = |_: &str| reasons.set(reasons.get() + 1);
-        let done = gather_within(limit, check, &mut tell, &|| false);
+        let done = gather(limit, check, &mut tell, &|| false);
         (done.is_ok(), reasons.get())
     };
     let long = Duration::from_secs(300);
