@@ -244,6 +244,8 @@ impl Agent {
         let (client, id) = (self.connection.client().clone(), self.identity.id.clone());
         self.connection.spawn(async move {
             let (mut answered, mut unknown_since) = (Instant::now(), None);
+            // One that never answers has taken its order back.
+            let mut limit = Duration::ZERO;
             loop {
                 let asked = Instant::now();
                 let payload = id.clone().into_bytes();
@@ -254,13 +256,13 @@ impl Agent {
                 });
                 match answer {
                     Ok((received, control)) => {
-                        (answered, unknown_since) = (Instant::now(), None);
+                        (answered, unknown_since, limit) = (Instant::now(), None, GONE_LIMIT);
                         link.reporter.received(received);
                         link.take(control);
                     }
                     Err(RequestErrorKind::NoResponders) => {
                         answered = Instant::now();
-                        if unknown_since.get_or_insert(asked).elapsed() >= GONE_LIMIT {
+                        if unknown_since.get_or_insert(asked).elapsed() >= limit {
                             link.leave("the coordinator is gone");
                         }
                     }
