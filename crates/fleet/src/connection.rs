@@ -1,7 +1,8 @@
 //! A connection to a nats-server, for threads: NATS' own types and its event loop end here.
 
+use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::client::RequestErrorKind;
@@ -11,7 +12,6 @@ use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
 use plan::Failure;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -32,17 +32,22 @@ const SENT_AGAIN: Duration = Duration::from_secs(10);
 /// How long a consumer is kept without its coordinator.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
+/// The event loop of all connections, which has a thread of its own.
+static EVENT_LOOP: LazyLock<io::Result<Handle>> = LazyLock::new(|| {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let run = move || runtime.block_on(std::future::pending::<()>());
+    let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
+    thread.spawn(run).map(|_| handle)
+});
+
 /// Closed when the last copy is dropped.
 #[derive(Clone)]
-pub(crate) struct Connection(Arc<Inner>);
-
-struct Inner {
-    runtime: Handle,
+pub(crate) struct Connection {
+    runtime: &'static Handle,
     client: Client,
     streams: jetstream::Context,
     up_since: UpSince,
-    /// Ends the thread of the event loop.
-    _ends: oneshot::Sender<()>,
 }
 
 /// `None` while there is no connection.
@@ -74,68 +79,57 @@ impl Connection {
                 }
                 std::future::ready(())
             });
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(Failure::internal)?;
-        let url = access.url.expose();
-        let connected = runtime.block_on(options.connect(url));
+        let runtime = EVENT_LOOP.as_ref().map_err(Failure::internal)?;
+        let connected = runtime.block_on(options.connect(access.url.expose()));
         let client = connected.map_err(|error| refused(access, &error))?;
         // The event may come later.
         locked(&up_since).get_or_insert_with(Instant::now);
-        let (ends, ended) = oneshot::channel::<()>();
-        let handle = runtime.handle().clone();
+        // A task of the streams takes acknowledgments.
+        let _entered = runtime.enter();
         let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
-        let streams = {
-            // Its own task takes acknowledgements.
-            let _entered = handle.enter();
-            streams.build(client.clone())
-        };
-        let run = move || drop(runtime.block_on(ended));
-        let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
-        thread.spawn(run).map_err(Failure::internal)?;
-        Ok(Self(Arc::new(Inner {
-            runtime: handle,
-            streams,
+        Ok(Self {
+            runtime,
+            streams: streams.build(client.clone()),
             client,
             up_since,
-            _ends: ends,
-        })))
+        })
     }
 
     /// Since when it has been connected; `None` while it is not.
     pub(crate) fn up_since(&self) -> Option<Instant> {
-        *locked(&self.0.up_since)
+        *locked(&self.up_since)
     }
 
     /// How often it was connected.
     pub(crate) fn connects(&self) -> u64 {
-        let statistics = self.0.client.statistics();
+        let statistics = self.client.statistics();
         statistics.connects.load(Ordering::Relaxed)
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.0.client
+        &self.client
     }
 
     pub(crate) fn streams(&self) -> &jetstream::Context {
-        &self.0.streams
+        &self.streams
     }
 
     /// Waits for something; never called by a [`Task`].
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        self.0.runtime.block_on(work)
+        self.runtime.block_on(work)
     }
 
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Task {
-        Task(self.0.runtime.spawn(work))
+        Task(self.runtime.spawn(work))
     }
 
     /// Goes on after the caller has dropped everything.
     pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.runtime.spawn(work));
+        drop(self.runtime.spawn(work));
     }
 
     pub(crate) fn publish(&self, subject: String, payload: Vec<u8>) {
-        let client = self.0.client.clone();
+        let client = self.client.clone();
         self.detach(async move { drop(client.publish(subject, payload.into()).await) });
     }
 
@@ -145,7 +139,7 @@ impl Connection {
         subject: String,
         mut reply: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
     ) -> Result<Task, Failure> {
-        let client = self.0.client.clone();
+        let client = self.client.clone();
         let subscribed = self.wait(client.subscribe(subject));
         let mut requests = subscribed.map_err(Failure::server)?;
         Ok(self.spawn(async move {
