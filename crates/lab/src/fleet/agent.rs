@@ -37,17 +37,17 @@ fn report(link: &Link, report: &Report) {
 
 /// On the coordinator's clock, so all times that are reported are on that.
 fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
-    let part = part.ready()?;
-    let trial = &part.trial;
-    let dialect = part.database.engine().about().dialect;
-    let workload = trial.workload.ready(&trial.options, dialect, &part.spec);
+    let route = part.route.build(part.part.number as usize);
+    let (trial, database, spec) = part.ready()?;
+    let dialect = database.engine().about().dialect;
+    let workload = trial.workload.ready(&trial.options, dialect, &spec);
     let workload = workload.map_err(Failure::usage)?;
     let age = monotonic_ns().saturating_sub(link.origin_ns());
     let origin = Instant::now().checked_sub(Duration::from_nanos(age));
     let relay = Relay {
         barrier: Barrier::held(origin.ok_or_else(|| Failure::internal("no such time"))?),
         stop: Stop::default(),
-        route: Arc::new(part.route),
+        route: Arc::new(route),
         pulse: trial.has_faults().then(Arc::default),
         is_over: AtomicBool::new(false),
         link,
@@ -55,7 +55,7 @@ fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
     let how = std::thread::scope(|scope| {
         scope.spawn(|| relay.run());
         let load = engine::Load {
-            spec: &part.spec,
+            spec: &spec,
             workload: &workload,
             protocol: trial.planned.load.protocol,
             stamp_replies: trial.planned.load.reply_time == ReplyTime::Kernel,
@@ -65,7 +65,7 @@ fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
             pulse: relay.pulse.as_ref(),
             tell: &mut |event| report(link, &Report::Event(event)),
         };
-        let how = catching_panics(|| part.database.drive(load));
+        let how = catching_panics(|| database.drive(load));
         relay.is_over.store(true, Ordering::Relaxed);
         how
     });

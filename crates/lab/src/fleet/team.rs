@@ -14,7 +14,7 @@ use super::part::LoadPart;
 use super::{GATHER_LIMIT, gather, is_near, muster, out_of_reach};
 use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
-use crate::{Database, Failure, Trial};
+use crate::{Database, Failure, RunOptions, Trial};
 
 /// The agents of a trial.
 pub(crate) struct Team<'a> {
@@ -138,8 +138,23 @@ impl<'a> Team<'a> {
         {
             return Err(out_of_reach(agent, local));
         }
-        let workers = self.workers(agent);
-        let part = LoadPart::of(self.trial, index, handover, route, part, workers);
+        let trial = self.trial;
+        let scripts = trial.planned.load.scripts.iter();
+        let of_all = &trial.run_options;
+        let part = LoadPart {
+            planned: trial.planned.clone(),
+            texts: scripts.map(|script| script.text.to_string()).collect(),
+            load_seed: trial.load_seed,
+            run_options: RunOptions {
+                connect_limit: of_all.connect_limit.div_ceil(part.of.max(1)),
+                workers: Some(self.workers(agent)),
+                ..of_all.clone()
+            },
+            database: handover,
+            route: route.copy(),
+            index,
+            part,
+        };
         serde_json::to_value(&part).map_err(Failure::internal)
     }
 
