@@ -15,8 +15,8 @@ use crate::clock;
 use crate::connection::{Connection, Task, ask, locked};
 use crate::key::PublicKey;
 use crate::message::{
-    CLOCK, Control, Ending, HELLO, Identity, ORDER, Order, Presence, Taken, control_of, of_agent,
-    of_load, reports_of,
+    CLOCK, CONTROL, Control, Ending, HELLO, HERE, Identity, ORDER, Order, Presence, Taken,
+    of_agent, of_load, reports_of,
 };
 use crate::reports::Reporter;
 
@@ -227,10 +227,9 @@ impl Agent {
     /// Listens to what the coordinator says.
     fn listen(&self, run: &str, load: u32, link: &Arc<Link>) -> Result<Task, Failure> {
         let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
-        let purpose = control_of(run, load);
-        let subject = of_load(run, load, "control");
-        self.connection.answer(subject, move |sealed| {
-            link.take(trusted.open(&purpose, sealed)?);
+        let subject = of_load(run, load, CONTROL);
+        self.connection.answer(subject.clone(), move |sealed| {
+            link.take(trusted.open(&subject, sealed)?);
             None
         })
     }
@@ -239,8 +238,7 @@ impl Agent {
     /// how many parts of reports it has.
     fn watch(&self, run: &str, load: u32, link: &Arc<Link>) -> Task {
         let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
-        let purpose = control_of(run, load);
-        let subject = of_load(run, load, "here");
+        let (purpose, subject) = (of_load(run, load, CONTROL), of_load(run, load, HERE));
         let (client, id) = (self.connection.client().clone(), self.identity.id.clone());
         self.connection.spawn(async move {
             let (mut answered, mut unknown_since) = (Instant::now(), None);
@@ -296,7 +294,7 @@ mod tests {
     fn only_the_coordinators_answer_counts() {
         let (key, _) = SigningKey::generate().unwrap();
         let (other, _) = SigningKey::generate().unwrap();
-        let purpose = control_of("run", 1);
+        let purpose = of_load("run", 1, CONTROL);
         let control = Control {
             version: 3,
             ..Control::default()

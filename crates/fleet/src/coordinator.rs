@@ -19,8 +19,8 @@ use crate::clock;
 use crate::connection::{Connection, Task, ask, locked, make_stream};
 use crate::key::{SigningKey, random};
 use crate::message::{
-    CLOCK, Control, Ending, HELLO, Identity, ORDER, Order, Presence, Taken, control_of, of_agent,
-    of_load,
+    CLOCK, CONTROL, Control, Ending, HELLO, HERE, Identity, ORDER, Order, Presence, Taken,
+    of_agent, of_load,
 };
 use crate::reports::{Inbox, Part, Sequence};
 
@@ -293,7 +293,7 @@ impl<'a> Drive<'a> {
             agents,
             control,
             shared,
-            _here: connection.answer(of_load(run, load, "here"), here)?,
+            _here: connection.answer(of_load(run, load, HERE), here)?,
         };
         drive.tell();
         Ok(drive)
@@ -316,10 +316,9 @@ impl<'a> Drive<'a> {
     fn tell(&mut self) {
         self.control.version += 1;
         let run = &self.fleet.own.id;
-        let purpose = control_of(run, self.load);
-        let sealed = self.fleet.key.seal(&purpose, &self.control);
+        let subject = of_load(run, self.load, CONTROL);
+        let sealed = self.fleet.key.seal(&subject, &self.control);
         locked(&self.shared).sealed.clone_from(&sealed);
-        let subject = of_load(run, self.load, "control");
         self.fleet.connection.publish(subject, sealed);
     }
 

@@ -108,6 +108,8 @@ pub(crate) const HELLO: &str = "dyno.agents.hello";
 /// The stream of everything that loads report.
 pub(crate) const STREAM: &str = "DYNO";
 pub(crate) const REPORTS: &str = "dyno.reports.>";
+pub(crate) const CONTROL: &str = "control";
+pub(crate) const HERE: &str = "here";
 pub(crate) const ORDER: &str = "order";
 /// Asks for a [`Reading`](measure::clock::Reading).
 pub(crate) const CLOCK: &str = "clock";
@@ -116,18 +118,14 @@ pub(crate) fn of_agent(agent: &str, what: &str) -> String {
     format!("dyno.agent.{agent}.{what}")
 }
 
-/// The load of a run: `here` asks whether its coordinator is still there, and `control` is told.
+/// The load of a run: `here` asks whether its coordinator is still there, and `control` is told. A
+/// [`Control`] is signed for the subject on which it is told.
 pub(crate) fn of_load(run: &str, load: u32, what: &str) -> String {
     format!("dyno.run.{run}.{load}.{what}")
 }
 
 pub(crate) fn reports_of(run: &str, load: u32, agent: &str) -> String {
     format!("dyno.reports.{run}.{load}.{agent}")
-}
-
-/// What a [`Control`] is signed for: one load of one run.
-pub(crate) fn control_of(run: &str, load: u32) -> String {
-    format!("control {run} {load}")
 }
 
 #[cfg(test)]
