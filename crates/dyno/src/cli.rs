@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
-pub(crate) use fleet::{AgentArgs, AgentsArgs, NatsArg};
+pub(crate) use fleet::{AgentArgs, NatsArg};
 pub(crate) use options::{TypedOption, as_options};
 pub(crate) use study::{DoctorArgs, FailOnArg, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;
@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// List the load machines of a fleet, and this machine's public key for them.
     #[command(after_help = fleet::AGENTS_HELP)]
-    Agents(AgentsArgs),
+    Agents(NatsArg),
     /// Remove what a killed run left behind: servers and their directories.
     #[command(
         after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."

@@ -1,9 +1,11 @@
 //! How to reach a nats-server.
 
+use std::fmt::Display;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_nats::ConnectOptions;
+use nkeys::KeyPair;
 use plan::{Failure, ServerUrl};
 
 /// How to reach a nats-server: its address, and what proves who is at either end. Does not implement
@@ -55,10 +57,12 @@ impl Access {
         if let Some(file) = &self.credentials {
             let text = std::fs::read_to_string(file).map_err(Failure::at("read", file))?;
             let taken = options.credentials(&text);
-            options = taken.map_err(Failure::at("take the credentials in", file))?;
+            options = taken.map_err(|why| useless(file, &why, CREDENTIALS))?;
         }
         if let Some(file) = &self.nkey {
             let seed = std::fs::read_to_string(file).map_err(Failure::at("read", file))?;
+            // Else nothing is known of it but that the server refuses it.
+            KeyPair::from_seed(seed.trim()).map_err(|why| useless(file, &why, SEED))?;
             options = options.nkey(seed.trim().to_owned());
         }
         if let Some((user, password)) = &self.user {
@@ -66,4 +70,12 @@ impl Access {
         }
         Ok(options)
     }
+}
+
+const CREDENTIALS: &str =
+    "name a file with credentials in NATS_CREDS, as `nsc generate creds` writes it";
+const SEED: &str = "name a file with the seed of an nkey in NATS_NKEY, as `nk -gen user` writes it";
+
+fn useless(file: &Path, why: &dyn Display, remedy: &str) -> Failure {
+    Failure::usage(format!("cannot use {}: {why}", file.display())).remedy(remedy)
 }

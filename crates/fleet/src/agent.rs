@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use async_nats::client::RequestErrorKind;
 use plan::Failure;
 
 use crate::access::Access;
 use crate::clock;
-use crate::connection::{Connection, Task, Unanswered, ask, locked};
+use crate::connection::{Connection, Task, ask, locked};
 use crate::key::PublicKey;
 use crate::message::{
-    Control, HELLO, Identity, ORDER, Order, Presence, Taken, clock_of, control_of, of_load,
-    order_for, reports_of,
+    CLOCK, CONTROL, Control, Ending, HELLO, HERE, Identity, ORDER, Order, Presence, Taken,
+    of_agent, of_load, reports_of,
 };
 use crate::reports::Reporter;
 
@@ -26,13 +27,10 @@ const HERE_LIMIT: Duration = Duration::from_secs(1);
 /// How long a coordinator may be unknown to the nats-server, to which it may have to connect again.
 const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// How long the nats-server may be away.
-pub(crate) const CUT_LIMIT: Duration = Duration::from_secs(12);
+pub const CUT_LIMIT: Duration = Duration::from_secs(12);
 
-/// Runs the loads that an agent is ordered to run.
-pub trait Runner: Send + Sync + 'static {
-    /// Runs a load to its end. An order that cannot be run is reported like any other end.
-    fn run(&self, order: serde_json::Value, link: &Link);
-}
+/// Runs the load of an order to its end. One that cannot be run is reported like any other end.
+pub type Run = fn(serde_json::Value, &Link);
 
 /// What connects a load with its coordinator.
 pub struct Link {
@@ -42,6 +40,7 @@ pub struct Link {
     alone: Mutex<Option<String>>,
     reporter: Reporter,
     agent: String,
+    origin_ns: u64,
 }
 
 impl Link {
@@ -50,22 +49,18 @@ impl Link {
         locked(&self.control).clone()
     }
 
-    /// Whether the coordinator has said something since the version that is known.
-    pub fn has_news(&self, known: u64) -> bool {
-        locked(&self.control).version > known
-    }
-
     /// Why the load has to end, besides what the coordinator says.
     pub fn alone(&self) -> Option<String> {
         locked(&self.alone).clone()
     }
 
-    pub fn agent(&self) -> &str {
-        &self.agent
+    /// When the coordinator's clock of the load read 0, on the monotonic clock of this machine.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
     }
 
     /// Sends a report, which arrives after all earlier ones.
-    pub fn report(&self, report: Vec<u8>) {
+    pub fn report(&self, report: &[u8]) {
         self.reporter.report(report);
     }
 
@@ -99,19 +94,18 @@ pub fn serve(
     access: &Access,
     identity: &Identity,
     trusted: &PublicKey,
-    runner: Arc<dyn Runner>,
+    run: Run,
     interrupted: &AtomicBool,
-    tell: &(dyn Fn(&str) + Sync),
+    tell: fn(&str),
 ) -> Result<(), Failure> {
     let connection = Connection::open(access, &format!("dyno agent {}", identity.label))?;
-    let (lines, told) = std::sync::mpsc::channel();
     let agent = Arc::new(Agent {
-        connection: connection.clone(),
+        connection,
         identity: identity.clone(),
         trusted: trusted.clone(),
         jobs: Mutex::default(),
-        runner,
-        lines,
+        run,
+        tell,
     });
     let _answers = agent.answer()?;
     let Identity {
@@ -122,8 +116,6 @@ pub fn serve(
         access.url
     ));
     while !interrupted.load(Ordering::Relaxed) {
-        told.try_iter().for_each(|line: String| tell(&line));
-        locked(&agent.jobs).reap();
         sleep(POLL_INTERVAL);
     }
     let running = std::mem::take(&mut locked(&agent.jobs).running);
@@ -133,19 +125,14 @@ pub fn serve(
     for (_, job) in running {
         drop(job.join());
     }
-    told.try_iter().for_each(|line| tell(&line));
     Ok(())
 }
 
 impl Jobs {
-    fn reap(&mut self) {
-        self.running.retain(|(_, job)| !job.is_finished());
-    }
-
     /// The run of the loads that run.
-    fn run(&self) -> Option<String> {
-        let running = self.running.iter().find(|(_, job)| !job.is_finished());
-        running.map(|(link, _)| link.run.clone())
+    fn run(&mut self) -> Option<String> {
+        self.running.retain(|(_, job)| !job.is_finished());
+        self.running.first().map(|(link, _)| link.run.clone())
     }
 }
 
@@ -154,8 +141,8 @@ struct Agent {
     identity: Identity,
     trusted: PublicKey,
     jobs: Mutex<Jobs>,
-    runner: Arc<dyn Runner>,
-    lines: std::sync::mpsc::Sender<String>,
+    run: Run,
+    tell: fn(&str),
 }
 
 impl Agent {
@@ -171,20 +158,18 @@ impl Agent {
             };
             serde_json::to_vec(&presence).ok()
         })?;
-        let clock = connection.answer(clock_of(id), |_| serde_json::to_vec(&clock::now()).ok())?;
+        let clock = connection.answer(of_agent(id, CLOCK), |_| {
+            serde_json::to_vec(&clock::now()).ok()
+        })?;
         let agent = Arc::clone(self);
-        let orders = connection.answer(order_for(id), move |sealed| {
+        let orders = connection.answer(of_agent(id, ORDER), move |sealed| {
             let taken = agent.take(sealed);
             if let Taken::Refused(why) = &taken {
-                agent.tell(&format!("refused an order: {why}"));
+                (agent.tell)(&format!("refused an order: {why}"));
             }
             serde_json::to_vec(&taken).ok()
         })?;
         Ok([hello, clock, orders])
-    }
-
-    fn tell(&self, line: &str) {
-        drop(self.lines.send(line.to_owned()));
     }
 
     /// Called on the event loop, so the load starts in a thread of its own.
@@ -194,12 +179,11 @@ impl Agent {
             return Taken::Refused(why.to_owned());
         };
         let mut jobs = locked(&self.jobs);
-        jobs.reap();
         if order.agent != self.identity.id {
             return Taken::Refused("it is for another agent".to_owned());
         }
         if let Some(run) = jobs.run().filter(|run| *run != order.run) {
-            return Taken::Refused(format!("this agent works for the run {run}"));
+            return Taken::Busy(run);
         }
         if !jobs.taken.insert((order.run.clone(), order.load)) {
             return Taken::Refused("it was taken before".to_owned());
@@ -211,6 +195,7 @@ impl Agent {
             alone: Mutex::default(),
             reporter: Reporter::new(&self.connection, subject),
             agent: self.identity.id.clone(),
+            origin_ns: order.origin_ns,
         });
         let (agent, job) = (Arc::clone(self), Arc::clone(&link));
         let run = move || agent.run(order, &job);
@@ -224,62 +209,62 @@ impl Agent {
 
     fn run(&self, order: Order, link: &Arc<Link>) {
         let (run, load) = (order.run, order.load);
-        self.tell(&format!("run {run}: load {load} started"));
+        (self.tell)(&format!("run {run}: load {load} started"));
         let Ok(_told) = self.listen(&run, load, link) else {
             return;
         };
         let _present = self.watch(&run, load, link);
-        self.runner.run(order.body, link);
-        let is_over = || link.control().is_over || link.alone().is_some();
+        (self.run)(order.body, link);
+        let is_over = || link.control().ending == Ending::Over || link.alone().is_some();
         link.reporter.finish(is_over);
         let ended = match link.alone() {
             Some(why) => format!("run {run}: load {load} ended: {why}"),
             None => format!("run {run}: load {load} ended"),
         };
-        self.tell(&ended);
+        (self.tell)(&ended);
     }
 
     /// Listens to what the coordinator says.
     fn listen(&self, run: &str, load: u32, link: &Arc<Link>) -> Result<Task, Failure> {
         let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
-        let purpose = control_of(run, load);
-        let subject = of_load(run, load, "control");
-        self.connection.answer(subject, move |sealed| {
-            link.take(trusted.open(&purpose, sealed)?);
+        let subject = of_load(run, load, CONTROL);
+        self.connection.answer(subject.clone(), move |sealed| {
+            link.take(trusted.open(&subject, sealed)?);
             None
         })
     }
 
     /// Asks again and again whether the coordinator is still there; its answer has the control and
-    /// how many batches it has.
+    /// how many parts of reports it has.
     fn watch(&self, run: &str, load: u32, link: &Arc<Link>) -> Task {
         let (trusted, link) = (self.trusted.clone(), Arc::clone(link));
-        let purpose = control_of(run, load);
-        let subject = of_load(run, load, "here");
+        let (purpose, subject) = (of_load(run, load, CONTROL), of_load(run, load, HERE));
         let (client, id) = (self.connection.client().clone(), self.identity.id.clone());
         self.connection.spawn(async move {
             let (mut answered, mut unknown_since) = (Instant::now(), None);
+            // One that never answers has taken its order back.
+            let mut limit = Duration::ZERO;
             loop {
                 let asked = Instant::now();
                 let payload = id.clone().into_bytes();
                 let answer = ask(&client, subject.clone(), payload, HERE_LIMIT).await;
                 let answer = answer.and_then(|answer| {
                     // Anybody may have answered.
-                    opened(&trusted, &purpose, &answer).ok_or(Unanswered::Silence)
+                    opened(&trusted, &purpose, &answer).ok_or(RequestErrorKind::Other)
                 });
                 match answer {
                     Ok((received, control)) => {
-                        (answered, unknown_since) = (Instant::now(), None);
+                        (answered, unknown_since, limit) = (Instant::now(), None, GONE_LIMIT);
                         link.reporter.received(received);
                         link.take(control);
                     }
-                    Err(Unanswered::Nobody) => {
+                    Err(RequestErrorKind::NoResponders) => {
                         answered = Instant::now();
-                        if unknown_since.get_or_insert(asked).elapsed() >= GONE_LIMIT {
+                        if unknown_since.get_or_insert(asked).elapsed() >= limit {
                             link.leave("the coordinator is gone");
                         }
                     }
-                    Err(Unanswered::Silence) => {
+                    Err(_) => {
                         unknown_since = None;
                         if answered.elapsed() >= CUT_LIMIT {
                             link.leave("neither the coordinator nor the nats-server answers");
@@ -292,7 +277,7 @@ impl Agent {
     }
 }
 
-/// The number of the last batch that the coordinator has, and what it says.
+/// The number of the last part of a report that the coordinator has, and what it says.
 fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Control)> {
     let (received, sealed) = answer.split_first_chunk()?;
     let control = trusted.open(purpose, sealed)?;
@@ -309,7 +294,7 @@ mod tests {
     fn only_the_coordinators_answer_counts() {
         let (key, _) = SigningKey::generate().unwrap();
         let (other, _) = SigningKey::generate().unwrap();
-        let purpose = control_of("run", 1);
+        let purpose = of_load("run", 1, CONTROL);
         let control = Control {
             version: 3,
             ..Control::default()

@@ -1,7 +1,8 @@
 //! A connection to a nats-server, for threads: NATS' own types and its event loop end here.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::client::RequestErrorKind;
@@ -11,7 +12,6 @@ use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
 use plan::Failure;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -26,40 +26,32 @@ const RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(2);
 /// How long what nobody takes is kept: of runs that were killed.
 const KEPT: Duration = Duration::from_secs(3600);
-/// When a batch is sent again that was not stored, because it may have been lost on its way. All
-/// later ones of its agent wait for it.
+/// When a part of a report is sent again that was not stored, because it may have been lost on its
+/// way. All later ones of its agent wait for it.
 const SENT_AGAIN: Duration = Duration::from_secs(10);
 /// How long a consumer is kept without its coordinator.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
+/// The event loop of all connections, which has a thread of its own.
+static EVENT_LOOP: LazyLock<io::Result<Handle>> = LazyLock::new(|| {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let run = move || runtime.block_on(std::future::pending::<()>());
+    let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
+    thread.spawn(run).map(|_| handle)
+});
+
 /// Closed when the last copy is dropped.
 #[derive(Clone)]
-pub(crate) struct Connection(Arc<Inner>);
-
-struct Inner {
-    runtime: Handle,
+pub(crate) struct Connection {
+    runtime: &'static Handle,
     client: Client,
     streams: jetstream::Context,
-    state: Arc<State>,
-    /// Ends the thread of the event loop.
-    _ends: oneshot::Sender<()>,
+    up_since: UpSince,
 }
 
-#[derive(Default)]
-struct State {
-    up_since: Mutex<Option<Instant>>,
-    /// How often it was connected.
-    connects: AtomicU64,
-}
-
-/// Why a request has no reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    /// The server knows nobody who would answer.
-    Nobody,
-    /// No reply came, or the server is away.
-    Silence,
-}
+/// `None` while there is no connection.
+type UpSince = Arc<Mutex<Option<Instant>>>;
 
 /// A task that ends when this is dropped.
 pub(crate) struct Task(JoinHandle<()>);
@@ -72,77 +64,72 @@ impl Drop for Task {
 
 impl Connection {
     pub(crate) fn open(access: &Access, name: &str) -> Result<Self, Failure> {
-        let state = Arc::new(State::default());
-        let told = Arc::clone(&state);
+        let up_since = UpSince::default();
+        let told = Arc::clone(&up_since);
         let options = access
             .options(name)?
             .connection_timeout(CONNECT_LIMIT)
             .ping_interval(PING_INTERVAL)
             .reconnect_delay_callback(|_| RECONNECT_INTERVAL)
             .event_callback(move |event| {
-                told.note(&event);
+                match event {
+                    Event::Connected => *locked(&told) = Some(Instant::now()),
+                    Event::Disconnected | Event::Closed => *locked(&told) = None,
+                    _ => {}
+                }
                 std::future::ready(())
             });
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(Failure::internal)?;
-        let url = access.url.expose();
-        let connected = runtime.block_on(options.connect(url));
+        let runtime = EVENT_LOOP.as_ref().map_err(Failure::internal)?;
+        let connected = runtime.block_on(options.connect(access.url.expose()));
         let client = connected.map_err(|error| refused(access, &error))?;
-        state.note(&Event::Connected);
-        let (ends, ended) = oneshot::channel::<()>();
-        let handle = runtime.handle().clone();
+        // The event may come later.
+        locked(&up_since).get_or_insert_with(Instant::now);
+        // A task of the streams takes acknowledgments.
+        let _entered = runtime.enter();
         let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
-        let streams = {
-            // Its own task takes acknowledgements.
-            let _entered = handle.enter();
-            streams.build(client.clone())
-        };
-        let run = move || drop(runtime.block_on(ended));
-        let thread = std::thread::Builder::new().name("dyno-nats".to_owned());
-        thread.spawn(run).map_err(Failure::internal)?;
-        Ok(Self(Arc::new(Inner {
-            runtime: handle,
-            streams,
+        Ok(Self {
+            runtime,
+            streams: streams.build(client.clone()),
             client,
-            state,
-            _ends: ends,
-        })))
+            up_since,
+        })
     }
 
     /// Since when it has been connected; `None` while it is not.
     pub(crate) fn up_since(&self) -> Option<Instant> {
-        *locked(&self.0.state.up_since)
+        *locked(&self.up_since)
     }
 
-    pub(crate) fn connects(&self) -> impl Fn() -> u64 + Send + 'static {
-        let state = Arc::clone(&self.0.state);
-        move || state.connects.load(Ordering::Relaxed)
+    /// How often it was connected.
+    pub(crate) fn connects(&self) -> u64 {
+        let statistics = self.client.statistics();
+        statistics.connects.load(Ordering::Relaxed)
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.0.client
+        &self.client
     }
 
     pub(crate) fn streams(&self) -> &jetstream::Context {
-        &self.0.streams
+        &self.streams
     }
 
     /// Waits for something; never called by a [`Task`].
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        self.0.runtime.block_on(work)
+        self.runtime.block_on(work)
     }
 
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Task {
-        Task(self.0.runtime.spawn(work))
+        Task(self.runtime.spawn(work))
     }
 
     /// Goes on after the caller has dropped everything.
     pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.runtime.spawn(work));
+        drop(self.runtime.spawn(work));
     }
 
     pub(crate) fn publish(&self, subject: String, payload: Vec<u8>) {
-        let client = self.0.client.clone();
+        let client = self.client.clone();
         self.detach(async move { drop(client.publish(subject, payload.into()).await) });
     }
 
@@ -152,7 +139,7 @@ impl Connection {
         subject: String,
         mut reply: impl FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'static,
     ) -> Result<Task, Failure> {
-        let client = self.0.client.clone();
+        let client = self.client.clone();
         let subscribed = self.wait(client.subscribe(subject));
         let mut requests = subscribed.map_err(Failure::server)?;
         Ok(self.spawn(async move {
@@ -163,30 +150,6 @@ impl Connection {
                 }
             }
         }))
-    }
-
-    /// Makes the stream for reports if there is none.
-    pub(crate) fn make_stream(&self) -> Result<(), Failure> {
-        let made = self.wait(make_stream(self.streams()));
-        made.map_err(|error| {
-            let message = format!("the nats-server keeps no reports of a load: {error}");
-            let remedy = "enable JetStream: start it with -js and, for its directory, -sd";
-            Failure::server(message).remedy(remedy)
-        })
-    }
-}
-
-impl State {
-    fn note(&self, event: &Event) {
-        let mut since = locked(&self.up_since);
-        match event {
-            Event::Connected if since.is_none() => {
-                self.connects.fetch_add(1, Ordering::Relaxed);
-                *since = Some(Instant::now());
-            }
-            Event::Disconnected | Event::Closed => *since = None,
-            _ => {}
-        }
     }
 }
 
@@ -212,16 +175,16 @@ pub(crate) async fn ask(
     subject: String,
     payload: Vec<u8>,
     limit: Duration,
-) -> Result<Vec<u8>, Unanswered> {
-    let asked = timeout(limit, client.request(subject, payload.into())).await;
-    match asked {
+) -> Result<Vec<u8>, RequestErrorKind> {
+    match timeout(limit, client.request(subject, payload.into())).await {
         Ok(Ok(reply)) => Ok(reply.payload.into()),
-        Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Err(Unanswered::Nobody),
-        Ok(Err(_)) | Err(_) => Err(Unanswered::Silence),
+        Ok(Err(error)) => Err(error.kind()),
+        Err(_) => Err(RequestErrorKind::TimedOut),
     }
 }
 
-async fn make_stream(
+/// Makes the stream for reports if there is none.
+pub(crate) async fn make_stream(
     streams: &jetstream::Context,
 ) -> Result<(), jetstream::context::CreateStreamError> {
     let config = stream::Config {

@@ -12,8 +12,8 @@ use crate::key::unique;
 use crate::message::Identity;
 
 const EXECUTABLE: &str = "/proc/self/exe";
-/// Bytes of a program's digest that tell its builds apart.
-const BUILD_BYTES: usize = 6;
+/// Digits of a program's digest that tell its builds apart.
+const BUILD_DIGITS: usize = 12;
 
 impl Identity {
     /// This process, with the version of its program.
@@ -38,9 +38,7 @@ fn build() -> Result<String, Failure> {
     let mut digest = Sha256::new();
     let mut file = File::open(EXECUTABLE).map_err(failed)?;
     io::copy(&mut file, &mut digest).map_err(failed)?;
-    let digest = digest.finalize();
-    let digits = digest.iter().take(BUILD_BYTES);
-    Ok(digits.map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:.BUILD_DIGITS$x}", digest.finalize()))
 }
 
 fn machine() -> String {

@@ -84,7 +84,7 @@ pub fn unique() -> Result<String, Failure> {
     Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }
 
-fn random<const N: usize>() -> Result<[u8; N], Failure> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| Failure::internal("the system gives no random numbers"))?;

@@ -15,8 +15,7 @@ mod message;
 mod reports;
 
 pub use access::Access;
-pub use clock::monotonic_ns;
-pub use coordinator::{Drive, Fleet};
+pub use coordinator::{Drive, Fleet, busy, failed};
 pub use key::{PublicKey, SigningKey, unique};
-pub use message::{Control, Ending, Identity, Presence, Start};
-pub use reports::{Batch, Receipt};
+pub use message::{Control, Ending, Identity, Presence};
+pub use reports::{Part, Receipt};

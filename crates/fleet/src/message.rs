@@ -1,11 +1,9 @@
 //! What a coordinator and its agents tell each other, besides what a load reports.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of what an agent says of itself.
-const MAX_TEXT_BYTES: usize = 100;
+const MAX_BYTES: usize = 1000;
 
 /// An agent, as it presents itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,19 +37,19 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Whether it can be shown to users, and is no longer than what agents say of themselves.
-    pub(crate) fn is_plain(&self) -> bool {
-        let agent = &self.identity;
-        let texts = [&agent.build, &agent.architecture, &self.trusts];
-        let places = [&agent.machine, &agent.network];
-        let is_plain = |text: &String| {
-            let has_room = text.len() <= MAX_TEXT_BYTES;
-            has_room && text.chars().all(|c| c.is_ascii_graphic())
-        };
-        let texts = texts.into_iter().chain(places).chain(&self.run);
+    /// From an answer, if it can be shown to users, and is no longer than what agents say of
+    /// themselves.
+    pub(crate) fn parse(answer: &[u8]) -> Option<Self> {
+        // Without escapes, all texts are as plain as the answer.
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\';
+        if answer.len() > MAX_BYTES || !answer.iter().all(is_plain) {
+            return None;
+        }
+        let presence: Self = serde_json::from_slice(answer).ok()?;
         // The id is part of subjects.
-        let names = [&agent.label, &agent.id];
-        names.into_iter().all(|name| plan::is_label(name)) && texts.into_iter().all(is_plain)
+        let names = [&presence.identity.label, &presence.identity.id];
+        let are_labels = names.into_iter().all(|name| plan::is_label(name));
+        are_labels.then_some(presence)
     }
 }
 
@@ -63,6 +61,8 @@ pub(crate) struct Order {
     pub(crate) run: String,
     /// One of the run's loads.
     pub(crate) load: u32,
+    /// When the clock of the coordinator's load read 0, on the agent's monotonic clock.
+    pub(crate) origin_ns: u64,
     pub(crate) body: serde_json::Value,
 }
 
@@ -70,6 +70,8 @@ pub(crate) struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Taken {
     Accepted,
+    /// It works for this run.
+    Busy(String),
     Refused(String),
 }
 
@@ -81,6 +83,8 @@ pub enum Ending {
     /// As if its time were over.
     Enough,
     Interrupt,
+    /// At once: the coordinator has everything that it wants.
+    Over,
 }
 
 /// What all agents of a load are to know, as a whole: one that missed some of them needs only the
@@ -89,43 +93,33 @@ pub enum Ending {
 pub struct Control {
     /// Higher than that of all earlier ones.
     pub version: u64,
-    /// When the load starts.
-    pub start: Option<Start>,
+    /// When the load starts, on the clock of the coordinator's load.
+    pub start_ns: Option<u64>,
     pub ending: Ending,
     /// Whether each server is open to users.
     pub open: Vec<bool>,
-    /// Starts of transactions that are awaited, on the coordinator's clock.
+    /// Starts of transactions that are awaited, on the same clock.
     pub awaited_ns: Vec<u64>,
     /// The ids of agents that count as missing.
     pub missing: Vec<String>,
-    /// Whether the coordinator has everything that it wants.
-    pub is_over: bool,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Start {
-    /// On the clock of the coordinator's load.
-    pub at_ns: u64,
-    /// The same instant on each agent's monotonic clock, by its id.
-    pub agents_ns: BTreeMap<String, u64>,
 }
 
 pub(crate) const HELLO: &str = "dyno.agents.hello";
 /// The stream of everything that loads report.
 pub(crate) const STREAM: &str = "DYNO";
 pub(crate) const REPORTS: &str = "dyno.reports.>";
+pub(crate) const CONTROL: &str = "control";
+pub(crate) const HERE: &str = "here";
 pub(crate) const ORDER: &str = "order";
+/// Asks for a [`Reading`](measure::clock::Reading).
+pub(crate) const CLOCK: &str = "clock";
 
-/// Asks an agent for a [`Reading`](measure::clock::Reading) of its clocks.
-pub(crate) fn clock_of(agent: &str) -> String {
-    format!("dyno.agent.{agent}.clock")
+pub(crate) fn of_agent(agent: &str, what: &str) -> String {
+    format!("dyno.agent.{agent}.{what}")
 }
 
-pub(crate) fn order_for(agent: &str) -> String {
-    format!("dyno.agent.{agent}.order")
-}
-
-/// The load of a run: `here` asks whether its coordinator is still there, and `control` is told.
+/// The load of a run: `here` asks whether its coordinator is still there, and `control` is told. A
+/// [`Control`] is signed for the subject on which it is told.
 pub(crate) fn of_load(run: &str, load: u32, what: &str) -> String {
     format!("dyno.run.{run}.{load}.{what}")
 }
@@ -134,12 +128,8 @@ pub(crate) fn reports_of(run: &str, load: u32, agent: &str) -> String {
     format!("dyno.reports.{run}.{load}.{agent}")
 }
 
-/// What a [`Control`] is signed for: one load of one run.
-pub(crate) fn control_of(run: &str, load: u32) -> String {
-    format!("control {run} {load}")
-}
-
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -159,11 +149,15 @@ mod tests {
             run: run.map(str::to_owned),
             trusts: String::new(),
         };
-        assert!(presence("a", "", None).is_plain());
-        assert!(presence("a", "b", Some("c")).is_plain());
-        assert!(!presence("a.b", "", None).is_plain());
-        assert!(!presence("a", "", Some("\n")).is_plain());
-        let long = "x".repeat(MAX_TEXT_BYTES + 1);
-        assert!(!presence("a", &long, None).is_plain());
+        let is_taken = |presence: &Presence| {
+            Presence::parse(&serde_json::to_vec(presence).unwrap()).as_ref() == Some(presence)
+        };
+        assert!(is_taken(&presence("a", "", None)));
+        assert!(is_taken(&presence("a", "b", Some("c"))));
+        assert!(!is_taken(&presence("a.b", "", None)));
+        for bad in ["\n", "a b", "\u{7f}", "\u{202e}"] {
+            assert!(!is_taken(&presence("a", "", Some(bad))), "{bad:?}");
+        }
+        assert!(!is_taken(&presence("a", &"x".repeat(MAX_BYTES), None)));
     }
 }

@@ -1,305 +1,219 @@
-//! What the agents of a load report, in order and without a loss: an agent numbers its batches and
-//! keeps each one until the coordinator has it, whatever happens to the nats-server in between.
+//! What the agents of a load report, in order and without a loss: an agent numbers the parts of its
+//! reports and keeps each one until the coordinator has it, whatever happens to the nats-server in
+//! between.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use async_nats::jetstream::message::{Acker, PublishMessage};
+use async_nats::jetstream;
 use futures_util::StreamExt;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use futures_util::future::try_join_all;
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::connection::{Connection, STORE_LIMIT, Task, consumer, locked};
 use crate::message::{STREAM, reports_of};
 
-/// Reports are sent in batches of up to about this size; a larger report takes several.
-const BATCH_BYTES: usize = 128 << 10;
+/// A longer report is sent in several parts.
+const PART_BYTES: usize = 128 << 10;
 /// More than a second's report needs; a longer one is discarded.
 const MAX_REPORT_BYTES: usize = 64 << 20;
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// How long a request for messages waits for some.
-const PULL_TIME: Duration = Duration::from_secs(2);
-const PULL_MESSAGES: usize = 64;
-/// Most batches of an agent that wait for an earlier one.
+/// How often to look whether the coordinator has everything.
+const FINISH_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a request for messages waits for some, and how often the nats-server says meanwhile that
+/// it is still there.
+const PULL_TIME: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_secs(1);
+const PARTS_AT_ONCE: usize = 16;
+/// Most parts of an agent that wait for an earlier one.
 const MAX_EARLY: usize = 1000;
-const LENGTH_BYTES: usize = 4;
 
 /// The agent's side.
 pub(crate) struct Reporter {
-    items: UnboundedSender<Item>,
-    kept: Arc<Kept>,
+    outbox: Arc<Outbox>,
+    /// Maximum size of a part in bytes.
+    limit: usize,
     _task: Task,
 }
 
-enum Item {
-    Report(Vec<u8>),
-    /// The coordinator has all batches up to this one.
-    Received(u64),
+/// What the coordinator may not have yet.
+#[derive(Default)]
+struct Outbox {
+    kept: Mutex<Kept>,
+    added: Notify,
 }
 
-/// How many reports and batches the coordinator may not have yet.
 #[derive(Default)]
 struct Kept {
-    count: Mutex<usize>,
-    changed: Condvar,
-}
-
-impl Kept {
-    fn remove(&self, count: usize) {
-        *locked(&self.count) -= count;
-        self.changed.notify_all();
-    }
+    /// The number of each part, oldest first, and its message: the number, whether the report ends
+    /// with it, and its bytes.
+    parts: VecDeque<(u64, Vec<u8>)>,
+    /// The last number.
+    last: u64,
 }
 
 impl Reporter {
     pub(crate) fn new(connection: &Connection, subject: String) -> Self {
-        let (items, queue) = unbounded_channel();
-        let kept = Arc::new(Kept::default());
-        let sender = BatchSender {
-            streams: connection.streams().clone(),
-            subject,
-            // Leaves room for what NATS adds.
-            limit: BATCH_BYTES
-                .min(connection.client().max_payload() / 2)
-                .max(1),
-            kept: VecDeque::new(),
-            number: 0,
-            count: Arc::clone(&kept),
-        };
-        let connects = connection.connects();
+        let outbox = Arc::new(Outbox::default());
+        let task = send(connection.clone(), subject, Arc::clone(&outbox));
         Self {
-            items,
-            kept,
-            _task: connection.spawn(sender.run(queue, connects)),
+            // Leaves room for what NATS adds.
+            limit: PART_BYTES.min(connection.client().max_payload() / 2).max(1),
+            outbox,
+            _task: connection.spawn(task),
         }
     }
 
-    pub(crate) fn report(&self, report: Vec<u8>) {
-        *locked(&self.kept.count) += 1;
-        if self.items.send(Item::Report(report)).is_err() {
-            self.kept.remove(1);
+    pub(crate) fn report(&self, report: &[u8]) {
+        let mut kept = locked(&self.outbox.kept);
+        let mut parts = report.chunks(self.limit).peekable();
+        while let Some(part) = parts.next() {
+            kept.last += 1;
+            let number = kept.last;
+            let is_end = [u8::from(parts.peek().is_none())];
+            let message = [&number.to_be_bytes(), &is_end[..], part].concat();
+            kept.parts.push_back((number, message));
         }
+        self.outbox.added.notify_one();
     }
 
-    pub(crate) fn received(&self, number: u64) {
-        drop(self.items.send(Item::Received(number)));
+    /// The coordinator has all parts up to this one.
+    pub(crate) fn received(&self, last: u64) {
+        let mut kept = locked(&self.outbox.kept);
+        let count = kept.parts.partition_point(|(number, _)| *number <= last);
+        kept.parts.drain(..count);
     }
 
     /// Waits until the coordinator has everything, or until `gives_up`.
     pub(crate) fn finish(&self, gives_up: impl Fn() -> bool) {
-        let mut count = locked(&self.kept.count);
-        while *count > 0 && !gives_up() {
-            let waited = self.kept.changed.wait_timeout(count, RETRY_INTERVAL);
-            count = waited.unwrap_or_else(PoisonError::into_inner).0;
+        while !locked(&self.outbox.kept).parts.is_empty() && !gives_up() {
+            std::thread::sleep(FINISH_INTERVAL);
         }
     }
 }
 
-struct BatchSender {
-    streams: async_nats::jetstream::Context,
+/// Sends what is added, and everything again after a new connection: a nats-server that was killed
+/// may have lost what it had stored.
+async fn send(connection: Connection, subject: String, outbox: Arc<Outbox>) {
+    let (mut sent, mut connects) = (0, connection.connects());
+    loop {
+        if connects != connection.connects() {
+            (sent, connects) = (0, connection.connects());
+        }
+        let new: Vec<_> = {
+            let kept = locked(&outbox.kept);
+            let new = kept.parts.iter().filter(|(number, _)| *number > sent);
+            new.take(PARTS_AT_ONCE).cloned().collect()
+        };
+        let Some(last) = new.last().map(|(number, _)| *number) else {
+            drop(timeout(RETRY_INTERVAL, outbox.added.notified()).await);
+            continue;
+        };
+        let store = |(_, message)| store(connection.streams(), subject.clone(), message);
+        let stored = try_join_all(new.into_iter().map(store));
+        match timeout(STORE_LIMIT, stored).await {
+            Ok(Ok(_)) => sent = last,
+            Ok(Err(_)) | Err(_) => sleep(RETRY_INTERVAL).await,
+        }
+    }
+}
+
+async fn store(
+    streams: &jetstream::Context,
     subject: String,
-    /// Maximum size of a batch in bytes.
-    limit: usize,
-    /// For each batch, oldest first: its number, how many reports end in it, and its bytes.
-    kept: VecDeque<(u64, usize, Vec<u8>)>,
-    number: u64,
-    count: Arc<Kept>,
+    message: Vec<u8>,
+) -> Result<(), jetstream::context::PublishError> {
+    let sent = streams.publish(subject, message.into());
+    sent.await?.await.map(drop)
 }
 
-impl BatchSender {
-    async fn run(mut self, mut queue: UnboundedReceiver<Item>, connects: impl Fn() -> u64) {
-        let mut connected = connects();
-        while let Some(item) = queue.recv().await {
-            let mut next = Some(item);
-            let mut batch = Vec::new();
-            let mut reports = 0;
-            let mut received = None;
-            while let Some(item) = next {
-                match item {
-                    Item::Report(report) => {
-                        batch.extend_from_slice(&(report.len() as u32).to_be_bytes());
-                        batch.extend_from_slice(&report);
-                        reports += 1;
-                    }
-                    Item::Received(number) => received = Some(number),
-                }
-                next = match batch.len() < BATCH_BYTES {
-                    true => queue.try_recv().ok(),
-                    false => None,
-                };
-            }
-            if let Some(received) = received {
-                self.forget(received);
-                // A nats-server that was killed may have lost what it had accepted.
-                if connected != connects() {
-                    connected = connects();
-                    for (number, _, batch) in self.kept.clone() {
-                        self.publish(number, &batch).await;
-                    }
-                }
-            }
-            let mut parts = batch.chunks(self.limit).peekable();
-            while let Some(part) = parts.next() {
-                self.number += 1;
-                let numbered = [&self.number.to_be_bytes(), part].concat();
-                self.publish(self.number, &numbered).await;
-                let whole = if parts.peek().is_none() { reports } else { 0 };
-                self.kept.push_back((self.number, whole, numbered));
-            }
-        }
-    }
-
-    fn forget(&mut self, received: u64) {
-        while let Some((number, reports, _)) = self.kept.front()
-            && *number <= received
-        {
-            self.count.remove(*reports);
-            self.kept.pop_front();
-        }
-    }
-
-    /// Returns once the server has it.
-    async fn publish(&self, number: u64, batch: &[u8]) {
-        loop {
-            let message = PublishMessage::build()
-                .payload(batch.to_vec().into())
-                .message_id(format!("{}.{number}", self.subject));
-            let sent = async {
-                let sent = self.streams.send_publish(self.subject.clone(), message);
-                sent.await?.await
-            };
-            if let Ok(Ok(_)) = timeout(STORE_LIMIT, sent).await {
-                return;
-            }
-            sleep(RETRY_INTERVAL).await;
-        }
-    }
-}
-
-/// The coordinator's side.
+/// The coordinator's side: what arrives from all agents.
 pub(crate) struct Inbox {
     connection: Connection,
-    messages: Receiver<Message>,
-    agents: Vec<String>,
-    next: Vec<Expected>,
+    messages: Receiver<jetstream::Message>,
     consumer: String,
     _task: Task,
 }
 
-struct Message {
-    agent: String,
-    payload: Vec<u8>,
-    acker: Acker,
-}
-
+/// Puts the parts of an agent's reports in order.
 #[derive(Default)]
-struct Expected {
-    /// The number of the last batch that was passed on.
-    last: u64,
+pub(crate) struct Sequence {
+    /// The number of the last part that was passed on.
+    pub(crate) last: u64,
     early: BTreeMap<u64, (Vec<u8>, Receipt)>,
     /// The beginning of a report that has not arrived completely.
     begun: Vec<u8>,
 }
 
-/// What an agent reports at once.
-pub struct Batch {
-    /// The index of the agent.
-    pub agent: usize,
-    pub reports: Vec<Vec<u8>>,
+/// A part of what an agent reports.
+pub struct Part {
+    /// The report that ends with it.
+    pub report: Option<Vec<u8>>,
     pub receipt: Receipt,
 }
 
-/// Lets the nats-server forget a batch.
-pub struct Receipt {
-    connection: Connection,
-    acker: Acker,
-}
-
-impl Receipt {
-    /// Called once the batch is stored.
-    pub fn stored(self) {
-        let acker = self.acker;
-        self.connection
-            .detach(async move { drop(acker.ack().await) });
-    }
-}
+/// To be called once a part is stored, so that the nats-server forgets it.
+pub type Receipt = Box<dyn FnOnce() + Send>;
 
 impl Inbox {
-    pub(crate) fn open(connection: &Connection, run: &str, load: u32, agents: Vec<String>) -> Self {
+    pub(crate) fn open(connection: &Connection, run: &str, load: u32) -> Self {
         let (sender, messages) = channel();
         let subjects = reports_of(run, load, "*");
         let name = format!("dyno-{run}-{load}");
-        let streams = connection.streams().clone();
-        let task = connection.spawn(pull(streams, name.clone(), subjects, sender));
+        let task = pull(connection.clone(), name.clone(), subjects, sender);
         Self {
             connection: connection.clone(),
             messages,
-            next: agents.iter().map(|_| Expected::default()).collect(),
-            agents,
             consumer: name,
-            _task: task,
+            _task: connection.spawn(task),
         }
     }
 
-    /// The number of the last batch of an agent.
-    pub(crate) fn last(&self, agent: usize) -> u64 {
-        self.next[agent].last
+    /// The ID of an agent, and a message of it.
+    pub(crate) fn next(&self, limit: Duration) -> Option<(String, Vec<u8>, Receipt)> {
+        let message = self.messages.recv_timeout(limit).ok()?;
+        let (message, acker) = message.split();
+        let connection = self.connection.clone();
+        let receipt = move || connection.detach(async move { drop(acker.ack().await) });
+        let agent = message.subject.rsplit('.').next()?;
+        Some((agent.to_owned(), message.payload.into(), Box::new(receipt)))
     }
+}
 
-    /// The next batches, each agent's in order.
-    pub(crate) fn next(&mut self, limit: Duration) -> Vec<Batch> {
-        let until = Instant::now() + limit;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.messages.recv_timeout(left) {
-                Ok(message) => {
-                    let batches = self.in_order(message);
-                    if !batches.is_empty() {
-                        return batches;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Vec::new();
-                }
-            }
-        }
-    }
-
-    fn in_order(&mut self, message: Message) -> Vec<Batch> {
-        let receipt = Receipt {
-            connection: self.connection.clone(),
-            acker: message.acker,
-        };
-        let agent = self.agents.iter().position(|id| *id == message.agent);
-        let numbered = message.payload.split_first_chunk();
-        let (Some(agent), Some((number, sent))) = (agent, numbered) else {
-            receipt.stored();
+impl Sequence {
+    /// The parts that are next.
+    pub(crate) fn add(&mut self, message: &[u8], receipt: Receipt) -> Vec<Part> {
+        let numbered = message.split_first_chunk();
+        let numbered = numbered.map(|(number, part)| (u64::from_be_bytes(*number), part));
+        let Some((number, part)) = numbered.filter(|(number, _)| *number > self.last) else {
+            receipt();
             return Vec::new();
         };
-        let number = u64::from_be_bytes(*number);
-        let expected = &mut self.next[agent];
-        if number <= expected.last {
-            receipt.stored();
-            return Vec::new();
-        }
         // Without its receipt, it comes again later.
-        if number > expected.last + 1 && expected.early.len() >= MAX_EARLY {
+        if number > self.last + 1 && self.early.len() >= MAX_EARLY {
             return Vec::new();
         }
-        expected.early.insert(number, (sent.to_vec(), receipt));
-        let mut batches = Vec::new();
-        while let Some((sent, receipt)) = expected.early.remove(&(expected.last + 1)) {
-            expected.last += 1;
-            expected.begun.extend(sent);
-            batches.push(Batch {
-                agent,
-                reports: take_whole(&mut expected.begun),
-                receipt,
-            });
+        self.early.insert(number, (part.to_vec(), receipt));
+        let mut parts = Vec::new();
+        while let Some((part, receipt)) = self.early.remove(&(self.last + 1)) {
+            self.last += 1;
+            let report = self.report(&part);
+            parts.push(Part { report, receipt });
         }
-        batches
+        parts
+    }
+
+    /// The report that ends with a part.
+    fn report(&mut self, part: &[u8]) -> Option<Vec<u8>> {
+        let (is_end, bytes) = part.split_first()?;
+        self.begun.extend(bytes);
+        if self.begun.len() > MAX_REPORT_BYTES {
+            self.begun.clear();
+        }
+        (*is_end != 0).then(|| std::mem::take(&mut self.begun))
     }
 }
 
@@ -312,62 +226,21 @@ impl Drop for Inbox {
     }
 }
 
-/// Takes the reports that have arrived completely.
-fn take_whole(begun: &mut Vec<u8>) -> Vec<Vec<u8>> {
-    let mut reports = Vec::new();
-    let mut rest = begun.as_slice();
-    while let Some((length, after)) = rest.split_first_chunk::<LENGTH_BYTES>()
-        && let length = u32::from_be_bytes(*length) as usize
-        && let Some((report, after)) = after.split_at_checked(length)
-    {
-        reports.push(report.to_vec());
-        rest = after;
-    }
-    begun.drain(..begun.len() - rest.len());
-    if begun.len() > MAX_REPORT_BYTES {
-        begun.clear();
-    }
-    reports
-}
-
 /// Passes messages on as long as somebody takes them.
 async fn pull(
-    streams: async_nats::jetstream::Context,
+    connection: Connection,
     name: String,
     subjects: String,
-    sender: Sender<Message>,
+    sender: Sender<jetstream::Message>,
 ) {
     loop {
-        if let Ok(consumer) = consumer(&streams, &name, &subjects).await {
-            while let Ok(Ok(mut batch)) = timeout(
-                2 * PULL_TIME,
-                consumer
-                    .batch()
-                    .max_messages(PULL_MESSAGES)
-                    .expires(PULL_TIME)
-                    .messages(),
-            )
-            .await
-            {
-                let mut has_failed = false;
-                while let Ok(Some(message)) = timeout(2 * PULL_TIME, batch.next()).await {
-                    let Ok(message) = message else {
-                        has_failed = true;
-                        break;
-                    };
-                    let (message, acker) = message.split();
-                    let agent = message.subject.rsplit('.').next().unwrap_or_default();
-                    let passed = sender.send(Message {
-                        agent: agent.to_owned(),
-                        payload: message.payload.into(),
-                        acker,
-                    });
-                    if passed.is_err() {
-                        return;
-                    }
-                }
-                if has_failed {
-                    break;
+        if let Ok(consumer) = consumer(connection.streams(), &name, &subjects).await
+            && let stream = consumer.stream().expires(PULL_TIME).heartbeat(HEARTBEAT)
+            && let Ok(mut messages) = stream.messages().await
+        {
+            while let Some(Ok(message)) = messages.next().await {
+                if sender.send(message).is_err() {
+                    return;
                 }
             }
         }
@@ -380,23 +253,38 @@ async fn pull(
 mod tests {
     use super::*;
 
+    fn message(number: u64, is_end: u8, byte: u8) -> Vec<u8> {
+        [&number.to_be_bytes()[..], &[is_end, byte]].concat()
+    }
+
     #[test]
-    fn a_report_is_taken_once_it_is_whole() {
-        let sent = [0, 0, 0, 2, b'a', b'b', 0, 0, 0, 0, 0, 0, 0, 1, b'c'];
-        for length in 1..=sent.len() {
-            let (mut begun, mut reports) = (Vec::new(), Vec::new());
-            for part in sent.chunks(length) {
-                begun.extend(part);
-                reports.extend(take_whole(&mut begun));
-            }
-            assert_eq!(reports, [b"ab".to_vec(), Vec::new(), b"c".to_vec()]);
-            assert!(begun.is_empty());
-        }
+    fn parts_are_put_in_order_and_repeated_ones_are_forgotten() {
+        let mut parts = Sequence::default();
+        let mut add = |message: &[u8]| {
+            let stored = Arc::new(Mutex::new(false));
+            let told = Arc::clone(&stored);
+            let next = parts.add(message, Box::new(move || *locked(&told) = true));
+            let next: Vec<_> = next.into_iter().map(|part| part.report).collect();
+            (next, *locked(&stored))
+        };
+        assert_eq!(add(&message(2, 1, b'b')), (vec![], false));
+        let both = vec![None, Some(b"ab".to_vec())];
+        assert_eq!(add(&message(1, 0, b'a')), (both, false));
+        assert_eq!(add(&message(2, 1, b'b')), (vec![], true));
+        assert_eq!(add(b"short"), (vec![], true));
+        assert_eq!(
+            add(&message(3, 1, b'c')),
+            (vec![Some(b"c".to_vec())], false)
+        );
     }
 
     #[test]
     fn a_report_without_an_end_is_not_kept() {
-        let mut begun = vec![0xff; MAX_REPORT_BYTES + 1];
-        assert!(take_whole(&mut begun).is_empty() && begun.is_empty());
+        let mut parts = Sequence {
+            begun: vec![0; MAX_REPORT_BYTES],
+            ..Sequence::default()
+        };
+        assert_eq!(parts.report(&[0, 1]), None);
+        assert!(parts.begun.is_empty());
     }
 }

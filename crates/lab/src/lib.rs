@@ -35,7 +35,7 @@ pub type Database = std::sync::Arc<dyn engine::Database>;
 
 type Rows = Vec<Vec<Option<String>>>;
 
-pub use crate::fleet::{AgentRunner, Fleet, gather};
+pub use crate::fleet::{GATHER_LIMIT, check_agents, gather, run_order};
 pub use drive::find_max::{MAX_SEARCH_TRIALS, find_max};
 pub use drive::start::counted;
 pub use engine::Access;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
+use fleet::Fleet;
 use load::LoadSpec;
 use measure::setup::{Setup, StatementKind};
 use measure::summary::TrialSummary;
@@ -16,7 +17,7 @@ use workload::options::Options;
 
 use crate::drive::find_max::MAX_SEARCH_TRIALS;
 use crate::drive::start::counted;
-use crate::{Database, Failure, Fleet, Workload};
+use crate::{Database, Failure, Workload};
 
 /// Maximum number of files that dyno has open besides those of the loads.
 pub(crate) const OWN_FILES: u64 = 320;

@@ -45,11 +45,12 @@ impl Barrier {
         }
     }
 
-    /// One that only [`Barrier::begin_at`] opens.
-    pub fn held(loads: u32) -> Self {
+    /// That of a single load on a clock with this origin, which only [`Barrier::begin_at`] opens.
+    pub fn held(origin: Instant) -> Self {
         Self {
+            origin,
             is_held: true,
-            ..Self::new(loads)
+            ..Self::new(1)
         }
     }
 

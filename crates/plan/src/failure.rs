@@ -33,6 +33,8 @@ pub enum Fact {
     /// A server rejected its settings or ended before it was ready. Another one with the same
     /// settings would fail in the same way.
     NotStarted,
+    /// An agent works for another run.
+    Busy,
     /// A fault was to affect or heal a server that does not run.
     NotRunning,
 }

@@ -37,12 +37,6 @@ pub(crate) struct AgentArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AgentsArgs {
-    #[command(flatten)]
-    pub(crate) nats: NatsArg,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct NatsArg {
     /// Address of the nats-server that connects the fleet. [default: NATS_URL]
     #[arg(long = "nats", value_name = "URL")]

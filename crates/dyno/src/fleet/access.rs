@@ -11,9 +11,6 @@ use crate::cli::NatsArg;
 use crate::failure::Failure;
 use crate::secrets;
 
-const NEEDS: &str =
-    "other machines reach this nats-server, so it needs TLS and a proof of who connects";
-
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -56,18 +53,16 @@ pub(super) fn at(url: ServerUrl) -> Result<Access, Failure> {
         user: typed.or_else(|| text(variable("NATS_USER")).zip(text(variable("NATS_PASSWORD")))),
         ..Access::new(url)
     };
-    let proofs = [&access.credentials, &access.nkey].map(Option::is_some);
-    let has_proof = typed_user.is_some()
-        || proofs.contains(&true)
-        || access.certificate.is_some()
-        || access.user.is_some();
-    match is_loopback || has_proof {
-        true => Ok(access),
-        false => {
-            let remedy = "name a file in NATS_CREDS or NATS_NKEY, or set NATS_CERT and NATS_KEY; see docs/fleet.md";
-            Err(Failure::usage(NEEDS).remedy(remedy))
-        }
+    let files = access.credentials.is_some() || access.nkey.is_some();
+    let has_proof = files || access.certificate.is_some() || access.user.is_some();
+    if is_loopback || has_proof || typed_user.is_some() {
+        return Ok(access);
     }
+    let message =
+        "other machines reach this nats-server, so it needs TLS and a proof of who connects";
+    let remedy =
+        "name a file in NATS_CREDS or NATS_NKEY, or set NATS_CERT and NATS_KEY; see docs/fleet.md";
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 fn certificate() -> Result<Option<(PathBuf, PathBuf)>, Failure> {

@@ -6,15 +6,15 @@ mod list;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fleet::{Identity, PublicKey};
+use fleet::{Fleet, Identity, PublicKey};
 use lab::servers::NatsServer;
-use lab::{AgentRunner, Fleet, Lab, Trial};
+use lab::{Lab, Trial};
 use plan::{Exit, Nats, ServerUrl};
 
-use crate::cli::{AgentArgs, AgentsArgs};
+use crate::cli::{AgentArgs, NatsArg};
 use crate::console::{eprint, print};
 use crate::failure::Failure;
 use crate::signals;
@@ -30,9 +30,8 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<(), Failure> {
     let trusted = PublicKey::parse(&args.key)?;
     let identity = Identity::of_this_process(&label(args)?, VERSION)?;
     let interrupted = signals::interruption()?;
-    let tell = |line: &str| eprint(line);
-    let runner = Arc::new(AgentRunner);
-    fleet::agent::serve(&access, &identity, &trusted, runner, &interrupted, &tell)
+    let run = lab::run_order;
+    fleet::agent::serve(&access, &identity, &trusted, run, &interrupted, eprint)
 }
 
 /// The label that is typed, else the host's name.
@@ -54,12 +53,12 @@ fn label(args: &AgentArgs) -> Result<String, Failure> {
 }
 
 /// Lists the agents that a nats-server connects.
-pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
-    let access = access::typed(&args.nats)?;
+pub(crate) fn agents(args: &NatsArg) -> Result<(), Failure> {
+    let access = access::typed(args)?;
     let key = key::of_this_machine()?;
     let public_key = key.public().to_string();
     print(&format!("public key of this machine: {public_key}"))?;
-    let fleet = fleet::Fleet::connect(&access, key)?;
+    let fleet = Fleet::connect(&access, key, VERSION)?;
     let present = fleet.present(ANSWER_LIMIT, |_| false)?;
     if present.is_empty() {
         return print(&format!(
@@ -68,9 +67,8 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<(), Failure> {
         ));
     }
     let offsets = fleet.offsets(present.iter().map(|one| &one.identity));
-    let own = Identity::of_this_process("own", VERSION)?;
     let agents: Vec<_> = present.into_iter().zip(offsets).collect();
-    print(&list::table(&agents, &own, &public_key))
+    print(&list::table(&agents, &fleet.own, &public_key))
 }
 
 /// Connects the trials of a study with the agents that their load comes from, and waits until these
@@ -93,14 +91,19 @@ pub(crate) fn connect(
             (Some(server), url)
         }
     };
-    let key = key::of_this_machine()?;
-    let command = format!("dyno agent --nats {url} --key {}", key.public());
-    let fleet = Fleet::connect(&access::at(url)?, key, VERSION)?;
+    let access = access::at(url)?;
+    let fleet = Arc::new(Fleet::connect(&access, key::of_this_machine()?, VERSION)?);
+    fleet.check()?;
+    let key = fleet.public_key();
+    let command = format!("dyno agent --nats {} --key {key}", access.url);
     for trial in &mut trials {
         let has_agents = trial.planned.load.fleet.is_some();
         trial.fleet = has_agents.then(|| Arc::clone(&fleet));
     }
-    let check = || trials.iter().try_for_each(|trial| fleet.check(trial));
+    let check = || {
+        let mut trials = trials.iter();
+        trials.try_for_each(|trial| lab::check_agents(&fleet, trial))
+    };
     let how = match labels(&trials).as_slice() {
         [] => format!("on each load machine: {command}"),
         labels => format!(
@@ -109,7 +112,9 @@ pub(crate) fn connect(
         ),
     };
     let mut tell = |why: &str| eprint(&format!("waiting: {why}\n  {how}"));
-    let gathered = lab::gather(check, &mut tell, interrupted);
+    let gathered = lab::gather(lab::GATHER_LIMIT, check, &mut tell, &|| {
+        interrupted.load(Ordering::Relaxed)
+    });
     match gathered {
         Err(failure) if failure.exit == Exit::Server => Err(failure.remedy(how)),
         gathered => gathered.map(|()| server),

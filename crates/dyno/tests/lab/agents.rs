@@ -79,6 +79,13 @@ fn what_cannot_work_is_said() {
     agent("http://127.0.0.1:1", key, "a").fails(2, &["not the address of a nats-server"]);
     let no_file = agent(free, key, "a").env("NATS_CA", "/none");
     no_file.fails(3, &["cannot read /none"]);
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [("NATS_NKEY", "SUACSSL3"), ("NATS_CREDS", SEED)] {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let bad = agent(free, key, "a").env(name, &file);
+        bad.fails(2, &[&file.display().to_string(), name]);
+    }
     agent(free, key, "a.b").fails(2, &["`a.b` cannot be the label of an agent", "--label"]);
     let refused =
         agent("nats://me:hunter2@127.0.0.1:1", key, "a").fails(3, &["nats://me@127.0.0.1:1"]);

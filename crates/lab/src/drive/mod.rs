@@ -21,7 +21,7 @@ use load::{LoadError, LoadOutcome, LoadSpec, Stop};
 use plan::ReplyTime;
 use script::lua::LuaScript;
 
-use crate::fleet::team::{Parts, Team};
+use crate::fleet::team::Team;
 use crate::ledger::Ledger;
 use crate::observe::monitors::{self, Monitors};
 use crate::observe::probe::{self, Probers};
@@ -125,8 +125,7 @@ fn drive_with(
         let probes = probers.iter().map(|probers| probers.spawn(scope));
         let probes: Vec<_> = probes.collect::<Result<_, Failure>>()?;
         for (index, (database, watch)) in rig.databases().zip(&watches).enumerate() {
-            let parts = team.map(|team| team.parts(trial, index, database, &watch.route));
-            let driven = (database, parts.transpose()?);
+            let driven = (database, team);
             spawn_load(scope, trial, index, driven, watch, start, sender.clone())?;
         }
         let schedule = faults::Schedule {
@@ -200,12 +199,12 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// Starts the thread of an instance's load, which runs in this process unless it has parts.
+/// Starts the thread of an instance's load, which runs in this process unless it has agents.
 fn spawn_load<'scope>(
     scope: &'scope Scope<'scope, '_>,
     trial: &'scope Trial,
     index: usize,
-    (database, parts): (&'scope Database, Option<Parts<'scope>>),
+    (database, team): (&'scope Database, Option<&'scope Team<'scope>>),
     watch: &'scope Watch,
     start: &'scope Start,
     sender: Sender<TrialMessage>,
@@ -232,10 +231,14 @@ fn spawn_load<'scope>(
             pulse: trial.has_faults().then_some(&watch.pulse),
             tell: &mut |event| send(TrialMessage::Load(index, event)),
         };
-        let ended = catching_panics(|| match parts {
-            Some(parts) => parts.drive(load, &send),
+        let ended = catching_panics(|| match team {
+            Some(team) => team.drive(index, database, load, &send),
             None => database.drive(load),
         });
+        if ended.is_err() {
+            // The other loads must not wait for this one.
+            start.barrier.break_off();
+        }
         send(TrialMessage::LoadEnded(index, ended));
     };
     threads::spawn(scope, format!("dyno-load-{}", index + 1), run).map(drop)

@@ -4,81 +4,76 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use client::clock::monotonic_ns;
 use client::route::Route;
-use fleet::agent::{Link, Runner};
-use fleet::{Control, Ending, Start, monotonic_ns};
-use load::{Barrier, LoadError, LoadOutcome, Pulse, Stop};
+use fleet::agent::Link;
+use fleet::{Control, Ending};
+use load::{Barrier, LoadError, Pulse, Stop};
+use plan::ReplyTime;
 
-use super::message::{Ended, PulseReport, Report, Shift};
-use super::part::{LoadPart, ReadyPart};
+use super::message::{Ended, PulseReport, Report};
+use super::part::LoadPart;
+use crate::Failure;
 use crate::drive::catching_panics;
-use crate::{Failure, locked};
 
-/// How often the load and its coordinator hear of each other…
-const RELAY_INTERVAL: Duration = Duration::from_millis(25);
-/// …and if its pulse is read, which shows a recovery.
-const PULSE_INTERVAL: Duration = Duration::from_millis(10);
-/// Errors of a report: a nats-server accepts no message above a limit, by default 1 MiB.
-const ERRORS_AT_ONCE: usize = 500;
+/// How often the load and its coordinator hear of each other.
+const RELAY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs the parts of loads.
-#[derive(Debug)]
-pub struct AgentRunner;
-
-impl Runner for AgentRunner {
-    fn run(&self, order: serde_json::Value, link: &Link) {
-        let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
-        let ended = match part.and_then(LoadPart::ready) {
-            Ok(part) => run(part, link),
-            Err(failure) => Ended {
-                how: Err(LoadError::Agents(failure)),
-                began_ns: None,
-            },
-        };
-        report(link, &Report::Ended(ended));
-    }
+/// Runs the part of a load that an order has.
+pub fn run_order(order: serde_json::Value, link: &Link) {
+    let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
+    let ended = part.and_then(|part| run(part, link));
+    let ended = ended.unwrap_or_else(|failure| Ended {
+        how: Err(LoadError::Agents(failure)),
+        began_ns: None,
+    });
+    report(link, &Report::Ended(ended));
 }
 
 fn report(link: &Link, report: &Report) {
     // Nothing in a report can fail to be written.
-    link.report(serde_json::to_vec(report).unwrap_or_default());
+    link.report(&serde_json::to_vec(report).unwrap_or_default());
 }
 
-fn run(part: ReadyPart, link: &Link) -> Ended {
+/// On the coordinator's clock, so all times that are reported are on that.
+fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
+    let route = part.route.build(part.part.number as usize);
+    let (trial, database, spec) = part.ready()?;
+    let dialect = database.engine().about().dialect;
+    let workload = trial.workload.ready(&trial.options, dialect, &spec);
+    let workload = workload.map_err(Failure::usage)?;
+    let age = monotonic_ns().saturating_sub(link.origin_ns());
+    let origin = Instant::now().checked_sub(Duration::from_nanos(age));
     let relay = Relay {
-        barrier: Barrier::held(1),
+        barrier: Barrier::held(origin.ok_or_else(|| Failure::internal("no such time"))?),
         stop: Stop::default(),
-        route: Arc::new(part.route),
-        pulse: part.has_faults.then(Arc::default),
-        shift: std::sync::Mutex::new(None),
+        route: Arc::new(route),
+        pulse: trial.has_faults().then(Arc::default),
         is_over: AtomicBool::new(false),
         link,
     };
     let how = std::thread::scope(|scope| {
-        let _ends = EndRelay(&relay.is_over);
         scope.spawn(|| relay.run());
         let load = engine::Load {
-            spec: &part.spec,
-            workload: &part.workload,
-            protocol: part.protocol,
-            stamp_replies: part.stamp_replies,
+            spec: &spec,
+            workload: &workload,
+            protocol: trial.planned.load.protocol,
+            stamp_replies: trial.planned.load.reply_time == ReplyTime::Kernel,
             barrier: &relay.barrier,
             route: &relay.route,
             stop: &relay.stop,
             pulse: relay.pulse.as_ref(),
-            tell: &mut |event| report(link, &Report::Event(relay.shift().event(event))),
+            tell: &mut |event| report(link, &Report::Event(event)),
         };
-        catching_panics(|| part.database.drive(load))
+        let how = catching_panics(|| database.drive(load));
+        relay.is_over.store(true, Ordering::Relaxed);
+        how
     });
-    relay.ended(how)
-}
-
-struct EndRelay<'a>(&'a AtomicBool);
-
-impl Drop for EndRelay<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+    let barrier = &relay.barrier;
+    Ok(Ended {
+        how,
+        began_ns: barrier.passed().map(|at| barrier.ns(at)),
+    })
 }
 
 /// Passes on what the coordinator says to the load, and what the load shows to the coordinator.
@@ -87,29 +82,20 @@ struct Relay<'a> {
     stop: Stop,
     route: Arc<Route>,
     pulse: Option<Arc<Pulse>>,
-    /// Once the start is known.
-    shift: std::sync::Mutex<Option<Shift>>,
     is_over: AtomicBool,
     link: &'a Link,
 }
 
 impl Relay<'_> {
-    fn shift(&self) -> Shift {
-        locked(&self.shift).unwrap_or(Shift::between(0, 0))
-    }
-
     /// Returns when the load has ended.
     fn run(&self) {
-        let (mut known, mut alerts, mut is_ready) = (Control::default(), 0, false);
-        let (mut told, mut completed) = (PulseReport::default(), 0);
-        let interval = match self.pulse {
-            Some(_) => PULSE_INTERVAL,
-            None => RELAY_INTERVAL,
-        };
+        let (mut known, mut alerts, mut is_ready) = (0, 0, false);
+        let mut told = PulseReport::default();
         while !self.is_over.load(Ordering::Relaxed) {
-            if self.link.has_news(known.version) {
-                known = self.link.control();
-                self.obey(&known);
+            let control = self.link.control();
+            if control.version > known {
+                known = control.version;
+                self.obey(&control);
             }
             if self.link.alone().is_some() {
                 self.stop.interrupt();
@@ -118,26 +104,27 @@ impl Relay<'_> {
                 is_ready = true;
                 report(self.link, &Report::Ready);
             }
-            self.tell_pulse(&mut completed, &mut told.firsts_ns);
-            let now = self.route.wait_for_alert(alerts, interval);
+            self.tell_pulse(&mut told);
+            let now = self.route.wait_for_alert(alerts, RELAY_INTERVAL);
             if now != alerts {
                 alerts = now;
                 report(self.link, &Report::Alert);
             }
         }
-        self.tell_pulse(&mut completed, &mut told.firsts_ns);
+        self.tell_pulse(&mut told);
     }
 
     fn obey(&self, control: &Control) {
-        if let Some(start) = &control.start {
-            self.begin(start);
+        if let Some(start_ns) = control.start_ns {
+            let origin = self.barrier.origin();
+            self.barrier
+                .begin_at(origin + Duration::from_nanos(start_ns));
         }
         match control.ending {
-            // Another agent could not start.
-            _ if control.is_over => self.stop.interrupt(),
             Ending::None => {}
             Ending::Enough => self.stop.enough(),
-            Ending::Interrupt => self.stop.interrupt(),
+            // Over before its end if another agent could not start.
+            Ending::Interrupt | Ending::Over => self.stop.interrupt(),
         }
         let open = &control.open;
         self.route
@@ -145,66 +132,28 @@ impl Relay<'_> {
         if let Some(pulse) = &self.pulse {
             let known = pulse.firsts().len();
             for awaited_ns in control.awaited_ns.iter().skip(known) {
-                pulse.await_first(self.shift().here_ns(*awaited_ns));
+                pulse.await_first(*awaited_ns);
             }
         }
     }
 
-    /// Opens the barrier at the common start.
-    fn begin(&self, start: &Start) {
-        let mut shift = locked(&self.shift);
-        let at_ns = start.agents_ns.get(self.link.agent());
-        let (Some(at_ns), None) = (at_ns, &*shift) else {
-            return;
-        };
-        let (now, now_ns) = (Instant::now(), monotonic_ns());
-        let wait = Duration::from_nanos(at_ns.saturating_sub(now_ns));
-        let late = Duration::from_nanos(now_ns.saturating_sub(*at_ns));
-        let origin = self.barrier.origin();
-        let begin = (now + wait).checked_sub(late).unwrap_or(origin).max(origin);
-        *shift = Some(Shift::between(start.at_ns, self.barrier.ns(begin)));
-        drop(shift);
-        self.barrier.begin_at(begin);
-    }
-
-    fn tell_pulse(&self, completed: &mut u64, firsts_ns: &mut Vec<Option<u64>>) {
+    /// Reports what the pulse shows unless that is what was `told` last.
+    fn tell_pulse(&self, told: &mut PulseReport) {
         let (Some(pulse), Some(_)) = (&self.pulse, self.barrier.begun()) else {
             return;
         };
-        let shift = self.shift();
-        let errors = pulse
-            .take_errors()
-            .into_iter()
-            .map(|error| shift.error(error));
         let firsts = pulse.firsts().into_iter();
-        let firsts = firsts.map(|first| first.end_ns.map(|ns| shift.there_ns(ns)));
-        let mut now = PulseReport {
-            completed: pulse.completed().saturating_sub(*completed),
-            errors: errors.collect(),
-            firsts_ns: firsts.collect(),
+        let now = PulseReport {
+            completed: pulse.completed(),
+            errors: pulse.take_errors(),
+            firsts_ns: firsts.map(|first| first.end_ns).collect(),
         };
-        if now.completed > 0 || !now.errors.is_empty() || now.firsts_ns != *firsts_ns {
-            *completed += now.completed;
-            firsts_ns.clone_from(&now.firsts_ns);
-            while now.errors.len() > ERRORS_AT_ONCE {
-                let later = now.errors.split_off(ERRORS_AT_ONCE);
-                let sooner = PulseReport {
-                    completed: 0,
-                    errors: std::mem::replace(&mut now.errors, later),
-                    firsts_ns: now.firsts_ns.clone(),
-                };
-                report(self.link, &Report::Pulse(sooner));
-            }
+        if now != *told {
+            *told = PulseReport {
+                errors: Vec::new(),
+                ..now.clone()
+            };
             report(self.link, &Report::Pulse(now));
-        }
-    }
-
-    fn ended(&self, how: Result<LoadOutcome, LoadError>) -> Ended {
-        let (shift, barrier) = (self.shift(), &self.barrier);
-        let began = barrier.passed();
-        Ended {
-            how: how.map(|load| shift.outcome(load)),
-            began_ns: began.map(|at| shift.there_ns(barrier.ns(at))),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use fleet::{Drive, Ending, Identity, Receipt, Start, monotonic_ns};
+use fleet::agent::CUT_LIMIT;
+use fleet::{Drive, Ending, Identity, Receipt, failed};
 use load::{End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::{AgentSummary, AgentTotals};
 use measure::clock::Offsets;
@@ -21,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an agent may be silent while the nats-server is there: a network that was cut for 5 s,
 /// and a new connection.
 const SILENCE_LIMIT: Duration = Duration::from_secs(8);
-/// How long an agent may answer without reporting a second. A batch that was lost on its way comes again
+/// How long an agent may answer without reporting a second. What was lost on its way comes again
 /// after 10 s, and a nats-server that stores nothing, or a load that hangs, may never send one.
 const STALL_LIMIT: Duration = Duration::from_secs(20);
 /// More than anything can happen in a second, and so little that sums cannot overflow.
@@ -31,16 +32,17 @@ const CLOCK_ERROR_LIMIT: Duration = Duration::from_secs(10);
 /// How far ahead the start is set, besides some round trips.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_ROUND_TRIPS: u32 = 4;
-const LOOK_AT_AGENT: &str = "look at the agent's output, and run the trial again";
 const LOOK_AT_ALL: &str = "look at the output of the agents, and at that of the nats-server, which may be down, unreachable, or out of disk space";
 
 pub(super) struct FleetLoad<'a, 'l> {
     drive: Drive<'a>,
-    agents: Vec<AgentState<'a>>,
+    agents: Vec<AgentState>,
     merger: Merger,
-    /// Of batches whose seconds may not be stored yet, with the number of merged seconds before them.
+    /// Of reports whose seconds may not be stored yet, with the number of merged seconds before them.
     receipts: VecDeque<(u64, Receipt)>,
     merged: u64,
+    /// Whether the nats-server was away when last seen.
+    is_cut: bool,
     /// How the load is to end for reasons of its own.
     ending: Ending,
     index: usize,
@@ -48,9 +50,9 @@ pub(super) struct FleetLoad<'a, 'l> {
     send: &'a dyn Fn(TrialMessage),
 }
 
-struct AgentState<'a> {
-    identity: &'a Identity,
-    offset: Option<Offsets>,
+struct AgentState {
+    identity: Identity,
+    offsets: Offsets,
     open: u32,
     is_ready: bool,
     /// The number of its running transactions, once its load has ended.
@@ -61,15 +63,15 @@ struct AgentState<'a> {
     last_ns: u64,
     /// When its load last reported connections, a second, or that it was ending.
     progress: Instant,
-    firsts_ns: Vec<Option<u64>>,
+    pulse: PulseReport,
     totals: AgentTotals,
 }
 
-impl<'a> AgentState<'a> {
-    fn new(identity: &'a Identity) -> Self {
+impl AgentState {
+    fn new((identity, offsets): &(Identity, Offsets)) -> Self {
         Self {
-            identity,
-            offset: None,
+            identity: identity.clone(),
+            offsets: *offsets,
             open: 0,
             is_ready: false,
             running: None,
@@ -77,7 +79,7 @@ impl<'a> AgentState<'a> {
             missing_since_ns: None,
             last_ns: 0,
             progress: Instant::now(),
-            firsts_ns: Vec::new(),
+            pulse: PulseReport::default(),
             totals: AgentTotals::default(),
         }
     }
@@ -87,14 +89,14 @@ impl<'a> AgentState<'a> {
     }
 
     fn summary(&self, index: usize, start_ns: u64) -> AgentSummary {
-        let offset_ms = |ns: fn(Offsets) -> f64| self.offset.map_or(0.0, ns) / 1e6;
+        let Offsets { steady, wall } = self.offsets;
         let began_ns = self.ended.as_ref().and_then(|ended| ended.began_ns);
         self.totals.finish(AgentSummary {
             label: self.identity.label.clone(),
             server: index as u32 + 1,
             cpus: self.identity.cpus,
-            clock_ahead_ms: offset_ms(|offset| offset.wall.ahead_ns as f64),
-            round_trip_ms: offset_ms(|offset| offset.steady.round_trip_ns as f64),
+            clock_ahead_ms: wall.ahead_ns as f64 / 1e6,
+            round_trip_ms: steady.round_trip_ns as f64 / 1e6,
             late_start_ms: began_ns.map(|ns| (ns as f64 - start_ns as f64) / 1e6),
             missing_since_s: self.missing_since_ns.map(seconds),
             ..AgentSummary::default()
@@ -105,17 +107,18 @@ impl<'a> AgentState<'a> {
 impl<'a, 'l> FleetLoad<'a, 'l> {
     pub(super) fn new(
         drive: Drive<'a>,
-        agents: &'a [Identity],
         index: usize,
         load: engine::Load<'l>,
         send: &'a dyn Fn(TrialMessage),
     ) -> Self {
+        let agents: Vec<_> = drive.agents().iter().map(AgentState::new).collect();
         Self {
             drive,
-            agents: agents.iter().map(AgentState::new).collect(),
             merger: Merger::new(agents.len()),
+            agents,
             receipts: VecDeque::new(),
             merged: 0,
+            is_cut: false,
             ending: Ending::None,
             index,
             load,
@@ -135,16 +138,17 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             }
             for (index, agent) in self.agents.iter_mut().enumerate() {
                 if let Some(ended) = agent.ended.take() {
-                    return Err(not_started(agent.identity, ended));
+                    return Err(not_started(&agent.identity, ended));
                 }
                 let silence = self.drive.silence(index);
                 if silence >= SILENCE_LIMIT {
                     let why = "fell silent before the load started";
-                    return Err(failed(agent.identity, why, LOOK_AT_AGENT));
+                    return Err(LoadError::Agents(failed(&agent.identity, why)));
                 }
                 if !agent.is_ready && self.drive.since(agent.progress) >= STALL_LIMIT {
                     let why = "answers, but its reports do not arrive";
-                    return Err(failed(agent.identity, why, LOOK_AT_ALL));
+                    let failure = failed(&agent.identity, why).remedy(LOOK_AT_ALL);
+                    return Err(LoadError::Agents(failure));
                 }
             }
         }
@@ -152,34 +156,19 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     }
 
     /// Waits for the other loads, and tells all agents when they start.
-    pub(super) fn start(&mut self, offsets: &[Option<Offsets>]) -> Result<(), LoadError> {
-        let mut agents = self.agents.iter().zip(offsets);
-        // It would wait for the start forever.
-        if let Some((agent, _)) = agents.find(|(_, offset)| offset.is_none()) {
-            let why = "did not tell its clock before the load started";
-            return Err(failed(agent.identity, why, LOOK_AT_AGENT));
-        }
-        let trips_ns = offsets.iter().flatten();
-        let trips_ns = trips_ns.map(|offset| offset.steady.round_trip_ns);
+    pub(super) fn start(&mut self) -> Result<(), LoadError> {
+        let trips_ns = self.agents.iter();
+        let trips_ns = trips_ns.map(|agent| agent.offsets.steady.round_trip_ns);
         let longest = Duration::from_nanos(trips_ns.max().unwrap_or_default());
         let lead = LEAD + LEAD_ROUND_TRIPS * longest;
         let begun = self.load.barrier.meet(lead, self.load.stop)?;
-        let (now, now_ns) = (Instant::now(), monotonic_ns());
-        let ahead_ns = begun.saturating_duration_since(now).as_nanos() as u64;
-        let mut start = Start {
-            at_ns: self.load.barrier.ns(begun),
-            ..Start::default()
-        };
-        for (agent, offset) in self.agents.iter_mut().zip(offsets) {
-            agent.offset = *offset;
-            agent.last_ns = start.at_ns;
+        let start_ns = self.load.barrier.ns(begun);
+        for agent in &mut self.agents {
+            agent.last_ns = start_ns;
             agent.progress = begun;
-            if let Some(offset) = offset {
-                let at_ns = offset.steady.there_ns(now_ns + ahead_ns);
-                start.agents_ns.insert(agent.identity.id.clone(), at_ns);
-            }
         }
-        self.drive.update(|control| control.start = Some(start));
+        self.drive
+            .update(|control| control.start_ns = Some(start_ns));
         Ok(())
     }
 
@@ -192,21 +181,40 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             self.find_missing();
         }
         self.merge();
-        for (_, receipt) in std::mem::take(&mut self.receipts) {
-            self.forget(receipt);
+        for (_, receipt) in self.receipts.drain(..) {
+            (self.send)(TrialMessage::Then(receipt));
         }
     }
 
     fn receive(&mut self) {
-        for batch in self.drive.reports(POLL_INTERVAL) {
-            for report in batch.reports {
-                // What an agent says is not trusted to be a report.
-                if let Ok(report) = serde_json::from_slice(&report) {
-                    self.report(batch.agent, report);
-                }
+        let (agent, parts) = self.drive.next(POLL_INTERVAL).unwrap_or_default();
+        for part in parts {
+            // What an agent says is not trusted to be a report.
+            let report = part.report.map(|report| serde_json::from_slice(&report));
+            if let Some(Ok(report)) = report {
+                self.report(agent, report);
             }
-            self.receipts.push_back((self.merged, batch.receipt));
+            self.receipts.push_back((self.merged, part.receipt));
         }
+        self.note_cut();
+    }
+
+    /// Notes once for all loads that the nats-server is away, or back.
+    fn note_cut(&mut self) {
+        let is_cut = self.drive.is_cut();
+        if is_cut == self.is_cut || self.index > 0 {
+            return;
+        }
+        self.is_cut = is_cut;
+        let at_s = seconds(self.load.barrier.ns(Instant::now()));
+        let until_s = at_s + CUT_LIMIT.as_secs_f64();
+        let what = match is_cut {
+            true => format!(
+                "lost the connection to the nats-server; agents wait for it until {until_s:.1} s"
+            ),
+            false => "connected to the nats-server again".to_owned(),
+        };
+        (self.send)(TrialMessage::Note(format!("at {at_s:.1} s: {what}")));
     }
 
     fn report(&mut self, index: usize, report: Report) {
@@ -250,15 +258,18 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         }
     }
 
-    fn pulse(&mut self, index: usize, pulse: PulseReport) {
+    fn pulse(&mut self, index: usize, mut pulse: PulseReport) {
         let Some(all) = self.load.pulse else {
             return;
         };
-        all.absorb(pulse.completed.min(COUNT_LIMIT), pulse.errors);
-        self.agents[index].firsts_ns = pulse.firsts_ns;
+        let errors = std::mem::take(&mut pulse.errors);
+        let before = std::mem::replace(&mut self.agents[index].pulse, pulse);
+        let completed = self.agents[index].pulse.completed;
+        let completed = completed.saturating_sub(before.completed);
+        all.absorb(completed.min(COUNT_LIMIT), errors);
         for call in 0..all.firsts().len() {
             let agents = self.agents.iter();
-            let firsts = agents.filter_map(|agent| *agent.firsts_ns.get(call)?);
+            let firsts = agents.filter_map(|agent| *agent.pulse.firsts_ns.get(call)?);
             all.set_first(call, firsts.min());
         }
     }
@@ -312,7 +323,8 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
     fn is_missing(&mut self, index: usize) {
         let agent = &mut self.agents[index];
         agent.missing_since_ns = Some(agent.last_ns);
-        let Identity { id, label, .. } = agent.identity;
+        let agent = &self.agents[index];
+        let Identity { id, label, .. } = &agent.identity;
         let at_s = seconds(agent.last_ns);
         let rest = match self.agents.iter().all(AgentState::is_over) {
             true => "no agent is left",
@@ -335,13 +347,8 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
             && before + 1 < self.merged
             && let Some((_, receipt)) = self.receipts.pop_front()
         {
-            self.forget(receipt);
+            (self.send)(TrialMessage::Then(receipt));
         }
-    }
-
-    /// Lets the nats-server forget reports once everything that was told is stored.
-    fn forget(&self, receipt: Receipt) {
-        (self.send)(TrialMessage::Then(Box::new(|| receipt.stored())));
     }
 
     pub(super) fn into_outcome(self) -> Result<LoadOutcome, LoadError> {
@@ -357,12 +364,12 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         for agent in self.agents {
             match agent.ended {
                 _ if agent.missing_since_ns.is_some() => {
-                    missing.push(agent.identity.label.as_str())
+                    missing.push(agent.identity.label);
                 }
                 Some(Ended {
                     how: Ok(outcome), ..
                 }) => outcomes.push(outcome),
-                Some(ended) => return Err(not_started(agent.identity, ended)),
+                Some(ended) => return Err(not_started(&agent.identity, ended)),
                 None => {}
             }
         }
@@ -412,11 +419,6 @@ fn combined(outcomes: Vec<LoadOutcome>) -> Option<LoadOutcome> {
     Some(LoadOutcome { end, unfinished })
 }
 
-fn failed(agent: &Identity, why: &str, remedy: &str) -> LoadError {
-    let message = format!("agent {} {why}", agent.label);
-    LoadError::Agents(Failure::server(message).remedy(remedy))
-}
-
 fn not_started(agent: &Identity, ended: Ended) -> LoadError {
     let label = format!("agent {}", agent.label);
     match ended.how {
@@ -426,7 +428,7 @@ fn not_started(agent: &Identity, ended: Ended) -> LoadError {
         }
         Err(LoadError::Agents(failure)) => LoadError::Agents(failure.context(label)),
         Err(LoadError::Interrupted | LoadError::OtherFailed) | Ok(_) => {
-            failed(agent, "was interrupted", LOOK_AT_AGENT)
+            LoadError::Agents(failed(agent, "was interrupted"))
         }
         Err(why) => LoadError::Agents(Failure::server(why).context(label)),
     }

@@ -14,182 +14,125 @@ pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use fleet::{Access, Identity, Presence, SigningKey};
+use fleet::{Fleet, Identity, Presence};
 use plan::{Agents, Exit, listed};
 
 use crate::{Failure, Trial};
 
-pub use agent::AgentRunner;
+pub use agent::run_order;
 
 /// How long agents may take to answer a call for them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// How long agents are waited for: people start them, services start them again, and other runs end.
-const GATHER_LIMIT: Duration = Duration::from_secs(300);
+pub const GATHER_LIMIT: Duration = Duration::from_secs(300);
 
-/// The agents that a coordinator reaches, for all trials of its run.
-pub struct Fleet {
-    fleet: fleet::Fleet,
-    own: Identity,
-    /// The public key whose owner is this coordinator.
-    key: String,
-    run: String,
-    /// The number of its next load.
-    next_load: AtomicU32,
+/// Checks, before anything runs, that the agents of a trial are there and can drive it.
+pub fn check_agents(fleet: &Fleet, trial: &Trial) -> Result<(), Failure> {
+    muster(fleet, &trial.planned).map(drop)
 }
 
-impl fmt::Debug for Fleet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fleet({})", self.run)
+/// The agents of a trial; none if its load comes from this process.
+fn muster(fleet: &Fleet, trial: &plan::Trial) -> Result<Vec<Identity>, Failure> {
+    let Some(plan::Fleet { agents: wanted, .. }) = &trial.load.fleet else {
+        return Ok(Vec::new());
+    };
+    // All of an order except the addresses of the servers.
+    let texts = trial.load.scripts.iter().map(|script| &*script.text);
+    let order = serde_json::to_vec(&(trial, texts.collect::<Vec<_>>()));
+    let order = order.map_err(Failure::internal)?;
+    fleet.check_order(order.len())?;
+    let fits = |agent: &&Presence| match wanted {
+        Agents::Count(_) => hindrance(fleet, agent).is_none(),
+        Agents::Labels(labels) => labels.contains(&agent.identity.label),
+    };
+    let count = wanted.count();
+    let enough = |present: &[Presence]| present.iter().filter(fits).count() >= count;
+    let present = fleet.present(ANSWER_LIMIT, enough)?;
+    check_labels(fleet, &present, wanted.labels())?;
+    let agents = present.iter().filter(fits).take(count);
+    let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
+    if agents.len() < count {
+        return Err(too_few(fleet, wanted, &present, agents.len()));
+    }
+    let far = agents.iter().find(|agent| !is_near(fleet, agent));
+    match far.filter(|_| trial.serves_only_this_machine()) {
+        Some(agent) => Err(out_of_reach(agent, "servers on the loopback interface")),
+        None => Ok(agents),
     }
 }
 
-impl Fleet {
-    /// `version` is that of the program, of which agents have the same.
-    pub fn connect(access: &Access, key: SigningKey, version: &str) -> Result<Arc<Self>, Failure> {
-        let public = key.public().to_string();
-        let fleet = fleet::Fleet::connect(access, key)?;
-        fleet.check()?;
-        let own = Identity::of_this_process("coordinator", version)?;
-        Ok(Arc::new(Self {
-            fleet,
-            run: own.id.clone(),
-            own,
-            key: public,
-            next_load: AtomicU32::new(1),
-        }))
-    }
+/// Whether an agent reaches what listens on this process' loopback interface.
+fn is_near(fleet: &Fleet, agent: &Identity) -> bool {
+    let own = &fleet.own;
+    agent.machine == own.machine && agent.network == own.network
+}
 
-    /// Checks, before anything runs, that the agents of a trial are there and can drive it.
-    pub fn check(&self, trial: &Trial) -> Result<(), Failure> {
-        self.muster(&trial.planned).map(drop)
-    }
-
-    /// The agents of a trial; none if its load comes from this process.
-    fn muster(&self, trial: &plan::Trial) -> Result<Vec<Identity>, Failure> {
-        let Some(plan::Fleet { agents: wanted, .. }) = &trial.load.fleet else {
-            return Ok(Vec::new());
-        };
-        // All of an order except the addresses of the servers.
-        let texts = trial.load.scripts.iter().map(|script| &*script.text);
-        let order = serde_json::to_vec(&(trial, texts.collect::<Vec<_>>()));
-        let order = order.map_err(Failure::internal)?;
-        self.fleet.check_order(order.len())?;
-        let fits = |agent: &&Presence| match wanted {
-            Agents::Count(_) => self.hindrance(agent).is_none(),
-            Agents::Labels(labels) => labels.contains(&agent.identity.label),
-        };
-        let count = wanted.count();
-        let enough = |present: &[Presence]| present.iter().filter(fits).count() >= count;
-        let present = self.fleet.present(ANSWER_LIMIT, enough)?;
-        self.check_labels(&present, wanted.labels())?;
-        let agents = present.iter().filter(fits).take(count);
-        let agents: Vec<Identity> = agents.map(|one| one.identity.clone()).collect();
-        if agents.len() < count {
-            return Err(self.too_few(wanted, &present, agents.len()));
-        }
-        let far = agents.iter().find(|agent| !self.is_near(agent));
-        match far.filter(|_| trial.serves_only_this_machine()) {
-            Some(agent) => Err(out_of_reach(agent, "servers on the loopback interface")),
-            None => Ok(agents),
-        }
-    }
-
-    /// Whether an agent reaches what listens on this process' loopback interface.
-    fn is_near(&self, agent: &Identity) -> bool {
-        let own = &self.own;
-        agent.machine == own.machine && agent.network == own.network
-    }
-
-    /// Why an agent cannot take orders of this coordinator; `None` if it can.
-    fn hindrance(&self, agent: &Presence) -> Option<Failure> {
-        let (theirs, own) = (&agent.identity, &self.own);
-        let label = &theirs.label;
-        let unfit = |why: String| {
-            let remedy = "start it anew, with the program and the key of this coordinator";
-            Some(Failure::usage(why).remedy(remedy))
-        };
-        if agent.trusts != self.key {
-            return unfit(format!("agent {label} trusts another coordinator's key"));
-        }
-        if theirs.architecture != own.architecture {
-            let (there, here) = (&theirs.architecture, &own.architecture);
-            return unfit(format!(
-                "agent {label} runs on {there}, this machine is {here}"
-            ));
-        }
-        if theirs.build != own.build {
-            let (there, here) = (&theirs.build, &own.build);
-            return unfit(format!(
-                "agent {label} runs dyno {there}, this is dyno {here}"
-            ));
-        }
-        let run = agent.run.as_ref().filter(|run| **run != self.run)?;
-        let why = format!("agent {label} works for the run {run}");
-        let remedy = "wait until that run has ended, or start more agents";
+/// Why an agent cannot take orders of this coordinator; `None` if it can.
+fn hindrance(fleet: &Fleet, agent: &Presence) -> Option<Failure> {
+    let (theirs, own) = (&agent.identity, &fleet.own);
+    let label = &theirs.label;
+    let why = if agent.trusts != fleet.public_key() {
+        format!("agent {label} trusts another coordinator's key")
+    } else if theirs.architecture != own.architecture {
+        let (there, here) = (&theirs.architecture, &own.architecture);
+        format!("agent {label} runs on {there}, this machine is {here}")
+    } else if theirs.build != own.build {
+        let (there, here) = (&theirs.build, &own.build);
+        format!("agent {label} runs dyno {there}, this is dyno {here}")
+    } else {
+        let run = agent.run.as_ref().filter(|run| **run != own.id)?;
         // A study waits for that, unlike for the others.
-        Some(Failure::server(why).remedy(remedy))
-    }
-
-    /// Checks that none of the agents with these labels is hindered, or stands for two.
-    fn check_labels(&self, present: &[Presence], labels: &[String]) -> Result<(), Failure> {
-        for label in labels {
-            let mut same = present.iter().filter(|one| one.identity.label == *label);
-            let (first, second) = (same.next(), same.next());
-            if second.is_some() {
-                let message = format!("two agents have the label {label}");
-                let remedy = "give each agent a label of its own (dyno agent --label)";
-                return Err(Failure::usage(message).remedy(remedy));
-            }
-            if let Some(failure) = first.and_then(|agent| self.hindrance(agent)) {
-                return Err(failure);
-            }
-        }
-        Ok(())
-    }
-
-    fn too_few(&self, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
-        let hindered = present.iter().filter_map(|one| self.hindrance(one));
-        let hindered: Vec<String> = hindered.map(|failure| failure.message).collect();
-        if matches!(wanted, Agents::Count(_)) && !hindered.is_empty() {
-            let message = format!("{fit} of {wanted} can be used: {}", hindered.join("; "));
-            let remedy = "start more, with the program and the key of this coordinator";
-            return Failure::server(message).remedy(remedy);
-        }
-        let labels = present.iter().map(|one| one.identity.label.as_str());
-        let answered = match present.is_empty() {
-            true => "no agent answered".to_owned(),
-            false => format!("only these answered: {}", listed(labels)),
-        };
-        let message = format!("the load is to come from {wanted}, but {answered}");
-        let remedy =
-            "start more: `dyno agent` on each load machine, with the address of the nats-server";
-        Failure::server(message).remedy(remedy)
-    }
-
-    fn next_load(&self) -> u32 {
-        self.next_load.fetch_add(1, Ordering::Relaxed)
-    }
+        return Some(fleet::busy(theirs, run));
+    };
+    let remedy = "start it anew, with the program and the key of this coordinator";
+    Some(Failure::usage(why).remedy(remedy))
 }
 
-/// Waits until `check` finds the agents that it needs. `tell` gets each reason why it does not.
+/// Checks that none of the agents with these labels is hindered, or stands for two.
+fn check_labels(fleet: &Fleet, present: &[Presence], labels: &[String]) -> Result<(), Failure> {
+    for label in labels {
+        let mut same = present.iter().filter(|one| one.identity.label == *label);
+        let (first, second) = (same.next(), same.next());
+        if second.is_some() {
+            let message = format!("two agents have the label {label}");
+            let remedy = "give each agent a label of its own (dyno agent --label)";
+            return Err(Failure::usage(message).remedy(remedy));
+        }
+        if let Some(failure) = first.and_then(|agent| hindrance(fleet, agent)) {
+            return Err(failure);
+        }
+    }
+    Ok(())
+}
+
+fn too_few(fleet: &Fleet, wanted: &Agents, present: &[Presence], fit: usize) -> Failure {
+    let hindered = present.iter().filter_map(|one| hindrance(fleet, one));
+    let hindered: Vec<String> = hindered.map(|failure| failure.message).collect();
+    if matches!(wanted, Agents::Count(_)) && !hindered.is_empty() {
+        let message = format!("{fit} of {wanted} can be used: {}", hindered.join("; "));
+        let remedy = "start more, with the program and the key of this coordinator";
+        return Failure::server(message).remedy(remedy);
+    }
+    let labels = present.iter().map(|one| one.identity.label.as_str());
+    let answered = match present.is_empty() {
+        true => "no agent answered".to_owned(),
+        false => format!("only these answered: {}", listed(labels)),
+    };
+    let message = format!("the load is to come from {wanted}, but {answered}");
+    let remedy =
+        "start more: `dyno agent` on each load machine, with the address of the nats-server";
+    Failure::server(message).remedy(remedy)
+}
+
+/// Waits until `check` finds the agents that it needs, or until the limit. `tell` gets each reason why
+/// it does not.
 pub fn gather<T>(
-    check: impl Fn() -> Result<T, Failure>,
-    tell: &mut dyn FnMut(&str),
-    interrupted: &AtomicBool,
-) -> Result<T, Failure> {
-    gather_within(GATHER_LIMIT, check, tell, interrupted)
-}
-
-fn gather_within<T>(
     limit: Duration,
-    check: impl Fn() -> Result<T, Failure>,
+    mut check: impl FnMut() -> Result<T, Failure>,
     tell: &mut dyn FnMut(&str),
-    interrupted: &AtomicBool,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<T, Failure> {
     let deadline = Instant::now() + limit;
     let mut told = String::new();
@@ -199,7 +142,7 @@ fn gather_within<T>(
             // Agents that are there but cannot be used do not change.
             checked => return checked,
         };
-        if interrupted.load(Ordering::Relaxed) {
+        if is_interrupted() {
             return Err(Failure::interrupted("interrupted while waiting for agents"));
         }
         if Instant::now() >= deadline {

@@ -1,12 +1,10 @@
 //! What an agent needs to run its part of a load: the trial as planned, so that the same code builds
 //! the same load, and what only the coordinator knows.
 
-use client::route::{Route, RouteCopy};
+use client::route::RouteCopy;
 use engine::Handover;
 use load::{LoadSpec, Part};
-use plan::ReplyTime;
 use serde::{Deserialize, Serialize};
-use workload::built_in::BuiltIn;
 use workload::options::Options;
 
 use crate::drive::allow_files;
@@ -15,59 +13,21 @@ use crate::{Database, Failure, RunOptions, Target, Trial, Workload};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct LoadPart {
-    planned: plan::Trial,
+    pub(super) planned: plan::Trial,
     /// Of its scripts.
-    texts: Vec<String>,
-    load_seed: u64,
-    run_options: RunOptions,
-    database: Handover,
-    route: RouteCopy,
+    pub(super) texts: Vec<String>,
+    pub(super) load_seed: u64,
+    pub(super) run_options: RunOptions,
+    pub(super) database: Handover,
+    pub(super) route: RouteCopy,
     /// The index of the database among those of the trial.
-    index: usize,
-    part: Part,
-}
-
-/// A part that can be run.
-pub(super) struct ReadyPart {
-    pub(super) database: Database,
-    pub(super) spec: LoadSpec,
-    pub(super) workload: BuiltIn,
-    pub(super) route: Route,
-    pub(super) stamp_replies: bool,
-    pub(super) has_faults: bool,
-    pub(super) protocol: plan::StatementProtocol,
+    pub(super) index: usize,
+    pub(super) part: Part,
 }
 
 impl LoadPart {
-    /// The part of a trial's load on the database with this index; `workers` are those that an agent
-    /// with a number of CPUs has.
-    pub(super) fn of(
-        trial: &Trial,
-        index: usize,
-        database: Handover,
-        route: &Route,
-        part: Part,
-        workers: u32,
-    ) -> Self {
-        let scripts = trial.planned.load.scripts.iter();
-        let of_all = &trial.run_options;
-        Self {
-            planned: trial.planned.clone(),
-            texts: scripts.map(|script| script.text.to_string()).collect(),
-            load_seed: trial.load_seed,
-            run_options: RunOptions {
-                connect_limit: of_all.connect_limit.div_ceil(part.of.max(1)),
-                workers: Some(workers),
-                ..of_all.clone()
-            },
-            database,
-            route: route.copy(),
-            index,
-            part,
-        }
-    }
-
-    pub(super) fn ready(mut self) -> Result<ReadyPart, Failure> {
+    /// The trial whose load is this part, its database, and the load.
+    pub(super) fn ready(mut self) -> Result<(Trial, Database, LoadSpec), Failure> {
         for (script, text) in self.planned.load.scripts.iter_mut().zip(&self.texts) {
             script.text = text.as_str().into();
         }
@@ -91,17 +51,6 @@ impl LoadPart {
         let users = spec.own_users().len() as u64;
         allow_files(trial.files_of(users) + OWN_FILES, users)?;
         spec.workers = spec.workers.min(users as u32);
-        let dialect = database.engine().about().dialect;
-        let workload = trial.workload.ready(&trial.options, dialect, &spec);
-        let load = &trial.planned.load;
-        Ok(ReadyPart {
-            workload: workload.map_err(Failure::usage)?,
-            spec,
-            database,
-            route: self.route.build(self.part.number as usize),
-            stamp_replies: load.reply_time == ReplyTime::Kernel,
-            has_faults: trial.has_faults(),
-            protocol: load.protocol,
-        })
+        Ok((trial, database, spec))
     }
 }

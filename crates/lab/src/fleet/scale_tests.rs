@@ -10,9 +10,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use client::clock::monotonic_ns;
 use client::route::Route;
-use fleet::agent::{Link, Runner};
-use fleet::{Access, Identity, PublicKey, SigningKey, monotonic_ns};
+use fleet::agent::Link;
+use fleet::{Access, Ending, Fleet, Identity, PublicKey, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use measure::setup::Unfinished;
 use measure::slice::{Busy, Phase, Second, Slice};
@@ -20,7 +21,6 @@ use plan::{Agents, Nats};
 use serde::{Deserialize, Serialize};
 use testkit::NatsServer;
 
-use super::Fleet;
 use super::message::{Ended, Report};
 use super::team::Team;
 use crate::Trial;
@@ -53,42 +53,38 @@ pub(super) struct Script {
     pub(super) transactions: u64,
 }
 
-pub(super) struct Scripted;
-
-impl Runner for Scripted {
-    fn run(&self, order: serde_json::Value, link: &Link) {
-        let script: Script = serde_json::from_value(order).unwrap();
-        let send = |report: &Report| link.report(serde_json::to_vec(report).unwrap());
-        send(&Report::Event(LoadEvent::Connecting { open: 1 }));
-        send(&Report::Ready);
-        let Some((at_ns, here_ns)) = begun(link) else {
-            return;
-        };
-        let mut second = second(script.transactions);
-        for number in 0..script.seconds {
-            let due_ns = here_ns + (number + 1) * 1_000_000_000;
-            std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
-            second.start_ns = at_ns + number * 1_000_000_000;
-            second.end_ns = second.start_ns + 1_000_000_000;
-            send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
-        }
-        let outcome = LoadOutcome {
-            end: End::Completed,
-            unfinished: Unfinished::default(),
-        };
-        let ended = Ended {
-            how: Ok(outcome),
-            began_ns: Some(at_ns),
-        };
-        send(&Report::Ended(ended));
+pub(super) fn scripted(order: serde_json::Value, link: &Link) {
+    let script: Script = serde_json::from_value(order).unwrap();
+    let send = |report: &Report| link.report(&serde_json::to_vec(report).unwrap());
+    send(&Report::Event(LoadEvent::Connecting { open: 1 }));
+    send(&Report::Ready);
+    let Some(start_ns) = begun(link) else {
+        return;
+    };
+    let mut second = second(script.transactions);
+    for number in 0..script.seconds {
+        second.start_ns = start_ns + number * 1_000_000_000;
+        second.end_ns = second.start_ns + 1_000_000_000;
+        let due_ns = link.origin_ns() + second.end_ns;
+        std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
+        send(&Report::Event(LoadEvent::Second(Box::new(second.clone()))));
     }
+    let outcome = LoadOutcome {
+        end: End::Completed,
+        unfinished: Unfinished::default(),
+    };
+    let ended = Ended {
+        how: Ok(outcome),
+        began_ns: Some(start_ns),
+    };
+    send(&Report::Ended(ended));
 }
 
-/// When the load begins, on the coordinator's clock and on this machine's; `None` if it does not.
-fn begun(link: &Link) -> Option<(u64, u64)> {
-    while link.alone().is_none() {
-        if let Some(start) = link.control().start {
-            return Some((start.at_ns, *start.agents_ns.get(link.agent())?));
+/// When the load begins, on the coordinator's clock; `None` if it does not.
+fn begun(link: &Link) -> Option<u64> {
+    while link.alone().is_none() && link.control().ending != Ending::Over {
+        if let Some(start_ns) = link.control().start_ns {
+            return Some(start_ns);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -119,7 +115,8 @@ pub(super) fn drive(
         pulse: None,
         tell: &mut |event| send(TrialMessage::Load(0, event)),
     };
-    team.scripted(order).drive(load, send)
+    let orders: Vec<_> = team.agents.iter().map(order).collect();
+    team.run(&orders, 0, load, send)
 }
 
 /// A second with so many transactions, whose times are spread as those of real ones.
@@ -166,7 +163,7 @@ fn agents() {
             scope.spawn(move || {
                 let label = format!("agent-{number}");
                 let identity = Identity::of_this_process(&label, "").unwrap();
-                fleet::agent::serve(access, &identity, key, Arc::new(Scripted), &NEVER, &|_| ())
+                fleet::agent::serve(access, &identity, key, scripted, &NEVER, |_| ())
             });
         }
     });
@@ -233,7 +230,8 @@ fn a_hundred_agents_are_merged() {
         agents: Agents::Count(*AGENTS),
         nats: Nats::LOOPBACK,
     });
-    trial.fleet = Some(fleet);
+    fleet.check().unwrap();
+    trial.fleet = Some(Arc::new(fleet));
     let team = Team::of(&trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
     let team = team.expect("a fleet");
 

@@ -1,23 +1,26 @@
 //! The agents of a trial, and the part of each in its loads.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use client::clock::monotonic_ns_of;
 use client::route::Route;
-use engine::ServerDatabase;
-use fleet::{Control, Identity};
+use fleet::{Control, Drive, Fleet, Identity};
 use load::{LoadError, LoadOutcome, Part};
+use plan::Fact;
+use serde_json::Value;
 
 use super::drive::FleetLoad;
 use super::part::LoadPart;
-use super::{Fleet, gather, out_of_reach};
+use super::{GATHER_LIMIT, gather, is_near, muster, out_of_reach};
 use crate::drive::trial_loop::TrialMessage;
 use crate::trial::default_workers;
-use crate::{Database, Failure, Trial};
+use crate::{Database, Failure, RunOptions, Trial};
 
 /// The agents of a trial.
 pub(crate) struct Team<'a> {
+    trial: &'a Trial,
     fleet: &'a Fleet,
-    agents: Vec<Identity>,
+    pub(super) agents: Vec<Identity>,
 }
 
 impl<'a> Team<'a> {
@@ -33,8 +36,14 @@ impl<'a> Team<'a> {
         }
         let fleet = trial.fleet.as_deref();
         let fleet = fleet.ok_or_else(|| Failure::internal("the trial has no fleet"))?;
-        let agents = gather(|| fleet.muster(&trial.planned), tell, interrupted)?;
-        Ok(Some(Self { fleet, agents }))
+        let check = || muster(fleet, &trial.planned);
+        let is_interrupted = || interrupted.load(Ordering::Relaxed);
+        let agents = gather(GATHER_LIMIT, check, tell, &is_interrupted)?;
+        Ok(Some(Self {
+            trial,
+            fleet,
+            agents,
+        }))
     }
 
     /// The agents that run on this host.
@@ -44,103 +53,117 @@ impl<'a> Team<'a> {
         here.map(|agent| agent.process).collect()
     }
 
-    /// An order for each agent, whose load is scripted.
-    #[cfg(test)]
-    pub(super) fn scripted(&self, of: impl Fn(&Identity) -> serde_json::Value) -> Parts<'_> {
-        let agents = self.agents.iter();
-        Parts {
-            team: self,
-            index: 0,
-            orders: agents.map(|agent| (agent.clone(), of(agent))).collect(),
-        }
-    }
-
-    /// The part of each agent, of the load on the database with this index.
-    pub(crate) fn parts(
+    /// Runs the load on the database with this index to its end. `send` passes on what is not an
+    /// event of the load.
+    pub(crate) fn drive(
         &self,
-        trial: &Trial,
         index: usize,
         database: &Database,
-        route: &Route,
-    ) -> Result<Parts<'_>, Failure> {
-        let server = database.server();
-        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
+        load: engine::Load<'_>,
+        send: &dyn Fn(TrialMessage),
+    ) -> Result<LoadOutcome, LoadError> {
         let of = self.agents.len() as u32;
         let orders = (0..).zip(&self.agents).map(|(number, agent)| {
             let part = Part { number, of };
-            let handover = self.handover(server, agent)?;
-            let workers = self.workers(trial, agent);
-            let part = LoadPart::of(trial, index, handover, route, part, workers);
-            let order = serde_json::to_value(&part).map_err(Failure::internal)?;
-            Ok((agent.clone(), order))
+            self.order(index, database, load.route, agent, part)
         });
-        Ok(Parts {
-            team: self,
-            index,
-            orders: orders.collect::<Result<_, Failure>>()?,
-        })
+        let orders: Result<Vec<_>, Failure> = orders.collect();
+        self.run(&orders.map_err(LoadError::Agents)?, index, load, send)
     }
 
-    fn handover(
+    /// Runs a load, of which each agent runs what its order says.
+    pub(super) fn run(
         &self,
-        server: &dyn ServerDatabase,
-        agent: &Identity,
-    ) -> Result<engine::Handover, Failure> {
-        let handover = server.handover()?;
-        match handover.local_server() {
-            Some(local) if !self.fleet.is_near(agent) => Err(out_of_reach(agent, local)),
-            _ => Ok(handover),
-        }
-    }
-
-    /// Agents of one machine share its CPUs.
-    fn workers(&self, trial: &Trial, agent: &Identity) -> u32 {
-        let is_here = |other: &&Identity| other.machine == agent.machine;
-        let here = self.agents.iter().filter(is_here).count() as u32;
-        let loads = trial.planned.topology.instances.max(1) * here;
-        let share = default_workers(agent.cpus as usize, loads);
-        trial.run_options.workers.unwrap_or(share)
-    }
-}
-
-/// The part of each agent in a load.
-pub(crate) struct Parts<'a> {
-    team: &'a Team<'a>,
-    index: usize,
-    orders: Vec<(Identity, serde_json::Value)>,
-}
-
-impl Parts<'_> {
-    /// Runs the load to its end. `send` passes on what is not an event of the load.
-    pub(crate) fn drive(
-        self,
+        orders: &[Value],
+        index: usize,
         load: engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
     ) -> Result<LoadOutcome, LoadError> {
-        let barrier = load.barrier;
-        let driven = self.try_drive(load, send);
-        // The other loads must not wait for this one.
-        driven.inspect_err(|_| barrier.break_off())
+        let drive = self.take(orders, &load, send)?;
+        let mut load = FleetLoad::new(drive, index, load, send);
+        load.connect()?;
+        load.start()?;
+        load.run();
+        load.into_outcome()
     }
 
-    fn try_drive(
-        self,
-        load: engine::Load<'_>,
+    /// Has the agents run their parts. Other runs may want some of them at the same time, so this
+    /// waits for them again if not all can be had.
+    fn take(
+        &self,
+        orders: &[Value],
+        load: &engine::Load<'_>,
         send: &dyn Fn(TrialMessage),
-    ) -> Result<LoadOutcome, LoadError> {
+    ) -> Result<Drive<'a>, LoadError> {
         let control = Control {
             open: load.route.open(),
             ..Control::default()
         };
-        let Fleet { fleet, run, .. } = self.team.fleet;
-        let drive = fleet.order(run, self.team.fleet.next_load(), self.orders, control);
-        let drive = drive.map_err(LoadError::Agents)?;
-        let agents = &self.team.agents;
-        let mut load = FleetLoad::new(drive, agents, self.index, load, send);
-        load.connect()?;
-        let offsets = fleet.offsets(agents);
-        load.start(&offsets)?;
-        load.run();
-        load.into_outcome()
+        let origin_ns = monotonic_ns_of(load.barrier.origin());
+        let mut is_repeated = false;
+        let take = || {
+            if std::mem::replace(&mut is_repeated, true) {
+                muster(self.fleet, &self.trial.planned)?;
+            }
+            let (fleet, agents) = (self.fleet, &self.agents);
+            match fleet.order(origin_ns, agents, orders, &control) {
+                Err(failure) if failure.is(Fact::Busy) => Err(failure),
+                // Waiting would not change it.
+                ordered => Ok(ordered),
+            }
+        };
+        let mut tell = |why: &str| send(TrialMessage::Note(format!("waiting for agents: {why}")));
+        let is_interrupted = || load.stop.is_interrupted();
+        let taken = gather(GATHER_LIMIT, take, &mut tell, &is_interrupted).flatten();
+        taken.map_err(|failure| match failure.is_interrupted() {
+            true => LoadError::Interrupted,
+            false => LoadError::Agents(failure),
+        })
+    }
+
+    /// An agent's part of the load on the database with this index.
+    fn order(
+        &self,
+        index: usize,
+        database: &Database,
+        route: &Route,
+        agent: &Identity,
+        part: Part,
+    ) -> Result<Value, Failure> {
+        let server = database.server();
+        let server = server.ok_or_else(|| Failure::usage("agents cannot reach this database"))?;
+        let handover = server.handover()?;
+        if let Some(local) = handover.local_server()
+            && !is_near(self.fleet, agent)
+        {
+            return Err(out_of_reach(agent, local));
+        }
+        let trial = self.trial;
+        let scripts = trial.planned.load.scripts.iter();
+        let of_all = &trial.run_options;
+        let part = LoadPart {
+            planned: trial.planned.clone(),
+            texts: scripts.map(|script| script.text.to_string()).collect(),
+            load_seed: trial.load_seed,
+            run_options: RunOptions {
+                connect_limit: of_all.connect_limit.div_ceil(part.of.max(1)),
+                workers: Some(self.workers(agent)),
+                ..of_all.clone()
+            },
+            database: handover,
+            route: route.copy(),
+            index,
+            part,
+        };
+        serde_json::to_value(&part).map_err(Failure::internal)
+    }
+
+    /// Agents of one machine share its CPUs.
+    fn workers(&self, agent: &Identity) -> u32 {
+        let is_here = |other: &&Identity| other.machine == agent.machine;
+        let here = self.agents.iter().filter(is_here).count() as u32;
+        let loads = self.trial.planned.topology.instances.max(1) * here;
+        let share = default_workers(agent.cpus as usize, loads);
+        self.trial.run_options.workers.unwrap_or(share)
     }
 }

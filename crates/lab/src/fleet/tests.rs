@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fleet::agent::{Link, Runner};
-use fleet::{Access, Identity, PublicKey, SigningKey};
+use fleet::agent::Link;
+use fleet::{Access, Fleet, Identity, SigningKey};
 use load::{Barrier, End, LoadError, LoadEvent, LoadOutcome};
 use measure::agent::AgentSummary;
 use plan::{Agents, Exit, Nats, ServerSpec};
@@ -14,40 +14,36 @@ use testkit::NatsServer;
 use workload::session::SessionError;
 
 use super::message::{Ended, Report};
-use super::scale_tests::{self, Script, Scripted, second};
+use super::scale_tests::{self, Script, scripted, second};
 use super::team::Team;
-use super::{Fleet, gather_within};
+use super::{check_agents, gather};
 use crate::drive::trial_loop::TrialMessage;
 use crate::process::poll;
 use crate::{Failure, Trial};
-
-/// Runs scripts; without one, its load never reports a second.
-struct Agent;
 
 /// Orders of a load that reports nothing, and of one that cannot connect.
 const SILENT: &str = "silent";
 const REFUSED: &str = "refused";
 
-impl Runner for Agent {
-    fn run(&self, order: serde_json::Value, link: &Link) {
-        let refused = || Ended {
-            how: Err(LoadError::Connect(SessionError::of_script(
-                "refused".to_owned(),
-            ))),
-            began_ns: None,
-        };
-        let report = match order.as_str() {
-            Some(SILENT) => None,
-            Some(_) => Some(Report::Ended(refused())),
-            None if order.is_null() => Some(Report::Ready),
-            None => return Scripted.run(order, link),
-        };
-        if let Some(report) = report {
-            link.report(serde_json::to_vec(&report).unwrap());
-        }
-        while link.alone().is_none() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+/// Runs scripts; without one, its load never reports a second.
+fn run(order: serde_json::Value, link: &Link) {
+    let refused = || Ended {
+        how: Err(LoadError::Connect(SessionError::of_script(
+            "refused".to_owned(),
+        ))),
+        began_ns: None,
+    };
+    let report = match order.as_str() {
+        Some(SILENT) => None,
+        Some(_) => Some(Report::Ended(refused())),
+        None if order.is_null() => Some(Report::Ready),
+        None => return scripted(order, link),
+    };
+    if let Some(report) = report {
+        link.report(&serde_json::to_vec(&report).unwrap());
+    }
+    while link.alone().is_none() {
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -66,11 +62,25 @@ const AS_IT_IS: fn(&mut Identity) = |_| ();
 
 /// With these agents, on a nats-server with this line in its configuration.
 fn with_agents(line: &str, members: &[Member<'_>], test: impl FnOnce(&Arc<Fleet>)) {
+    with_runs(line, members, |connect| test(&connect()));
+}
+
+/// With these agents, and a function that connects a run with them.
+fn with_runs(
+    line: &str,
+    members: &[Member<'_>],
+    test: impl FnOnce(&(dyn Fn() -> Arc<Fleet> + Sync)),
+) {
     let nats = NatsServer::with(line);
     let access = Access::new(nats.url().into());
-    let (key, _) = SigningKey::generate().unwrap();
-    let fleet = Fleet::connect(&access, key, "").unwrap();
-    let trusted = PublicKey::parse(&fleet.key).unwrap();
+    let (key, text) = SigningKey::generate().unwrap();
+    let trusted = key.public();
+    let connect = || {
+        let key = SigningKey::parse(&text).unwrap();
+        let fleet = Fleet::connect(&access, key, "").unwrap();
+        fleet.check().unwrap();
+        Arc::new(fleet)
+    };
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _ends = Ends(&is_over);
@@ -79,11 +89,10 @@ fn with_agents(line: &str, members: &[Member<'_>], test: impl FnOnce(&Arc<Fleet>
             change(&mut identity);
             let (access, trusted, is_over) = (&access, &trusted, &is_over);
             scope.spawn(move || {
-                let agent = Arc::new(Agent);
-                fleet::agent::serve(access, &identity, trusted, agent, is_over, &|_| ())
+                fleet::agent::serve(access, &identity, trusted, run, is_over, |_| ())
             });
         }
-        test(&fleet);
+        test(&connect);
     });
 }
 
@@ -103,7 +112,7 @@ fn labels(labels: &[&str]) -> Agents {
 fn refused(trial: &Trial, texts: &[&str]) -> Failure {
     let fleet = trial.fleet.as_ref().unwrap();
     let refused = || {
-        let failure = fleet.check(trial).unwrap_err();
+        let failure = check_agents(fleet, trial).unwrap_err();
         let has = |text: &&str| failure.message.contains(text);
         texts.iter().all(has).then_some(failure)
     };
@@ -122,7 +131,7 @@ fn agents_are_waited_for_unless_they_cannot_be_used() {
             }
         };
         let mut tell = |_: &str| reasons.set(reasons.get() + 1);
-        let done = gather_within(limit, check, &mut tell, &AtomicBool::new(false));
+        let done = gather(limit, check, &mut tell, &|| false);
         (done.is_ok(), reasons.get())
     };
     let long = Duration::from_secs(300);
@@ -153,7 +162,8 @@ fn agents_that_do_not_fit_are_refused_by_label_and_passed_over_by_number() {
         let texts = ["1 of 2 agents", &build, &cpu];
         let failure = refused(&trial(fleet, Agents::Count(2)), &texts);
         assert_eq!(failure.exit, Exit::Server);
-        assert_eq!(fleet.check(&trial(fleet, Agents::Count(1))), Ok(()));
+        let one = trial(fleet, Agents::Count(1));
+        assert_eq!(check_agents(fleet, &one), Ok(()));
     });
 }
 
@@ -162,7 +172,11 @@ fn an_agent_that_does_not_reach_the_servers_is_refused_before_they_start() {
     let members: [Member<'_>; 1] = [("far", |agent| agent.network = "net:[1]".to_owned())];
     with_agents("", &members, |fleet| {
         let mut trial = trial(fleet, labels(&["far"]));
-        assert!(poll(Duration::from_secs(300), || fleet.check(&trial).ok()).is_some());
+        assert!(
+            poll(Duration::from_secs(300), || check_agents(fleet, &trial)
+                .ok())
+            .is_some()
+        );
         let ServerSpec::Url(url, _) = &mut trial.planned.server else {
             panic!("{:?}", trial.planned.server);
         };
@@ -184,8 +198,19 @@ fn drive(
     trial: &Trial,
     order: impl Fn(&str) -> serde_json::Value,
 ) -> (Result<LoadOutcome, LoadError>, Told) {
+    drive_with(&team(trial), trial, order)
+}
+
+fn team(trial: &Trial) -> Team<'_> {
     let team = Team::of(trial, &mut |_| (), &AtomicBool::new(false)).unwrap();
-    let team = team.expect("a fleet");
+    team.expect("a fleet")
+}
+
+fn drive_with(
+    team: &Team<'_>,
+    trial: &Trial,
+    order: impl Fn(&str) -> serde_json::Value,
+) -> (Result<LoadOutcome, LoadError>, Told) {
     let told = RefCell::new(Told::default());
     let send = |message: TrialMessage| {
         let mut told = told.borrow_mut();
@@ -200,7 +225,7 @@ fn drive(
         }
     };
     let order = |agent: &Identity| order(&agent.label);
-    let driven = scale_tests::drive(trial, &team, order, &Barrier::new(1), &send);
+    let driven = scale_tests::drive(trial, team, order, &Barrier::new(1), &send);
     (driven, told.into_inner())
 }
 
@@ -247,6 +272,27 @@ fn an_agent_whose_load_does_not_start_is_named() {
     });
 }
 
+/// Each may take some of them first, and gives them back.
+#[test]
+fn runs_that_take_the_same_agents_at_once_go_on_one_after_the_other() {
+    let members = [("a", AS_IT_IS), ("b", AS_IT_IS), ("c", AS_IT_IS)];
+    with_runs("", &members, |connect| {
+        let all_are_free = std::sync::Barrier::new(3);
+        let run = || {
+            let trial = trial(&connect(), labels(&["a", "b", "c"]));
+            let team = team(&trial);
+            all_are_free.wait();
+            let (driven, told) =
+                drive_with(&team, &trial, |_| serde_json::to_value(SCRIPT).unwrap());
+            assert_eq!(driven.unwrap().end, End::Completed);
+            assert_eq!(told.transactions, [15_000; 2]);
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|_| drop(scope.spawn(run)));
+        });
+    });
+}
+
 #[test]
 fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
     let report = Report::Event(LoadEvent::Second(Box::new(second(SCRIPT.transactions))));
@@ -272,7 +318,7 @@ fn reports_of_any_size_arrive_and_an_order_that_is_too_large_is_refused() {
         let mut script = plan::Script::new("own.lua", 1);
         script.text = "x".repeat(LIMIT).into();
         trial.planned.load.scripts.push(script);
-        let failure = fleet.check(&trial).unwrap_err();
+        let failure = check_agents(fleet, &trial).unwrap_err();
         assert!(
             texts.iter().all(|text| failure.message.contains(text)),
             "{failure}"
