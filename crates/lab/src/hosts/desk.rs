@@ -64,7 +64,9 @@ pub fn serve(
         })?,
         origin: Instant::now(),
     };
-    let served = far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over));
+    let served = far::serve(from, to, desk.origin, |ask, over| {
+        desk.answer(ask, over).map_err(as_seen_from_afar)
+    });
     // A power failure takes nothing down either.
     let is_over = || (!desk.restarts.load(Ordering::Relaxed)).then_some(());
     process::poll(REBOOT_LIMIT, is_over);
@@ -380,6 +382,15 @@ impl Desk {
     }
 }
 
+/// A failure for the user of dyno on another host, who logs in to this one.
+fn as_seen_from_afar(failure: Failure) -> Failure {
+    let remedy = failure.remedy.as_ref();
+    Failure {
+        remedy: remedy.map(|remedy| remedy.replace("run dyno as root", "log in there as root")),
+        ..failure
+    }
+}
+
 /// The files of this host.
 fn files() -> &'static dyn Files {
     static HERE: OnceLock<ThisHost> = OnceLock::new();
@@ -438,4 +449,16 @@ fn kept(dir: &Path) -> Vec<(String, String)> {
 
 fn packed<T: Serialize>(answer: Result<T, Failure>) -> Result<Value, Failure> {
     serde_json::to_value(answer?).map_err(Failure::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_right_on_another_host_logs_in_there_as_root() {
+        let refused = Failure::usage("only root can").remedy("run dyno as root, or mount one");
+        let remedy = as_seen_from_afar(refused).remedy.unwrap();
+        assert_eq!(remedy, "log in there as root, or mount one");
+    }
 }
