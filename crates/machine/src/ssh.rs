@@ -37,7 +37,7 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
     pub host: String,

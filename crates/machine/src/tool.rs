@@ -91,11 +91,9 @@ impl Tool {
 
     /// Checks that the program is installed.
     pub(crate) fn check(self) -> Result<(), Failure> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut dirs = std::env::split_paths(&path);
-        match dirs.any(|dir| dir.join(self.program).is_file()) {
-            true => Ok(()),
-            false => Err(no_volume(
+        match find(self.program) {
+            Some(_) => Ok(()),
+            None => Err(no_volume(
                 format!("the program {} is missing", self.program),
                 format!(
                     "install the package {} (scripts/install-servers.sh storage installs all), and \
@@ -136,6 +134,13 @@ pub fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("cannot set up the volume: {why}"))
         .remedy(remedy)
         .key("volume.filesystem")
+}
+
+/// The file of a program that is installed.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|dir| dir.join(program));
+    found.find(|program| program.is_file())
 }
 
 /// A path as an argument.

@@ -19,6 +19,7 @@ mod serve;
 
 pub use clock::Clock;
 pub use link::Link;
+pub(super) use link::SILENCE;
 pub use serve::serve;
 
 /// Printed by the program before its first message: a shell's start-up files may print something

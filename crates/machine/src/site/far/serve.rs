@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,10 +19,9 @@ use super::clock;
 use super::frame::{self, Reply, Request};
 use crate::failure::Failure;
 use crate::locked;
-use crate::process;
 
 /// Maximum number of requests that are answered at once.
-const MAX_AT_ONCE: u64 = 256;
+const MAX_AT_ONCE: usize = 256;
 /// If no request arrives, or no part of an answer can be sent, for so long, the connection is lost:
 /// dyno reads the clock more often.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -42,7 +43,6 @@ pub fn serve<A: DeserializeOwned>(
         .map_err(failed)?;
     let (to, answer) = (&Mutex::new(to), &answer);
     let wanted: &Mutex<BTreeMap<u64, Arc<AtomicBool>>> = &Mutex::default();
-    let running = &AtomicU64::new(0);
     let reply = move |id, answer| {
         let mut to = locked(to);
         if let Err(error) = frame::write(&mut *to, &Reply { id, answer }) {
@@ -66,15 +66,12 @@ pub fn serve<A: DeserializeOwned>(
                         over.store(true, Ordering::Relaxed);
                     }
                 }
-                Ok(Some(Request::Ask { id, .. }))
-                    if running.load(Ordering::Relaxed) >= MAX_AT_ONCE =>
-                {
+                Ok(Some(Request::Ask { id, .. })) if locked(wanted).len() >= MAX_AT_ONCE => {
                     reply(id, Err(Failure::internal("too many requests at once")));
                 }
                 Ok(Some(Request::Ask { id, ask })) => {
                     let over = Arc::new(AtomicBool::new(false));
                     locked(wanted).insert(id, Arc::clone(&over));
-                    running.fetch_add(1, Ordering::Relaxed);
                     scope.spawn(move || {
                         let answered = match serde_json::from_value(ask) {
                             Ok(ask) => catch_unwind(AssertUnwindSafe(|| answer(ask, &over)))
@@ -82,7 +79,6 @@ pub fn serve<A: DeserializeOwned>(
                             Err(error) => Err(Failure::internal(format!("bad request: {error}"))),
                         };
                         locked(wanted).remove(&id);
-                        running.fetch_sub(1, Ordering::Relaxed);
                         reply(id, answered);
                     });
                 }
@@ -113,9 +109,20 @@ impl<P> Timed<P> {
     }
 }
 
+impl<P: AsFd> Timed<P> {
+    fn wait_for(&self, what: PollFlags) -> io::Result<()> {
+        let limit = Timespec::try_from(self.limit).ok();
+        let mut pipe = [PollFd::new(&self.pipe, what)];
+        match retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl<R: Read + AsFd> Read for Timed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        process::wait_to_read(&self.pipe, self.limit)?;
+        self.wait_for(PollFlags::IN)?;
         self.pipe.read(buffer)
     }
 }
@@ -123,7 +130,7 @@ impl<R: Read + AsFd> Read for Timed<R> {
 impl<W: Write + AsFd> Write for Timed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_cut {
-            let waited = process::wait_to_write(&self.pipe, self.limit);
+            let waited = self.wait_for(PollFlags::OUT);
             self.is_cut = waited.is_err();
             waited?;
             return self.pipe.write(&bytes[..bytes.len().min(PIECE_BYTES)]);

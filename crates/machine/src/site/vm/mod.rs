@@ -55,14 +55,22 @@ const CONSOLE_LINES: usize = 8;
 /// study use the same one.
 static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 
+#[derive(Debug, Clone)]
+pub struct GuestPlan {
+    /// The guest's name for ssh.
+    pub name: String,
+    /// Its CPUs and memory.
+    pub limits: Limits,
+    /// The directory that `scripts/build-guest.sh` fills.
+    pub image: PathBuf,
+}
+
 /// A running guest, ended when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    limits: Limits,
-    /// The directory that `scripts/build-guest.sh` fills.
-    image: PathBuf,
+    plan: GuestPlan,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
@@ -114,15 +122,13 @@ impl From<Failure> for Failed {
 impl Guest {
     pub(super) fn boot(
         home: &Home,
-        limits: &Limits,
-        image: &Path,
+        plan: &GuestPlan,
         program: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         qemu::program()?;
-        qemu::check_image(image)?;
-        let start =
-            |accelerator| Self::start(home, limits, (image, program), accelerator, interrupted);
+        qemu::check_image(&plan.image)?;
+        let start = |accelerator| Self::start(home, plan, program, accelerator, interrupted);
         let boot = |accelerator| Self::on_free_ports(|| start(accelerator));
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
@@ -172,8 +178,8 @@ impl Guest {
 
     fn start(
         home: &Home,
-        limits: &Limits,
-        (image, program): (&Path, &Path),
+        plan: &GuestPlan,
+        program: &Path,
         accelerator: Accelerator,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failed> {
@@ -190,7 +196,7 @@ impl Guest {
         home.account().let_enter(&dir)?;
         let free = || port::free(Ipv4Addr::LOCALHOST);
         let ports = [free()?, free()?];
-        let destination = qemu::make_keys(&dir, ports[0])?;
+        let destination = qemu::make_keys(&dir, &plan.name, ports[0])?;
         let [disk, received] = ["disk", "received"].map(|name| dir.join(name));
         for disk in [&disk, &received] {
             disk::create(disk)?;
@@ -199,8 +205,7 @@ impl Guest {
         disk::fill(&disk, program, &dir.join("program"), interrupted)?;
         let guest = Self {
             qemu: Mutex::default(),
-            limits: limits.clone(),
-            image: image.to_owned(),
+            plan: plan.clone(),
             accelerator,
             dir,
             home: home.clone(),
