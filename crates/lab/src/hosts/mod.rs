@@ -89,14 +89,15 @@ impl Host {
         Self::new(machine, below, interrupted)
     }
 
-    /// Boots a guest for a server.
+    /// Boots a guest for the server with this number.
     pub(crate) fn guest(
         home: &Home,
+        number: u32,
         topology: &Topology,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let plan = GuestPlan {
-            name: "guest".to_owned(),
+            name: format!("guest{number}"),
             limits: topology.node.site.limits.clone(),
             image: guest_image(),
         };

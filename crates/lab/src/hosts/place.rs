@@ -84,11 +84,11 @@ pub(crate) fn spots(
 ) -> Result<Vec<Spot>, Failure> {
     let nodes = topology.nodes();
     if topology.node.site.kind.value == SiteKind::Vm {
-        let guest = |_| {
-            let host = Arc::new(Host::guest(home, topology, interrupted)?);
+        let guest = |number| {
+            let host = Arc::new(Host::guest(home, number, topology, interrupted)?);
             Ok(Spot::on(&host, host.address()))
         };
-        return (0..nodes).map(guest).collect();
+        return at_once(1..=nodes, guest).into_iter().collect();
     }
     if topology.node.site.hosts.is_none() {
         let sites = site::set_up(home, topology, nodes)?;
