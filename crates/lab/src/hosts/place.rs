@@ -5,7 +5,7 @@ use std::iter;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
+use std::thread::{self, available_parallelism};
 
 use engine::Installed;
 use ipnet::Ipv4Net;
@@ -88,7 +88,12 @@ pub(crate) fn spots(
             let host = Arc::new(Host::guest(home, number, topology, interrupted)?);
             Ok(Spot::on(&host, host.address()))
         };
-        return at_once(1..=nodes, guest).into_iter().collect();
+        let numbers: Vec<u32> = (1..=nodes).collect();
+        // More than there are CPUs only delay each other.
+        let cpus = available_parallelism().map_or(1, usize::from);
+        let some_at_once = numbers.chunks(cpus);
+        let guests = some_at_once.flat_map(|some| at_once(some.iter().copied(), guest));
+        return guests.collect();
     }
     if topology.node.site.hosts.is_none() {
         let sites = site::set_up(home, topology, nodes)?;

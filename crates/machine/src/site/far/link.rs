@@ -42,8 +42,6 @@ type Answer = Result<Value, Failure>;
 #[derive(Debug)]
 pub struct Link {
     shared: Arc<Shared>,
-    /// Dropped to stop the clock's thread.
-    measuring: Option<Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -84,10 +82,8 @@ impl Link {
             clocks: Mutex::default(),
             silence,
         });
-        let (measuring, stop) = channel();
         let link = Self {
             shared: Arc::clone(&shared),
-            measuring: Some(measuring),
         };
         let receiver = Arc::clone(&shared);
         let (begun, has_begun) = channel();
@@ -104,7 +100,7 @@ impl Link {
                 false => failure,
             });
         }
-        spawn("dyno-host-clock", move || shared.measure_clock(&stop))?;
+        spawn("dyno-host-clock", move || shared.measure_clock())?;
         Ok(link)
     }
 
@@ -135,12 +131,9 @@ impl Link {
 
 impl Shared {
     /// Measures the clock again and again, until the link ends.
-    fn measure_clock(&self, stop: &Receiver<()>) {
+    fn measure_clock(&self) {
         while self.read_clock().is_ok() {
-            let stopped = stop.recv_timeout(CLOCK_INTERVAL);
-            if !matches!(stopped, Err(RecvTimeoutError::Timeout)) {
-                break;
-            }
+            thread::sleep(CLOCK_INTERVAL);
         }
     }
 
@@ -244,7 +237,6 @@ impl Shared {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.measuring.take();
         // It takes down what it has set up, and ends.
         locked(&self.shared.requests).take();
         let mut child = locked(&self.shared.child);

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use ipnet::Ipv4Net;
 
 use super::far::{Link, SILENCE};
-use super::vm::{Guest, GuestPlan};
+use super::vm::{Guest, GuestPlan, not_booted};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Step;
@@ -237,7 +237,7 @@ impl Machine {
     /// Switches a guest on again, with what was on its disk. Connects again.
     pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
-            guest.switch_on(interrupted)?;
+            guest.switch_on(interrupted).map_err(not_booted)?;
         }
         self.connection.open(self.is_guest()).map(drop)
     }
@@ -250,22 +250,19 @@ impl Machine {
         self.connection.end();
         guest.end()
     }
+}
 
-    fn remove(&self) -> Result<(), Failure> {
+impl Drop for Machine {
+    fn drop(&mut self) {
         let remove = || {
             let mut ssh = self.connection.client();
             ssh.arg(removal(&self.dir));
             ssh::finish(&self.connection.to, ssh, COMMAND_LIMIT, &NEVER).map(|()| true)
         };
-        let step = self.step.as_ref();
-        step.map_or(Ok(()), |step| step.undo(remove))
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // A later run removes what remains.
-        let _ = self.remove();
+        if let Some(step) = &self.step {
+            // A later run removes what remains.
+            let _ = step.undo(remove);
+        }
     }
 }
 
