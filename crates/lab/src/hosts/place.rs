@@ -133,19 +133,12 @@ pub(crate) fn on_each<T: Send>(
     spots: &[Spot],
     work: impl Fn(u32, &Spot) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    let is_same = |one: &Spot, other: &Spot| match (one.host(), other.host()) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-        (one, other) => one.is_none() && other.is_none(),
-    };
-    let mut groups: Vec<Vec<(u32, &Spot)>> = Vec::new();
+    let mut groups: BTreeMap<Option<&str>, Vec<(u32, &Spot)>> = BTreeMap::new();
     for (number, spot) in (1..).zip(spots) {
-        let mut known = groups.iter_mut();
-        match known.find(|group| is_same(group[0].1, spot)) {
-            Some(group) => group.push((number, spot)),
-            None => groups.push(vec![(number, spot)]),
-        }
+        let name = spot.host().map(|host| host.name());
+        groups.entry(name).or_default().push((number, spot));
     }
-    let done = at_once(groups, |group| {
+    let done = at_once(groups.into_values(), |group| {
         let each = group.into_iter();
         let each = each.map(|(number, spot)| Ok((number, work(number, spot)?)));
         each.collect::<Result<Vec<_>, Failure>>()
@@ -185,19 +178,15 @@ pub(crate) fn connect<'a>(
 /// A connected host of a topology, with the indexes of its nodes.
 type WithNodes<'a> = (&'a Arc<Host>, Vec<u32>);
 
-/// The connected hosts of a topology, in the order of their first nodes.
+/// The connected hosts that a topology uses.
 fn by_host<'a>(topology: &Topology, connected: &'a Hosts) -> Vec<WithNodes<'a>> {
-    let mut hosts: Vec<WithNodes<'_>> = Vec::new();
-    for index in 0..topology.nodes() {
-        let Some(host) = key_of(topology, index).and_then(|key| connected.get(&key)) else {
-            continue;
-        };
-        match hosts.iter_mut().find(|(known, _)| Arc::ptr_eq(known, host)) {
-            Some((_, nodes)) => nodes.push(index),
-            None => hosts.push((host, vec![index])),
-        }
-    }
-    hosts
+    let nodes_on = |host: &Key| {
+        let nodes =
+            (0..topology.nodes()).filter(|node| key_of(topology, *node).as_ref() == Some(host));
+        nodes.collect::<Vec<u32>>()
+    };
+    let hosts = connected.iter().map(|(key, host)| (host, nodes_on(key)));
+    hosts.filter(|(_, nodes)| !nodes.is_empty()).collect()
 }
 
 fn key_of(topology: &Topology, index: u32) -> Option<Key> {

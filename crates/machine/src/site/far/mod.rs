@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! here                              there
-//! Link::ask ---- length, JSON ----> serve
-//!           <--- length, JSON -----
+//! Link::ask ---- a line of JSON ---> serve
+//!           <--- a line of JSON ----
 //! ```
 //!
 //! Requests are answered in any order. When the connection ends, the program takes down what it has
